@@ -11,7 +11,7 @@ export interface AuthorizationsDeps {
   report(text: string, severity?: "info" | "warning"): void;
 }
 
-/** The servers of one session that the person is asked to authorize. */
+/** Authorization requests of one session. */
 export class Authorizations {
   readonly #deps: AuthorizationsDeps;
   readonly #invited = new Set<McpServer>();
@@ -22,8 +22,8 @@ export class Authorizations {
   }
 
   /**
-   * Resolves with how it went; where the editor cannot bring the person to the address, at once with the address, and
-   * how it went is reported later.
+   * Resolves with the result. If the editor cannot open the address, resolves immediately with the address and reports
+   * the result later.
    */
   ask(server: McpServer, signal: AbortSignal): Promise<string> {
     const told = deferred<string>();
@@ -32,7 +32,7 @@ export class Authorizations {
       isAnswered = true;
       told.resolve(whereToGo(server, address));
     };
-    // Who was told where to go may end the turn before they went.
+    // The user may visit the address after the turn has ended.
     const end = this.#deps.canVisit()
       ? AbortSignal.any([signal, this.#closing.signal])
       : this.#closing.signal;
@@ -43,7 +43,7 @@ export class Authorizations {
     return orWhenAborted(told.promise, signal, describeAuthorization(server, { outcome: "cancelled" }));
   }
 
-  /** Once for each server that wants it, in the background, where the editor can open addresses; others are told how. */
+  /** Asks the user once per server, in the background, if the editor can open addresses. */
   invite(server: McpServer): void {
     if (server.status.state !== "needs authorization" || !this.#deps.canVisit()) return;
     if (server.isAuthorizing || this.#invited.has(server)) return;
@@ -54,7 +54,7 @@ export class Authorizations {
     );
   }
 
-  /** It may be invited again. */
+  /** Allows the server to be offered again. */
   forget(server: McpServer): void {
     this.#invited.delete(server);
   }
@@ -71,7 +71,7 @@ export class Authorizations {
     return authorizeInEditor(server, { ...this.#deps, onAddress }, signal);
   }
 
-  /** What is cancelled was so by the person, or for another try, which says itself how it goes. */
+  /** Reports a result unless it was cancelled by the user or by another attempt. */
   #tellOutcome(server: McpServer, outcome: AuthorizeOutcome): void {
     if (this.#closing.signal.aborted || outcome.outcome === "cancelled") return;
     const severity = outcome.outcome === "failed" ? "warning" : "info";

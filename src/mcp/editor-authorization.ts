@@ -5,15 +5,15 @@ import type { McpServer } from "./server.ts";
 
 export interface EditorAuthorizationDeps {
   readonly elicit: Elicit;
-  /** Whether the editor opens addresses. */
+  /** Whether the editor can open URLs. */
   canVisit(): boolean;
-  /** The editor is told that the person is done with the address. */
+  /** Notifies the editor that the user completed the address. */
   onVisited(elicitationId: string): void;
-  /** Where to go, for the person of an editor that does not bring them there. */
+  /** Shows the address to the user if the editor cannot open it. */
   onAddress(address: string): void;
 }
 
-/** Has the person authorize the server, brought to the address by the editor where it can. Never rejects. */
+/** Asks the user to authorize the server; the editor opens the address if it can. Never rejects. */
 export async function authorizeInEditor(
   server: McpServer,
   deps: EditorAuthorizationDeps,
@@ -42,7 +42,7 @@ export async function authorizeInEditor(
 
 const message = "give Fairlead access in your browser.";
 
-/** How it went, as a sentence for the person. */
+/** Describes the result in a sentence for the user. */
 export function describeAuthorization(
   { settings: { name }, status }: McpServer,
   how: AuthorizeOutcome,

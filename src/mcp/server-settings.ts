@@ -4,15 +4,15 @@ import { removeSecretForms } from "../base/secrets/secret-forms.ts";
 import type { Config } from "../config/schema.ts";
 import { isCredential } from "../workspace/process/environment.ts";
 
-/** How a server is reached, from the configuration or from the editor. */
+/** Settings of a server from the configuration or the editor. */
 export type ServerSettings = LocalServer | RemoteServer;
 
 interface Common {
-  /** As the person wrote it. */
+  /** As the user wrote it. */
   readonly name: string;
-  /** For connecting and for each call; undefined means the usual ones. */
+  /** Timeouts for connecting and for each call; undefined means the defaults. */
   readonly timeoutMs?: number | undefined;
-  /** Whether it is offered the session's folders; undefined leaves it to the command line. */
+  /** Whether it receives the session's folders; undefined decides by its command line. */
   readonly roots?: boolean | undefined;
 }
 
@@ -21,7 +21,7 @@ export interface LocalServer extends Common {
   readonly command: string;
   readonly args: readonly string[];
   readonly environment: Readonly<Record<string, string>>;
-  /** Absolute; undefined is the session's folder. */
+  /** Absolute path; undefined means the session's folder. */
   readonly cwd?: string | undefined;
 }
 
@@ -29,9 +29,9 @@ export interface RemoteServer extends Common {
   readonly type: "remote";
   readonly url: string;
   readonly headers: Readonly<Record<string, string>>;
-  /** The one way to speak to it where that is known; else StreamableHTTP is tried first, then SSE. */
+  /** The transport, if known. Otherwise StreamableHTTP is tried first, then SSE. */
   readonly transport?: "http" | "sse" | undefined;
-  /** False switches authorization off; else what is known for it. */
+  /** OAuth client settings; false disables authorization. */
   readonly oauth?: OAuthSettings | false | undefined;
 }
 
@@ -39,15 +39,15 @@ export interface OAuthSettings {
   readonly clientId?: string | undefined;
   readonly clientSecret?: string | undefined;
   readonly scope?: string | undefined;
-  /** The whole address, for clients that were registered by hand. */
+  /** The full redirect URI, for manually registered clients. */
   readonly redirectUri?: string | undefined;
   readonly callbackPort?: number | undefined;
 }
 
-/** What the editor gives with a session. */
+/** Servers that the editor passes with a session. */
 export interface GivenServers {
   readonly servers: readonly ServerSettings[];
-  /** What of it cannot be used, for the person. */
+  /** Entries that cannot be used, as messages for the user. */
   readonly problems: readonly string[];
 }
 
@@ -56,16 +56,16 @@ export const nothingGiven: GivenServers = { servers: [], problems: [] };
 /** The servers of one session. */
 export interface ServerList {
   readonly servers: readonly ServerSettings[];
-  /** Names of servers that are configured and switched off. */
+  /** Names of disabled servers. */
   readonly disabled: readonly string[];
-  /** What is wrong with the configuration, for the person. */
+  /** Configuration problems, as messages for the user. */
   readonly problems: readonly string[];
 }
 
-/** Servers of one session; further ones are left out. */
+/** Maximum number of servers per session. */
 const serversLimit = 64;
 
-/** The configured servers, with those that the editor gave; of one name the editor's counts. */
+/** Merges the configured servers with the editor's. For equal names the editor's takes precedence. */
 export function serverList(
   config: Pick<Config, "mcp" | "experimental">,
   given: GivenServers,
@@ -143,7 +143,7 @@ function distinct(servers: readonly ServerSettings[]): ServerSettings[] {
   return [...new Map(servers.map((server) => [server.name, server])).values()];
 }
 
-/** What of the settings nobody else may see: keys in headers and variables. */
+/** Collects the secrets of the settings: keys in headers and variables. */
 export function keysOf(servers: readonly ServerSettings[]): string[] {
   return servers.flatMap((settings) => {
     if (settings.type === "local")
@@ -157,14 +157,14 @@ export function keysOf(servers: readonly ServerSettings[]): string[] {
   });
 }
 
-/** The same for servers that sessions can share. Holds values of headers and variables only as a hash. */
+/** Returns an id that is equal for servers that sessions can share. Contains headers and variables only as a hash. */
 export function identityOf(settings: ServerSettings, roots: readonly string[]): string {
   return createHash("sha256")
     .update(JSON.stringify([settings, roots]))
     .digest("hex");
 }
 
-/** For people: where it is, without what could be secret. */
+/** Describes the server for display, without secrets. */
 export function describeSettings(settings: ServerSettings): string {
   if (settings.type === "local") return removeSecretForms([settings.command, ...settings.args].join(" "));
   if (!URL.canParse(settings.url)) return settings.url;

@@ -16,13 +16,13 @@ import type { ServerSettings } from "./server-settings.ts";
 import { ServerLog } from "./connection/server-log.ts";
 import type { OAuthFetch } from "./oauth/oauth-fetch.ts";
 
-/** How a server is doing. */
+/** Connection status of a server. */
 export type ServerStatus =
-  /** Nobody has needed it yet. */
+  /** Not started yet. */
   | { readonly state: "waiting" }
   | { readonly state: "connecting" }
   | { readonly state: "connected" }
-  /** `isPassing`: it is tried again by itself. */
+  /** `isPassing`: the connection is retried automatically. */
   | { readonly state: "failed"; readonly reason: string; readonly isPassing: boolean }
   | { readonly state: "needs authorization" }
   | { readonly state: "ended" };
@@ -33,24 +33,24 @@ export interface ServerDeps {
   readonly roots: readonly string[];
   readonly abilities: ElicitationAbilities;
   readonly log: Log;
-  /** What is known as a key is kept out of what a server says of its failure. */
+  /** Redacts known keys in a server's error messages. */
   readonly secrets: Pick<Secrets, "redact">;
   readonly signIn?: OAuthFetch | undefined;
-  /** Told when a server is done with an address that a person was brought to. Must not throw. */
+  /** Called when a server completes an address that the user visited. Must not throw. */
   onVisited?(elicitationId: string): void;
 }
 
 const connectTimeoutMs = 30_000;
 const callTimeoutMs = 120_000;
-/** Waits before a lost or failed connection is tried again; after the last one only somebody's call tries. */
+/** Delays before reconnecting. After the last one, only a call reconnects. */
 const retryDelaysMs: readonly number[] = [1_000, 2_000, 5_000, 15_000, 30_000];
-/** A connection that held so long was a good one: the waits begin anew after it. */
+/** A connection that lasted this long resets the delays. */
 const goodAfterMs = 30_000;
-/** Between two looks at lists that change all the time: the first, and the longest to which it grows. */
+/** First and maximum delay between refreshes of lists that keep changing. */
 const refreshEveryMs = 1_000;
 const slowestRefreshMs = 30_000;
 
-/** One server: its connection, kept up, and what it offers. Shared by the sessions that use it. */
+/** An MCP server: keeps its connection and caches its capabilities. Shared by the sessions that use it. */
 export class McpServer {
   readonly settings: ServerSettings;
   readonly #deps: ServerDeps;
@@ -69,7 +69,7 @@ export class McpServer {
   #retrying: AbortController | undefined;
   #attempt = new AbortController();
   #isRefreshing = false;
-  /** Times that it said that its lists are others. */
+  /** Number of list change notifications. */
   #changes = 0;
 
   constructor(settings: ServerSettings, deps: ServerDeps) {
@@ -83,22 +83,22 @@ export class McpServer {
     return this.#status;
   }
 
-  /** What it offers, or offered when it was last connected. */
+  /** Its capabilities, as of the last connection. */
   get offers(): ServerCapabilities {
     return this.#offers;
   }
 
-  /** What it said for people, the newest last. */
+  /** Its log lines, newest last. */
   get logLines(): readonly string[] {
     return this.#words.lines;
   }
 
-  /** Lines among its messages that were none. */
+  /** Number of stdout lines that were not messages. */
   get noise(): number {
     return this.#words.noise;
   }
 
-  /** Milliseconds that a call may be silent. */
+  /** Silence timeout of a call, in milliseconds. */
   get callTimeoutMs(): number {
     return this.settings.timeoutMs ?? callTimeoutMs;
   }
@@ -107,25 +107,25 @@ export class McpServer {
     return this.settings.timeoutMs ?? connectTimeoutMs;
   }
 
-  /** When it was first started; `performance.now()`. */
+  /** When it was first started, in `performance.now()` time. */
   get startedMs(): number {
     return this.#startedMs;
   }
 
-  /** Told after each change of status or offers, until it is taken back. */
+  /** Calls the listener after each change of status or offers. Returns a function that removes it. */
   onChange(listener: () => void): () => void {
     this.#listeners.add(listener);
     return () => this.#listeners.delete(listener);
   }
 
-  /** Begins to connect, in the background; does nothing where that was done. */
+  /** Connects in the background. Does nothing if already started. */
   start(): void {
     if (this.#status.state !== "waiting") return;
     this.#startedMs = performance.now();
     void this.#connect();
   }
 
-  /** Connects now, again where it was connected. Resolves when that went well or not. Never rejects. */
+  /** Connects or reconnects now. Resolves when connected or failed; never rejects. */
   async reconnect(): Promise<void> {
     if (this.#ending.signal.aborted) return;
     this.#retrying?.abort();
@@ -138,12 +138,12 @@ export class McpServer {
     await this.#connect();
   }
 
-  /** Whether the person is being asked to authorize it. */
+  /** Whether an authorization is in progress. */
   get isAuthorizing(): boolean {
     return this.#authorizing > 0;
   }
 
-  /** Has the person authorize it, and connects when they did. Never rejects. */
+  /** Asks the user to authorize it, then connects. Never rejects. */
   async authorize(show: ShowAddress, signal: AbortSignal): Promise<AuthorizeOutcome> {
     const { settings } = this;
     const { signIn } = this.#deps;
@@ -151,7 +151,7 @@ export class McpServer {
       return { outcome: "failed", reason: "only remote servers are authorized" };
     this.#authorizing++;
     const either = AbortSignal.any([signal, this.#ending.signal]);
-    // What a server refuses, and how, it may say only when it is asked for its tools.
+    // Some servers reject requests without authorization only when their tools are listed.
     this.start();
     await orWhenAborted(this.settled(), either, undefined);
     const outcome = await signIn.authorize(settings, show, either).finally(() => this.#authorizing--);
@@ -159,12 +159,12 @@ export class McpServer {
     return outcome;
   }
 
-  /** Resolves when it is not connecting any more. */
+  /** Resolves when it is no longer connecting. */
   async settled(): Promise<void> {
     await this.#connecting;
   }
 
-  /** A request on somebody's behalf. Without a connection it is connected first; one that drops is tried once more. */
+  /** Sends a request for a user. Connects first if needed, and retries once if the connection drops. */
   async request<T>(
     method: string,
     params: Record<string, unknown>,
@@ -179,7 +179,7 @@ export class McpServer {
     return this.#requestOnce(method, params, answer, user);
   }
 
-  /** Ends it for good. Resolves when nothing of it is left. */
+  /** Closes it permanently. Resolves when its program has ended. */
   async end(): Promise<void> {
     this.#ending.abort();
     this.#retrying?.abort();
@@ -205,7 +205,7 @@ export class McpServer {
     return requested;
   }
 
-  /** What a request's failure says of the connection. */
+  /** Updates the connection status after a failed request. */
   #note(failure: RequestFailure, connection: Connection): void {
     if (failure.kind === "dropped") this.#lost(failure.reason, connection);
     if (failure.kind !== "unauthorized" || connection !== this.#connection) return;
@@ -253,7 +253,7 @@ export class McpServer {
   }
 
   async #open(signal: AbortSignal): Promise<void> {
-    // Large, and of no use to whoever has no servers.
+    // Loaded on demand: it is large.
     const [{ connect }, { ConnectError }] = await importModule(() =>
       Promise.all([import("./connection/connect.ts"), import("./connection/failures.ts")]),
     );
@@ -262,18 +262,18 @@ export class McpServer {
     const offers = await this.#firstOffers(connection, signal);
     if (offers === undefined) return connection.end();
     if (!connection.isOpen)
-      throw new ConnectError({ kind: "failed", reason: "it ended at once", isPassing: true });
+      throw new ConnectError({ kind: "failed", reason: "it exited immediately", isPassing: true });
     this.#offers = offers;
     this.#connection = connection;
     this.#connectedMs = performance.now();
     this.#set({ state: "connected" });
     void connection.quieten();
-    // What it offers may have changed while it was asked.
+    // The lists may have changed during the request.
     if (this.#changes !== changes) void this.#refresh();
     return undefined;
   }
 
-  /** Undefined when aborted. Ends the connection where listing fails as a whole. */
+  /** Lists the capabilities. Returns undefined when aborted; closes the connection if listing fails. */
   async #firstOffers(connection: Connection, signal: AbortSignal): Promise<ServerCapabilities | undefined> {
     try {
       return await orWhenAborted(this.#offersOf(connection), signal, undefined);
@@ -288,7 +288,7 @@ export class McpServer {
     if (this.#ending.signal.aborted) return;
     if (failure.kind === "unauthorized") return this.#set({ state: "needs authorization" });
     const { name } = this.settings;
-    this.#deps.log.warn("an MCP server could not be connected", { server: name, reason: failure.reason });
+    this.#deps.log.warn("MCP connection failed", { server: name, reason: failure.reason });
     this.#setFailed(failure.reason, failure.isPassing);
   }
 
@@ -305,17 +305,17 @@ export class McpServer {
     };
   }
 
-  /** What it offered stays known: the next call, or a moment's wait, brings it back. */
+  /** Keeps the capabilities: the next call or the next retry reconnects. */
   #lost(reason: string, lost: Connection | undefined): void {
     if (lost === undefined || lost !== this.#connection || this.#ending.signal.aborted) return;
     this.#connection = undefined;
     void lost.end();
     if (performance.now() - this.#connectedMs >= goodAfterMs) this.#retries = 0;
-    this.#deps.log.warn("an MCP server was lost", { server: this.settings.name, reason });
+    this.#deps.log.warn("MCP connection lost", { server: this.settings.name, reason });
     this.#setFailed(reason, true);
   }
 
-  /** It is tried again by itself where that may help, a few times. */
+  /** Schedules a reconnect if the failure may be temporary, up to the number of delays. */
   #setFailed(reason: string, mayPass: boolean): void {
     const isPassing = mayPass && this.#retries < retryDelaysMs.length;
     this.#set({ state: "failed", reason: this.#deps.secrets.redact(reason), isPassing });
@@ -332,7 +332,7 @@ export class McpServer {
     });
   }
 
-  /** Looks again at lists that changed; while they go on changing, ever more seldom. */
+  /** Refreshes changed lists, with growing delays while they keep changing. */
   async #refresh(): Promise<void> {
     this.#changes++;
     if (this.#isRefreshing) return;
@@ -377,7 +377,7 @@ export class McpServer {
   }
 }
 
-/** A part of the program that is missing is not the server's fault, and may be there soon. */
+/** Converts an error to a failure. A missing program file is not the server's fault and may be temporary. */
 async function failureOf(error: unknown): Promise<ConnectFailure> {
   if (error instanceof UserError) return { kind: "failed", reason: error.message, isPassing: true };
   const { ConnectError } = await import("./connection/failures.ts");

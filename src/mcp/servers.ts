@@ -2,11 +2,11 @@ import { McpServer, type ServerDeps } from "./server.ts";
 import { identityOf, type ServerSettings } from "./server-settings.ts";
 
 export type ServersDeps = Omit<ServerDeps, "roots" | "abilities"> & {
-  /** What the editor can show now. */
+  /** Elicitation capabilities of the editor. */
   abilities(): ServerDeps["abilities"];
 };
 
-/** All servers of this process. Sessions with the same settings share one; it ends with the last of them. */
+/** The MCP servers of this process. Sessions with equal settings share a server, which closes with the last of them. */
 export class Servers {
   readonly #deps: ServersDeps;
   readonly #shared = new Map<string, { server: McpServer; users: Set<object> }>();
@@ -16,7 +16,7 @@ export class Servers {
     this.#deps = deps;
   }
 
-  /** The server that these settings stand for; `user` has it until it leaves. */
+  /** Returns the server with these settings. `user` holds it until it calls `leave`. */
   join(settings: ServerSettings, roots: readonly string[], user: object): McpServer {
     const key = identityOf(settings, roots);
     const shared = this.#shared.get(key) ?? this.#create(key, settings, roots);
@@ -32,7 +32,7 @@ export class Servers {
     }
   }
 
-  /** Ends all of them, also those whose end is under way. */
+  /** Closes all servers, including those that are already closing. */
   async endAll(): Promise<void> {
     for (const { server } of this.#shared.values()) this.#end(server);
     this.#shared.clear();

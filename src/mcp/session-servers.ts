@@ -11,24 +11,24 @@ import { describeSettings, type GivenServers, keysOf, nothingGiven, serverList }
 import { ServerTools } from "./tools/server-tools.ts";
 import type { Servers } from "./servers.ts";
 
-/** How long after its start a server is waited for by a prompt; what takes longer joins in later. */
+/** How long a prompt waits for a server after its start. Slower servers are added later. */
 const waitMs = 5_000;
-/** Prompts of servers among the commands of a session. */
+/** Maximum number of server prompts among the commands of a session. */
 const promptsLimit = 100;
 
 export interface SessionServersDeps {
   readonly servers: Servers;
   readonly cwd: string;
-  /** Folders of the session that its servers are told of; absolute paths. */
+  /** Folders of the session that are sent to its servers; absolute paths. */
   readonly roots: readonly string[];
   readonly elicit: Elicit;
-  /** Learns the keys of the servers, to be kept out of what others see. */
+  /** Registers the keys of the servers for redaction. */
   readonly secrets: Pick<Secrets, "add">;
-  /** Whether the editor opens addresses. */
+  /** Whether the editor can open URLs. */
   canVisit(): boolean;
-  /** The editor is told that the person is done with an address. */
+  /** Notifies the editor that the user completed an address. */
   onVisited(elicitationId: string): void;
-  /** Something the person should know of a server, once. Must not throw. */
+  /** Shows a message about a server to the user. Must not throw. */
   report(text: string, severity?: "info" | "warning"): void;
   /** Called when the prompts changed. Must not throw. */
   onPrompts(): void;
@@ -36,24 +36,24 @@ export interface SessionServersDeps {
   onTools(server: string): void;
 }
 
-/** What a session remembers of a server that it uses. */
+/** State of a server in a session. */
 interface UsedServer {
   forget(): void;
-  /** The failure that the user was told of. */
+  /** The failure that was reported to the user. */
   reported: string | undefined;
   readonly notes: Set<string>;
-  /** Names and descriptions of its tools; undefined until it was connected. */
+  /** Names and descriptions of its tools; undefined until connected. */
   tools: string | undefined;
 }
 
-/** One server of a session, for those who look. */
+/** A server of a session for display; without `server` if disabled. */
 export type ListedServer =
   | { readonly name: string; readonly server: McpServer; readonly place: string }
   | { readonly name: string; readonly server?: undefined };
 
 /**
- * The servers of one session, those of its configuration and those that the editor gave. What is made of their offers
- * is loaded with the first of them: most sessions open without.
+ * The servers of one session, from its configuration and from the editor. Code for their tools and prompts loads with the
+ * first server: most sessions have none.
  */
 export class SessionServers {
   readonly #deps: SessionServersDeps;
@@ -64,7 +64,7 @@ export class SessionServers {
   #problems: readonly string[] = [];
   #isStarted = false;
   #isClosed = false;
-  /** The first prompt came: from now on a server that wants authorization is offered it at once. */
+  /** Set with the first prompt. Servers that need authorization are then offered it immediately. */
   #hasPrompt = false;
   readonly #tools: ServerTools;
   readonly #authorizations: Authorizations;
@@ -77,19 +77,19 @@ export class SessionServers {
     this.#authorizations = new Authorizations(deps);
   }
 
-  /** Takes the servers of the configuration as it is now; those that stay the same go on. */
+  /** Applies a new configuration. Unchanged servers keep running. */
   configure(config: Pick<Config, "mcp" | "experimental">): void {
     this.#config = config;
     this.#apply();
   }
 
-  /** Takes the servers that the editor gives, in place of those that it gave before. */
+  /** Replaces the servers from the editor. */
   give(given: GivenServers): void {
     this.#given = given;
     this.#apply();
   }
 
-  /** Begins to connect, in the background. */
+  /** Starts connecting in the background. */
   start(): void {
     if (this.#isStarted || this.#isClosed) return;
     this.#isStarted = true;
@@ -97,7 +97,7 @@ export class SessionServers {
     for (const server of this.#used.keys()) this.#begin(server);
   }
 
-  /** Waits for servers that still connect, not longer than 5 s after their start; invites to authorize who wants it. */
+  /** Waits for connecting servers up to 5 s after their start, then offers authorization where needed. */
   async settle(signal: AbortSignal): Promise<void> {
     this.start();
     await this.#connected(signal);
@@ -119,17 +119,17 @@ export class SessionServers {
     enough.abort();
   }
 
-  /** The tools that the servers offer now, under names that none of `taken` has. */
+  /** Builds the tools of the servers, with names that differ from `taken`. */
   tools(taken: readonly string[]): Promise<readonly Tool[]> {
     return this.#tools.build([...this.#used.keys()], taken);
   }
 
-  /** What the servers' prompts can be called by. */
+  /** Prompts of the servers. */
   get prompts(): readonly ServerPrompt[] {
     return this.#prompts;
   }
 
-  /** The resource that somebody named, with `server:` before its URI or without; undefined where it is none. */
+  /** Reads a resource by its URI, with or without a `server:` prefix. Undefined if there is none. */
   async resource(
     written: string,
     signal: AbortSignal,
@@ -140,14 +140,14 @@ export class SessionServers {
     return readResource(found.server, found.uri, { signal, elicit: this.#deps.elicit });
   }
 
-  /** Whether {@link resource} would find something. */
+  /** Returns whether {@link resource} would find a resource. */
   hasResource(written: string): boolean {
     return this.#find(written) !== undefined;
   }
 
   /**
-   * Has the person authorize a server. Resolves with how it went; where the editor cannot bring the person to the
-   * address, at once with the address, and how it went is reported later.
+   * Asks the user to authorize a server and resolves with the result. If the editor cannot open the address, resolves
+   * immediately with the address and reports the result later.
    */
   authorize(server: McpServer, signal: AbortSignal): Promise<string> {
     return this.#authorizations.ask(server, signal);
@@ -160,7 +160,7 @@ export class SessionServers {
     return [...used, ...this.#disabled.map((name) => ({ name }))];
   }
 
-  /** Lets go of all servers; those that nobody else uses end. */
+  /** Releases all servers. Those without other users close. */
   close(): void {
     this.#isClosed = true;
     this.#authorizations.close();
@@ -219,7 +219,7 @@ export class SessionServers {
     if (hasChanged) this.#deps.onTools(server.settings.name);
   }
 
-  /** A failure is told once, until the server was connected again; so is each thing that is left out of its offers. */
+  /** Reports a failure once until the server reconnects, and each omitted capability once. */
   #reportOnce(server: McpServer): void {
     const used = this.#used.get(server);
     if (used === undefined || !this.#isStarted) return;
@@ -269,20 +269,20 @@ function describePrompts(prompts: readonly ServerPrompt[]): string {
   return JSON.stringify(prompts.map(({ name, description, hint }) => ({ name, description, hint })));
 }
 
-/** What the person is told of a server that does not work. */
+/** Returns a message for the user about a failed server. */
 function problemOf({ status, settings: { name } }: McpServer, canVisit: boolean): string | undefined {
   if (status.state === "needs authorization")
     return canVisit
       ? undefined
-      : `The MCP server "${name}" wants to be authorized. Say /mcp auth ${name} here, or run in a terminal: fairlead mcp auth ${name}`;
+      : `The MCP server "${name}" needs authorization. Enter /mcp auth ${name} here, or run in a terminal: fairlead mcp auth ${name}`;
   if (status.state !== "failed") return undefined;
   const next = status.isPassing
-    ? "It is tried again in the background; /mcp shows how it goes."
-    : `Its tools are missing. /mcp reconnect ${name} tries it again.`;
+    ? "It is retried in the background; /mcp shows its status."
+    : `Its tools are not available. To retry: /mcp reconnect ${name}`;
   return `The MCP server "${name}" failed: ${status.reason}. ${next}`;
 }
 
-/** Listed, or what one of the templates could stand for: it begins as that begins. */
+/** Returns whether the URI is listed, or begins like one of the templates. */
 function isOffered({ offers: { resources, templates } }: McpServer, uri: string): boolean {
   if (resources.some((resource) => resource.uri === uri)) return true;
   return templates.some(({ uriTemplate }) => {

@@ -184,7 +184,7 @@ describe.each([
         }
         const told = editor
           .updates(sessionId, "agent_thought_chunk")
-          .filter(isNotice("wants to be authorized"));
+          .filter(isNotice("needs authorization. Enter"));
         expect(JSON.stringify(told)).toContain("/mcp auth notes");
         await editor.prompt(sessionId, "/mcp");
         expect(agentText(editor.updates(sessionId))).toContain("needs authorization: `/mcp auth notes`");
@@ -224,7 +224,7 @@ describe("an editor that opens no addresses", () => {
       await editor.prompt(sessionId, "Hello again");
       const told = editor
         .updates(sessionId, "agent_thought_chunk")
-        .filter(isNotice("wants to be authorized"));
+        .filter(isNotice("needs authorization. Enter"));
       expect(told).toHaveLength(1);
       expect(JSON.stringify(told)).toContain("fairlead mcp auth notes");
       await editor.prompt(sessionId, "/mcp auth notes");

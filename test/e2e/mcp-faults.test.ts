@@ -91,7 +91,7 @@ describe("a server that cannot be started", () => {
     [
       "is nowhere",
       { type: "remote", url: "nowhere" },
-      '"nowhere" is no address; write a whole one: https://host/path',
+      '"nowhere" is not a URL; write a full one: https://host/path',
     ],
     ["refuses", { type: "remote", url: "http://127.0.0.1:9/mcp" }, "fetch failed: bad port"],
   ])("because it %s is told with the reason, once, and the turn goes on", async (_, server, reason) => {

@@ -118,7 +118,7 @@ describe("a remote server", () => {
   });
 
   test.each([
-    [401, "needs authorization: `/mcp auth far`", "wants to be authorized. Say /mcp auth far here"],
+    [401, "needs authorization: `/mcp auth far`", "needs authorization. Enter /mcp auth far here"],
     [403, "failed: ", "failed: Streamable HTTP error: Error POSTing to endpoint: No."],
     [500, "failed: ", "failed: Streamable HTTP error: Error POSTing to endpoint: No."],
   ])("that answers %i is told of once", async (status, state, told) => {

@@ -2,7 +2,7 @@ import type { FetchLike } from "@modelcontextprotocol/sdk/shared/transport.js";
 import { messageLimitBytes } from "./message-lines.ts";
 import { RateLimiter } from "../../base/rate-limiter.ts";
 
-/** A server's message over the limit; trying again would bring the same. */
+/** A server's message exceeds the limit. Retrying does not help. */
 export class MessageTooLong extends Error {
   override readonly name = "MessageTooLong";
   constructor() {
@@ -13,8 +13,8 @@ export class MessageTooLong extends Error {
 const newline = 0x0a;
 
 /**
- * Fetches with bodies that break off where one message, a body or an event of a stream, is longer than the limit. What
- * a stream says too fast waits in its connection.
+ * Limits the size of each message: of a body, or of an event in a stream. Longer messages end the body with an error.
+ * Respects backpressure.
  */
 export function boundedFetch(onTooLong: (error: MessageTooLong) => void): FetchLike {
   return async (url, init) => {
@@ -27,7 +27,7 @@ export function boundedFetch(onTooLong: (error: MessageTooLong) => void): FetchL
   };
 }
 
-/** What was fetched tells where it came from, which a response that is made does not. */
+/** Copies the URL of the original response, which a constructed one lacks. */
 function withAddress(made: Response, { url, redirected, type }: Response): Response {
   for (const [name, value] of Object.entries({ url, redirected, type }))
     Object.defineProperty(made, name, { value });
@@ -49,7 +49,7 @@ function limitOf(
       return;
     }
     events = 0;
-    // An empty line ends an event: the count starts anew behind the last one.
+    // An empty line ends an event, so the count restarts after the last one.
     for (let start = 0; start < chunk.length;) {
       const end = chunk.indexOf(newline, start);
       const line = end === -1 ? chunk.length : end;

@@ -1,9 +1,9 @@
-/** The longest that one call may take, whatever progress it reports. */
+/** Maximum duration of a call, whatever progress it reports. */
 const longestMs = 60 * 60_000;
 
 /**
- * Aborts a request that was silent for too long. Progress begins the time anew, and it stands still while the person
- * is asked something. `signal` also aborts with the caller's.
+ * Aborts a request after too long a silence. Progress resets the timer; questions to the user pause it. `signal` also
+ * aborts with the caller's.
  */
 export class CallClock {
   readonly #timeoutMs: number;
@@ -27,7 +27,7 @@ export class CallClock {
     return this.#abort.signal;
   }
 
-  /** Whether the time was up. */
+  /** Whether the timer expired. */
   get isUp(): boolean {
     return this.#isUp;
   }
@@ -37,7 +37,7 @@ export class CallClock {
     if (this.#stops === 0) this.#timer = setTimeout(() => this.#ring(), this.#timeoutMs);
   }
 
-  /** The time does not run until the task is done. */
+  /** Pauses the timer until the task is done. */
   async standStill<T>(task: () => Promise<T>): Promise<T> {
     this.#stops++;
     clearTimeout(this.#timer);
@@ -49,7 +49,7 @@ export class CallClock {
     }
   }
 
-  /** To be called when the request is over. */
+  /** Must be called when the request is over. */
   end(): void {
     this.#stops++;
     clearTimeout(this.#timer);

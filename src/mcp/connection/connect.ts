@@ -16,7 +16,7 @@ export interface ConnectDeps extends Omit<ConnectionDeps, "offersRoots"> {
   onNoise(line: string): void;
 }
 
-/** Connects and learns what the server offers. Throws {@link ConnectError}. */
+/** Connects and lists the capabilities of the server. Throws {@link ConnectError}. */
 export async function connect(
   settings: ServerSettings,
   given: ConnectDeps,

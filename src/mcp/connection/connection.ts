@@ -28,23 +28,23 @@ import { CallClock } from "./call-clock.ts";
 import { readable, requestFailure, type RequestFailure, TimedOut } from "./failures.ts";
 import { StdioTransport } from "./stdio-transport.ts";
 
-/** How long ending a session at a remote server may take. */
+/** Timeout to end a session at a remote server. */
 const goodbyeMs = 500;
-/** More than any request takes: the time-outs are our own, which stand still while a person is asked. */
+/** Disables the SDK's timeouts. Our own pause while the user is asked. */
 const neverMs = 2 ** 31 - 1;
 
 export interface ConnectionDeps {
   readonly version: string;
   readonly log: Log;
-  /** Absolute paths; the first is the session's folder. */
+  /** Absolute paths; the session's folder first. */
   readonly roots: readonly string[];
-  /** Whether the server may ask for these folders. */
+  /** Whether the server may request these folders. */
   readonly offersRoots: boolean;
   readonly abilities: ElicitationAbilities;
   readonly timeoutMs: number;
   onElicit(params: ElicitRequest["params"], signal: AbortSignal): Promise<ElicitResult>;
   onElicited(elicitationId: string): void;
-  /** Told once when the connection is gone. */
+  /** Called once when the connection is lost. */
   onClosed(reason: string): void;
   onListChanged(): void;
   onLog(level: string, text: string): void;
@@ -64,7 +64,7 @@ export interface Progress {
   readonly message?: string | undefined;
 }
 
-/** A server that answered, until it is gone or ended. */
+/** An established connection to a server. */
 export class Connection {
   readonly #client: Client;
   readonly #transport: Transport;
@@ -87,7 +87,7 @@ export class Connection {
     return this.#state === "open";
   }
 
-  /** Whether the person must authorize before the server answers. */
+  /** Whether the server requires authorization. */
   get isRefused(): boolean {
     return this.#isRefused;
   }
@@ -113,7 +113,7 @@ export class Connection {
     }
   }
 
-  /** Sends what the server says from now on as `warning` and above to `onLog`. */
+  /** Sends further log messages of level `warning` and above to `onLog`. */
   async quieten(): Promise<void> {
     if (this.capabilities.logging === undefined) return;
     const clock = new CallClock(this.#deps.timeoutMs);
@@ -144,7 +144,7 @@ export class Connection {
     }
   }
 
-  /** Ends a connection over which nothing useful can come any more. */
+  /** Closes a connection that is no longer usable. */
   break(error: Error): void {
     if (this.#state === "ended") return;
     this.#broken = error;
@@ -152,15 +152,15 @@ export class Connection {
     void this.end();
   }
 
-  /** Resolves when nothing of it is left, the server's program included. */
+  /** Closes the connection. Resolves when the server's program has ended too. */
   async end(): Promise<void> {
     this.#state = "ended";
     if (this.#transport instanceof StreamableHTTPClientTransport) {
-      // A courtesy: a server that does not take it forgets the session by itself.
+      // Optional: servers that do not support it expire the session themselves.
       const bye = this.#transport.terminateSession().catch(() => {});
       await orAfter(bye, goodbyeMs, undefined);
     }
-    // The client knows no transport before it is connected, and then closes its own.
+    // Before it is connected, the client does not close the transport.
     for (const part of [this.#client, this.#transport]) await this.#close(part);
   }
 
@@ -168,7 +168,7 @@ export class Connection {
     try {
       await part.close();
     } catch (error) {
-      this.#deps.log.warn("an MCP connection could not be closed", errorFields(error));
+      this.#deps.log.warn("MCP connection not closed", errorFields(error));
     }
   }
 
@@ -197,14 +197,14 @@ export class Connection {
     client.setNotificationHandler(LoggingMessageNotificationSchema, ({ params: { level, data } }) =>
       this.#deps.onLog(level, typeof data === "string" ? data : JSON.stringify(data)),
     );
-    // The SDK knows no other way to listen.
+    // The SDK has no other way to listen.
     Object.assign(client, {
       onclose: () => this.#closed(this.#whyClosed()),
       onerror: (error: Error) => this.#noteError(error),
     });
   }
 
-  /** A stream of events that does not come back takes the connection with it. */
+  /** Closes the connection if its event stream cannot be restored. */
   #noteError(error: Error): void {
     const isGone = error instanceof SseError || error.message.startsWith("Maximum reconnection attempts");
     if (this.isOpen && isGone) this.break(error);

@@ -2,10 +2,10 @@ import type { ElicitRequest, ElicitResult } from "@modelcontextprotocol/sdk/type
 import { isRecord } from "../../base/text/record.ts";
 import type { Elicitation, ElicitationField, ElicitationOutcome } from "../../message/elicitation.ts";
 
-/** Fields of one form; a person who meets more is not asked but burdened. */
+/** Maximum number of fields in a form. */
 const fieldsLimit = 30;
 
-/** What a server asks, as the editor is asked. */
+/** Converts a server's elicitation request for the editor. */
 export function toElicitation(
   server: string,
   params: ElicitRequest["params"],
@@ -25,7 +25,7 @@ export function toElicitation(
   return { ...asked, message, mode: "form", form };
 }
 
-/** Choices come in an older form too: values, with their names in a list beside them. */
+/** Converts choices, including the older format with the names in a second list. */
 function toField(schema: unknown): ElicitationField {
   if (!isRecord(schema) || typeof schema["type"] !== "string") return { type: "string" };
   const { enumNames, ...field } = schema;

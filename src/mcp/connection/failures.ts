@@ -5,13 +5,13 @@ import { messageOf, UserError } from "../../base/errors.ts";
 import { excerpt } from "../../base/text/excerpt.ts";
 import { MessageTooLong } from "./bounded-fetch.ts";
 
-/** Characters of a server's own words about a failure. */
+/** Maximum length of a server's error text, in characters. */
 const errorLength = 1_000;
 
-/** Why there is no connection. */
+/** Reason of a failed connection. */
 export type ConnectFailure =
   | { readonly kind: "unauthorized" }
-  /** `isPassing`: it may go better in a moment. */
+  /** `isPassing`: the failure may be temporary. */
   | { readonly kind: "failed"; readonly reason: string; readonly isPassing: boolean };
 
 export class ConnectError extends Error {
@@ -23,14 +23,14 @@ export class ConnectError extends Error {
   }
 }
 
-/** What can go wrong with a request, told apart by what to do about it. */
+/** Kinds of failed requests, by how to handle them. */
 export type RequestFailure =
-  /** The connection is gone; the request may be tried on a new one. */
+  /** The connection is lost. The request may be retried on a new one. */
   | { readonly kind: "dropped"; readonly reason: string }
   | { readonly kind: "unauthorized" }
   | { readonly kind: "timed-out" }
   | { readonly kind: "cancelled" }
-  /** The person has to visit these addresses first. */
+  /** The user has to visit these addresses first. */
   | { readonly kind: "visit"; readonly visits: readonly { id: string; url: string; message: string }[] }
   | { readonly kind: "failed"; readonly reason: string };
 
@@ -38,7 +38,7 @@ export class TimedOut extends Error {
   override readonly name = "TimedOut";
 }
 
-/** A failed attempt to connect; `said` is added to the reason. */
+/** Converts an error while connecting; `said` is appended to the reason. */
 export function connectFailure(error: unknown, timeoutMs: number, said: string): ConnectError {
   const failed = (reason: string, isPassing: boolean) =>
     Object.assign(new ConnectError({ kind: "failed", reason: `${reason}${said}`, isPassing }), {
@@ -54,7 +54,7 @@ export function connectFailure(error: unknown, timeoutMs: number, said: string):
   return failed(readable(error), isDrop(error));
 }
 
-/** What the error of a request says, where the connection holds and nobody cancelled. */
+/** Classifies the error of a request that was not cancelled, on a working connection. */
 export function requestFailure(error: unknown): RequestFailure {
   if (error instanceof UrlElicitationRequiredError) {
     const visits = error.elicitations.map(({ elicitationId: id, url, message }) => ({ id, url, message }));
@@ -64,7 +64,7 @@ export function requestFailure(error: unknown): RequestFailure {
   return { kind: isDrop(error) ? "dropped" : "failed", reason: readable(error) };
 }
 
-/** What is said of a failed request, to the model and to the person. */
+/** Describes a failed request for the model and the user. */
 export function describeFailure(failure: RequestFailure, timeoutMs: number): string {
   switch (failure.kind) {
     case "dropped":
@@ -85,13 +85,13 @@ export function causeOf(error: unknown): unknown {
   return error instanceof Error ? error.cause : undefined;
 }
 
-/** What a new connection may mend. 404 says that the server has forgotten the session. */
+/** Returns whether a new connection may help. 404 means that the session expired. */
 function isDrop(error: unknown): boolean {
   if (error instanceof StreamableHTTPError) return error.code === 404 || (error.code ?? 0) >= 500;
   return error instanceof TypeError || messageOf(error) === "Not connected";
 }
 
-/** `fetch failed` says nothing; its cause does. */
+/** Returns the message of the cause: `fetch failed` is not informative. */
 export function readable(error: unknown): string {
   if (typeof error === "object" && error !== null && "issues" in error)
     return "it gave an answer that is none of the protocol's";
@@ -100,7 +100,7 @@ export function readable(error: unknown): string {
   return error instanceof TypeError && cause instanceof Error ? `${text}: ${describeCause(cause)}` : text;
 }
 
-/** A name with several addresses fails with one error for each. */
+/** Unwraps an AggregateError: a host with several addresses has one error for each. */
 function describeCause(cause: Error): string {
   if (cause instanceof AggregateError) return messageOf(cause.errors[0]);
   return messageOf(cause);

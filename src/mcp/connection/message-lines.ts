@@ -1,17 +1,17 @@
-/** Bytes of one message; what is longer is dropped, and whoever waits for it is told. */
+/** Maximum bytes of a message. Longer ones are dropped, and their request fails. */
 export const messageLimitBytes = 16 * 1024 * 1024;
-/** Bytes at the two ends of a dropped message in which its id is looked for. */
+/** Bytes at both ends of a dropped message that are searched for its id. */
 const edgeBytes = 512;
 const newline = 0x0a;
 
-/** A line of text, or what is known of one that was too long. */
+/** A line of text, or the ends of a line that was too long. */
 export type Line = { kind: "text"; text: string } | { kind: "too-long"; head: string; tail: string };
 
-/** Cuts what arrives in pieces into lines. Looks at each byte once and keeps no more than one line. */
+/** Splits chunks into lines. Scans each byte once and buffers at most one line. */
 export class MessageLines {
   #pieces: Buffer[] = [];
   #bytes = 0;
-  /** Set while the rest of a line that is too long goes by. */
+  /** Set while the rest of a too long line is skipped. */
   #dropped: { head: string; tail: Buffer } | undefined;
 
   push(chunk: Buffer): Line[] {
@@ -58,7 +58,7 @@ export class MessageLines {
   }
 }
 
-/** The id of the request that a dropped message answers, where one of its ends shows it. */
+/** Finds the request id of a dropped message in its ends. */
 export function answeredId({ head, tail }: { head: string; tail: string }): number | undefined {
   const atHead = /^\s*\{(?:\s*"jsonrpc"\s*:\s*"2\.0"\s*,)?\s*"id"\s*:\s*(\d+)\s*,/.exec(head);
   const atTail = /"id"\s*:\s*(\d+)\s*(?:,\s*"jsonrpc"\s*:\s*"2\.0"\s*)?\}\s*$/.exec(tail);

@@ -4,8 +4,8 @@ import { isAbsolute, resolve } from "node:path";
 import type { LocalServer, ServerSettings } from "../server-settings.ts";
 
 /**
- * Whether a server is offered the session's folders (roots). A server that gets folders on its command line is not: it
- * would use the session's in their place. The setting `roots` says otherwise.
+ * Returns whether a server receives the session's folders (roots). By default not if its command line has folders, which
+ * the roots would replace. The setting `roots` overrides this.
  */
 export async function offersRoots(settings: ServerSettings, cwd: string): Promise<boolean> {
   if (settings.roots !== undefined) return settings.roots;
@@ -14,18 +14,18 @@ export async function offersRoots(settings: ServerSettings, cwd: string): Promis
   return !named.includes(true);
 }
 
-/** Arguments, and the values in `--option=value`. */
+/** Returns the arguments and the values of `--option=value`. */
 function folderCandidates({ args }: LocalServer): string[] {
   return args.flatMap((arg) => (arg.startsWith("-") ? (/=(.+)$/s.exec(arg)?.[1] ?? []) : arg));
 }
 
-/** An absolute path counts where nothing is there too: the server may make the folder. */
+/** Returns whether the argument is a folder. Absolute paths count even if missing: the server may create them. */
 async function mayBeFolder(text: string, cwd: string): Promise<boolean> {
   const path = text.replace(/^~(?=$|[/\\])/, () => homedir());
   try {
     return (await stat(resolve(cwd, path))).isDirectory();
   } catch {
-    // Whatever keeps it from being looked at, the server may mean it.
+    // Not readable, but the server may still mean it.
     return isAbsolute(path);
   }
 }

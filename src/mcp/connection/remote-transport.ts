@@ -11,7 +11,7 @@ import type { OAuthFetch } from "../oauth/oauth-fetch.ts";
 
 export type RemoteKind = "http" | "sse";
 
-/** Waits between tries to get a broken stream of events back, which the server's own wish goes before. */
+/** Delays before reconnecting a broken event stream. The server's `retry` takes precedence. */
 const streamReconnection = {
   initialReconnectionDelay: 1_000,
   maxReconnectionDelay: 10_000,
@@ -20,9 +20,9 @@ const streamReconnection = {
 };
 
 export interface RemoteDeps {
-  /** Without one a server that wants to know who asks cannot be used. */
+  /** Authenticated fetch. Without it, servers that require authorization cannot be used. */
   signIn?: OAuthFetch | undefined;
-  /** Told when the person must authorize first. */
+  /** Called when the server requires authorization. */
   onSignInNeeded(): void;
   onTooLong(error: MessageTooLong): void;
 }
@@ -34,12 +34,12 @@ export function remoteTransport(server: RemoteServer, kind: RemoteKind, deps: Re
   return new StreamableHTTPClientTransport(url, { ...options, reconnectionOptions: streamReconnection });
 }
 
-/** The ways to try, in order. */
+/** Returns the transports to try, in order. */
 export function remoteKinds({ transport }: RemoteServer): readonly RemoteKind[] {
   return transport === undefined ? ["http", "sse"] : [transport];
 }
 
-/** Whether the server may be one that speaks the older way: it refused the request as such. */
+/** Returns whether the server may only support the older transport. */
 export function maySpeakSse(error: unknown): boolean {
   if (!(error instanceof StreamableHTTPError)) return false;
   const { code = 0 } = error;
@@ -55,7 +55,7 @@ function fetchFor(server: RemoteServer, kind: RemoteKind, deps: RemoteDeps): Fet
     try {
       return await signedIn(url, init);
     } catch (error) {
-      // A server may refuse the stream of its own messages and answer all else.
+      // A server may reject the stream of its own messages and still answer requests.
       const isExtra = kind === "http" && init?.method === "GET";
       if (signIn.isNeeded(error) && !isExtra) deps.onSignInNeeded();
       throw error;
@@ -64,9 +64,9 @@ function fetchFor(server: RemoteServer, kind: RemoteKind, deps: RemoteDeps): Fet
 }
 
 function addressOf({ url }: RemoteServer): URL {
-  if (!URL.canParse(url)) throw new UserError(`"${url}" is no address; write a whole one: https://host/path`);
+  if (!URL.canParse(url)) throw new UserError(`"${url}" is not a URL; write a full one: https://host/path`);
   const parsed = new URL(url);
   if (parsed.protocol !== "https:" && parsed.protocol !== "http:")
-    throw new UserError(`"${parsed.protocol}" is no way to reach a server; use https:// or http://`);
+    throw new UserError(`protocol "${parsed.protocol}" is not supported; use https:// or http://`);
   return parsed;
 }

@@ -1,13 +1,13 @@
 import { excerpt } from "../../base/text/excerpt.ts";
 import type { Log } from "../../base/log.ts";
 
-/** What a server said for people that is kept. */
+/** Maximum number of stored log lines. */
 const linesLimit = 20;
 const lineLength = 500;
-/** Lines of a server that are written to the program's own log in all. */
+/** Maximum number of a server's lines in the program's log. */
 const loggedLimit = 200;
 
-/** What a server said for people; the first lines also go into the program's log. */
+/** Log lines of a server. The first ones also go to the program's log. */
 export class ServerLog {
   readonly #server: string;
   readonly #log: Log;
@@ -20,12 +20,12 @@ export class ServerLog {
     this.#log = log;
   }
 
-  /** The newest last. */
+  /** Newest last. */
   get lines(): readonly string[] {
     return this.#lines;
   }
 
-  /** Lines among its messages that were none. */
+  /** Number of stdout lines that were not messages. */
   get noise(): number {
     return this.#noise;
   }
@@ -34,7 +34,7 @@ export class ServerLog {
     const line = excerpt(text, lineLength);
     this.#lines = [...this.#lines, line].slice(-linesLimit);
     this.#said++;
-    if (this.#said <= loggedLimit) this.#log.info("an MCP server says", { server: this.#server, line });
+    if (this.#said <= loggedLimit) this.#log.info("MCP server log", { server: this.#server, line });
   }
 
   sayNoise(line: string): void {

@@ -5,21 +5,21 @@ import { CallClock } from "./call-clock.ts";
 import type { Progress } from "./connection.ts";
 import type { RequestFailure } from "./failures.ts";
 
-/** On whose behalf a server works. */
+/** The user and the call that a request is made for. */
 export interface ServerUser {
   readonly signal: AbortSignal;
-  /** The call that it works for, where it is one. */
+  /** The tool call, if there is one. */
   readonly callId?: string | undefined;
   readonly elicit: Elicit;
   onProgress?(progress: Progress): void;
 }
 
-/** Addresses that people were brought to and whose end is waited for. */
+/** Maximum number of visited addresses with pending completion. */
 const visitsLimit = 100;
 
 type Visit = (RequestFailure & { kind: "visit" })["visits"][number];
 
-/** For whom one server works, and what it asks of them. */
+/** Routes a server's questions to the user of the running request. */
 export class ServerQuestions {
   readonly #server: string;
   readonly #timeoutMs: number;
@@ -33,7 +33,7 @@ export class ServerQuestions {
     this.#door = door;
   }
 
-  /** Runs a request for the user: what the server asks meanwhile is asked of them. */
+  /** Runs a request for the user, who receives the server's questions meanwhile. */
   async during<T>(user: ServerUser, request: (clock: CallClock) => Promise<T>): Promise<T> {
     const clock = new CallClock(this.#timeoutMs, user.signal);
     const use = { user, clock };
@@ -46,7 +46,7 @@ export class ServerQuestions {
     }
   }
 
-  /** Of what runs, what came last is taken for what it asks for; its time does not run while the person is asked. */
+  /** Asks the user of the latest running request, whose timer is paused meanwhile. */
   async ask(params: ElicitRequest["params"], signal: AbortSignal): Promise<ElicitResult> {
     const use = [...this.#uses].at(-1);
     if (use === undefined) return { action: "cancel" };
@@ -59,13 +59,13 @@ export class ServerQuestions {
     return toElicitResult(await clock.standStill(() => user.elicit(asked, either)));
   }
 
-  /** Whether the person went to all of the addresses, and the server says that it is done. */
+  /** Resolves with whether the user visited all addresses and the server confirmed completion. */
   async visit(visits: readonly Visit[], user: ServerUser): Promise<boolean> {
     for (const visit of visits) if (!(await this.#visitOne(visit, user))) return false;
     return true;
   }
 
-  /** Of an address that somebody was brought to: others mean nothing. */
+  /** Completes an address that the user was sent to. Ignores others. */
   onElicited(id: string): void {
     const onVisited = this.#expected.get(id);
     if (onVisited === undefined) return;
@@ -98,7 +98,7 @@ export class ServerQuestions {
   }
 }
 
-/** Nobody is brought to a file or a script. */
+/** Returns whether it is a web address, not a file or a script. */
 function isWebAddress(url: string): boolean {
   return URL.canParse(url) && ["https:", "http:"].includes(new URL(url).protocol);
 }

@@ -7,24 +7,24 @@ import type { PipedCommand, PipedProcess, PipedProcesses } from "../../workspace
 import { answeredId, type Line, messageLimitBytes, MessageLines } from "./message-lines.ts";
 import { RateLimiter } from "../../base/rate-limiter.ts";
 
-/** A server that leaves so much of what it is sent unread is ended. */
+/** A server with this many unread bytes is terminated. */
 const unreadLimitBytes = 64 * 1024 * 1024;
-/** While it leaves so many messages unread, answers to its questions among them, nothing more of it is read. */
+/** With this many unread messages, reading from the server pauses. */
 const unreadMessages = 1_000;
-/** The end of what it writes to stderr, which says why it failed. */
+/** Maximum length of the end of stderr that explains a failure, in characters. */
 const errorTailLength = 2_000;
-/** Characters of a line that is no message, where it is told. */
+/** Maximum length of a reported line that is not a message, in characters. */
 const noiseLength = 200;
 
 export interface StdioDeps {
   processes: PipedProcesses;
-  /** Told of lines that are no messages. Must not throw. */
+  /** Called for lines that are not messages. Must not throw. */
   onNoise(line: string): void;
 }
 
 /**
- * Messages as lines on the pipes of a program. What the program prints beside them is ignored, what it sends too fast
- * waits in its pipe, and its stderr is always read, so that it never blocks.
+ * Exchanges messages as lines over the stdio of a program. Other lines are ignored, backpressure is respected, and stderr
+ * is always read, so that the program never blocks on it.
  */
 export class StdioTransport implements Transport {
   onclose?: () => void;
@@ -35,7 +35,7 @@ export class StdioTransport implements Transport {
   readonly #closing = new AbortController();
   #process: PipedProcess | undefined;
   #errorTail = "";
-  /** Resolves when it has read what it was sent. */
+  /** Resolves when the program has read its input. */
   #draining: Promise<unknown> | undefined;
   #waiting = 0;
 
@@ -44,7 +44,7 @@ export class StdioTransport implements Transport {
     this.#deps = deps;
   }
 
-  /** The last that the program wrote to stderr. */
+  /** The end of the program's stderr. */
   get errorTail(): string {
     return this.#errorTail.trim();
   }
@@ -57,7 +57,7 @@ export class StdioTransport implements Transport {
       return;
     }
     this.#keepErrors(running);
-    // Whatever breaks the pipe, the program's end follows or is brought about.
+    // Errors of the pipe can be ignored: the program ends or is terminated.
     void this.#read(running).then(() => this.close());
     void running.exited.then(() => this.close());
   }
@@ -79,7 +79,7 @@ export class StdioTransport implements Transport {
     }
   }
 
-  /** All that is sent meanwhile waits for the same. */
+  /** Returns one shared promise for all pending messages. */
   #drain(input: PipedProcess["input"]): Promise<unknown> {
     this.#draining ??= once(input, "drain", { signal: this.#closing.signal }).finally(() => {
       this.#draining = undefined;
@@ -87,7 +87,7 @@ export class StdioTransport implements Transport {
     return this.#draining;
   }
 
-  /** Resolves when nothing of the program is left. */
+  /** Terminates the program. Resolves when it has ended. */
   async close(): Promise<void> {
     if (!this.#closing.signal.aborted) {
       this.#closing.abort();
@@ -129,7 +129,7 @@ export class StdioTransport implements Transport {
     return undefined;
   }
 
-  /** Nobody waits for an answer that was dropped. */
+  /** Fails the request of a dropped answer. */
   #answerTooLong(line: Line & { kind: "too-long" }): void {
     const limit = `more than ${messageLimitBytes / 1024 / 1024} MiB in one message, which was dropped`;
     this.#deps.onNoise(limit);

@@ -4,35 +4,35 @@ import { createServer, type IncomingMessage, type Server, type ServerResponse } 
 import { deferred } from "../../base/async.ts";
 import { codeOf, messageOf, UserError } from "../../base/errors.ts";
 
-/** Where the browser comes back to. */
+/** Address of the OAuth redirect. */
 export interface CallbackPlace {
-  /** `127.0.0.1`, `localhost` or `[::1]`, as it stands in the address. */
+  /** `127.0.0.1`, `localhost` or `[::1]`, as in the redirect URI. */
   readonly host: string;
-  /** 0 for any that is free. */
+  /** 0 for any free port. */
   readonly port: number;
   readonly path: string;
-  /** Whether another port will not do: the authorization server knows this one. */
+  /** Whether the port is fixed because it is registered at the authorization server. */
   readonly isFixed: boolean;
 }
 
-/** What the authorization server sent back with the browser. */
+/** The parameters of the redirect. */
 export type CallbackAnswer =
   | { outcome: "code"; code: string; issuer?: string | undefined }
   | { outcome: "refused"; error: string; description?: string | undefined };
 
 export interface Callback {
   readonly redirectUrl: string;
-  /** The first answer with the right state. Whatever else arrives is turned away and changes nothing. */
+  /** Resolves with the first redirect with the right state. Other requests are rejected. */
   readonly answer: Promise<CallbackAnswer>;
   close(): Promise<void>;
 }
 
 const connectionLimit = 16;
-/** Milliseconds in which a browser has sent its request. */
+/** Timeout of a browser's request, in milliseconds. */
 const requestTimeoutMs = 5_000;
 const headerLimitBytes = 16 * 1024;
 
-/** Waits on this computer's own address for the browser. Throws {@link UserError} where the port is taken. */
+/** Listens on a loopback address for the browser. Throws {@link UserError} if the port is in use. */
 export async function listenForCallback(place: CallbackPlace, state: string): Promise<Callback> {
   const answer = deferred<CallbackAnswer>();
   const server = createServer(
@@ -70,10 +70,10 @@ interface Expected {
 }
 
 function judge(request: IncomingMessage, { path, hosts, state }: Expected): Verdict {
-  // Another name that leads here is how a page on the web would reach this server.
-  if (!hosts.includes(request.headers.host ?? "")) return { status: 403, text: "This is not the place." };
+  // Rejects other host names, which web pages could use to reach this server (DNS rebinding).
+  if (!hosts.includes(request.headers.host ?? "")) return { status: 403, text: "Wrong host." };
   const url = URL.parse(request.url ?? "", "http://127.0.0.1");
-  if (url?.pathname !== path) return { status: 404, text: "There is nothing here." };
+  if (url?.pathname !== path) return { status: 404, text: "Not found." };
   if (request.method !== "GET") return { status: 405, text: "Only a browser's GET is answered here." };
   const given = url.searchParams.getAll("state");
   if (given.length !== 1 || !isSame(given[0] ?? "", state)) {
@@ -98,7 +98,7 @@ function judgeAnswer(params: URLSearchParams): Verdict {
   return { status: 200, text, answer: { outcome: "code", code, issuer: params.get("iss") ?? undefined } };
 }
 
-/** Nothing of the request is said again, and the page can load or run nothing. */
+/** Sends a page that does not echo the request and cannot load or run anything. */
 function say(response: ServerResponse, { status, text }: Verdict): void {
   response.writeHead(status, {
     "content-type": "text/html; charset=utf-8",
@@ -111,7 +111,7 @@ function say(response: ServerResponse, { status, text }: Verdict): void {
   response.end(`<!doctype html><meta charset="utf-8"><title>Fairlead</title><p>${text}</p>\n`);
 }
 
-/** Takes as long for a wrong state as for a nearly right one. */
+/** Compares states in constant time. */
 function isSame(given: string, wanted: string): boolean {
   const [one, other] = [given, wanted].map((text) => createHash("sha256").update(text).digest());
   return one !== undefined && other !== undefined && timingSafeEqual(one, other);
@@ -150,7 +150,7 @@ function toWords(thrown: unknown, { port }: CallbackPlace): string {
   return `No address of this computer could be opened for the browser to return to: ${messageOf(thrown)}.`;
 }
 
-/** Lets the last page go out, and nothing more come in. */
+/** Finishes the last response and accepts no more requests. */
 async function close(server: Server): Promise<void> {
   if (!server.listening) return;
   const closed = once(server, "close");

@@ -1,13 +1,13 @@
 import { UserError } from "../../base/errors.ts";
 
-/** What a server said when it refused a request without the right to make it. */
+/** The challenge of a server that rejected an unauthorized request. */
 export interface Challenge {
   readonly resourceMetadataUrl?: URL | undefined;
-  /** Scopes it wants, with blanks between them. */
+  /** Required scopes, separated by spaces. */
   readonly scope?: string | undefined;
 }
 
-/** The server wants an authorization that only the person can give. */
+/** The server requires authorization by the user. */
 export class AuthorizationNeeded extends UserError {
   readonly challenge: Challenge;
 

@@ -16,11 +16,11 @@ export interface OAuthFlowOptions {
   readonly store: AuthorizationStore;
   readonly redirectUrl: string;
   readonly state: string;
-  /** What was stored before; its registration is used again where it fits. */
+  /** Stored entry. Its registration is reused if it fits. */
   readonly stored: StoredAuthorization | undefined;
 }
 
-/** The client's side of one authorization: what the SDK asks for and hands over on the way. Lives as long as that. */
+/** OAuth client provider of the SDK for one authorization. */
 export class OAuthFlowClient implements OAuthClientProvider {
   readonly redirectUrl: string;
   readonly #options: OAuthFlowOptions;
@@ -35,7 +35,7 @@ export class OAuthFlowClient implements OAuthClientProvider {
     this.#client = configuredClient(options.server) ?? reusableClient(options);
   }
 
-  /** Where the person gives access. */
+  /** The authorization URL for the user. */
   get address(): URL {
     if (this.#address === undefined) throw new Error("the authorization has no address yet");
     return this.#address;
@@ -52,13 +52,13 @@ export class OAuthFlowClient implements OAuthClientProvider {
     };
   }
 
-  /** Whether an answer names another authorization server than the one that was asked. */
+  /** Returns whether the answer comes from another authorization server than the one in use. */
   isFromElsewhere(issuer: string | undefined): boolean {
     const asked = this.#discovered?.authorizationServerMetadata?.issuer;
     return issuer !== undefined && asked !== undefined && issuer !== asked;
   }
 
-  /** Whether a request went to where programs make themselves known. */
+  /** Returns whether the request went to the registration endpoint. */
   isRegistration(url: string | URL): boolean {
     const endpoint = this.#discovered?.authorizationServerMetadata?.registration_endpoint;
     return endpoint !== undefined && new URL(endpoint).href === new URL(url).href;
@@ -72,14 +72,14 @@ export class OAuthFlowClient implements OAuthClientProvider {
     return this.#client;
   }
 
-  /** Kept for the next attempt; where there are tokens of an earlier registration, only when it has replaced them. */
+  /** Stores the registration. If there are tokens of an earlier one, it is stored with the new tokens. */
   async saveClientInformation(client: OAuthClientInformationMixed): Promise<void> {
     this.#client = client;
     const { store, server, redirectUrl, stored } = this.#options;
     if (stored?.tokens === undefined) await store.save(server.url, { client, redirectUrl });
   }
 
-  /** None: what is stored is renewed elsewhere, and here the person is asked. */
+  /** Returns undefined: stored tokens are refreshed elsewhere, and this flow always asks the user. */
   tokens(): undefined {
     return undefined;
   }
@@ -108,7 +108,7 @@ export class OAuthFlowClient implements OAuthClientProvider {
     return this.#verifier;
   }
 
-  /** Looked at once: the code goes to the authorization server that the person was sent to. */
+  /** Discovers once, so that the code goes to the authorization server that the user visited. */
   saveDiscoveryState(found: OAuthDiscoveryState): void {
     const { server } = this.#options;
     const { authorizationServerUrl, authorizationServerMetadata: metadata } = found;
@@ -137,7 +137,7 @@ function configuredClient(server: RemoteServer): OAuthClientInformationMixed | u
   return { client_id: clientId, ...(clientSecret !== undefined && { client_secret: clientSecret }) };
 }
 
-/** A registration holds for one address to return to, and maybe not for ever. */
+/** Returns whether the registration has this redirect URI and has not expired. */
 function reusableClient({ stored, redirectUrl }: OAuthFlowOptions): OAuthClient | undefined {
   const { client } = stored ?? {};
   if (client === undefined || stored?.redirectUrl !== redirectUrl) return undefined;
@@ -145,7 +145,7 @@ function reusableClient({ stored, redirectUrl }: OAuthFlowOptions): OAuthClient 
   return expiry === 0 || expiry > Date.now() ? client : undefined;
 }
 
-/** A program on a person's computer keeps no secret; where it must have one, it takes it. */
+/** Chooses the client authentication: none if supported, as a local program cannot keep a secret. */
 function authMethodFor(supported: readonly string[] | undefined): string {
   if (supported === undefined || supported.includes("none")) return "none";
   return supported.includes("client_secret_post") ? "client_secret_post" : "client_secret_basic";

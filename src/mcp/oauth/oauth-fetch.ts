@@ -6,12 +6,12 @@ import type { AuthorizationStore } from "./oauth-store.ts";
 import type { RemoteServer } from "../server-settings.ts";
 
 /**
- * Makes requests to remote servers in the person's name: with what is stored, and with the person where that is not
- * enough. What it needs of OAuth is large, and loads with the first request.
+ * Sends authorized requests to remote servers: with stored tokens, or after asking the user. The OAuth code is large and
+ * loads with the first request.
  */
 export class OAuthFetch {
   readonly #store: AuthorizationStore;
-  /** What servers said when they last refused, by address. */
+  /** The last challenge of each server, by address. */
   readonly #challenges = new Map<string, Challenge>();
   readonly #flows = new Map<string, AbortController>();
 
@@ -19,7 +19,7 @@ export class OAuthFetch {
     this.#store = store;
   }
 
-  /** A fetch for this server over the one that is given. Rejects with what {@link isNeeded} knows. */
+  /** Wraps a fetch for this server. Rejects with an error that {@link isNeeded} recognizes. */
   fetchFor(server: RemoteServer, fetch: FetchLike): FetchLike {
     const signedIn = once(async () => {
       const { ServerTokens } = await import("./oauth-tokens.ts");
@@ -37,12 +37,12 @@ export class OAuthFetch {
     };
   }
 
-  /** Whether an error of that fetch says that the person must authorize first. */
+  /** Returns whether an error of that fetch means that the user must authorize first. */
   isNeeded(error: unknown): boolean {
     return error instanceof AuthorizationNeeded;
   }
 
-  /** Has the person authorize; what is under way for the same address is cancelled. Never rejects. */
+  /** Asks the user to authorize, cancelling a running attempt for the same address. Never rejects. */
   async authorize(server: RemoteServer, show: ShowAddress, signal: AbortSignal): Promise<AuthorizeOutcome> {
     const { authorize } = await import("./oauth-flow.ts");
     const flow = new AbortController();

@@ -13,20 +13,20 @@ import type { Challenge } from "./oauth-challenge.ts";
 import { challengeOf } from "./oauth-tokens.ts";
 import type { OAuthSettings, RemoteServer } from "../server-settings.ts";
 
-/** Brings the person to the address where access is given, or shows it. Resolves as declined when they do not want to. */
+/** Opens or shows the authorization URL. Resolves as declined if the user refuses. */
 export type ShowAddress = (address: string, signal: AbortSignal) => Promise<"shown" | "declined">;
 
 export interface AuthorizeDeps {
   readonly store: AuthorizationStore;
   readonly fetch: FetchLike;
   readonly show: ShowAddress;
-  /** Milliseconds for the person to give access (5 minutes). */
+  /** Timeout for the user in milliseconds (5 minutes). */
   readonly waitMs?: number;
 }
 
 export type AuthorizeOutcome =
   | { outcome: "authorized" }
-  /** The server answers without. */
+  /** The server requires no authorization. */
   | { outcome: "notNeeded" }
   | { outcome: "declined" }
   | { outcome: "cancelled" }
@@ -34,12 +34,12 @@ export type AuthorizeOutcome =
 
 const personWaitMs = 5 * 60_000;
 const nobodyCame = "Nobody gave access in time. Begin again when you are ready.";
-/** Characters of a reason that others gave. */
+/** Maximum length of a server's reason, in characters. */
 const reasonLimit = 300;
 
 /**
- * Has the person authorize this program at the server, and stores the tokens. Never rejects. `challenge` is what the
- * server said when it refused; without it the server is asked.
+ * Asks the user to authorize this program at the server, and stores the tokens. Never rejects. `challenge` is the server's
+ * challenge; without it the server is queried.
  */
 export async function authorize(
   server: RemoteServer,
@@ -79,7 +79,7 @@ async function runFlow(wanted: Wanted, deps: AuthorizeDeps, signal: AbortSignal)
     const run = stepsOf(wanted, client, deps.fetch, signal);
     await run();
     const answer = await askPerson(wanted, { client, callback }, deps, signal);
-    // Maybe the page said that it does not know this program: the next attempt registers it anew.
+    // The registration may be unknown to the server: the next attempt registers again.
     if (answer === "timedOut" && stored?.tokens === undefined) await deps.store.forget(server.url);
     if (answer === "timedOut") throw new UserError(nobodyCame);
     if (answer.outcome !== "code") return answer;
@@ -94,7 +94,7 @@ async function runFlow(wanted: Wanted, deps: AuthorizeDeps, signal: AbortSignal)
   }
 }
 
-/** The SDK's flow: without a code up to the address, with it to the tokens. */
+/** Runs the SDK's flow: without a code up to the authorization URL, with a code up to the tokens. */
 function stepsOf(
   { server, config, challenge }: Wanted,
   client: OAuthFlowClient,
@@ -107,7 +107,7 @@ function stepsOf(
     if (!response.ok && client.isRegistration(url)) throw await refusedRegistration(server, url, response);
     return response;
   };
-  // The SDK would prefer what the server offers.
+  // Overrides the SDK, which prefers the scopes that the server offers.
   const scope = config.scope ?? challenge.scope;
   const { resourceMetadataUrl } = challenge;
   return (authorizationCode) =>
@@ -135,7 +135,7 @@ async function askPerson(
   }
 }
 
-/** The browser's answer, the person's refusal to go there, or the end, whichever is first. */
+/** Resolves with the redirect, the user's refusal, or the timeout, whichever is first. */
 function firstOf(
   callback: Callback,
   shown: Promise<"shown" | "declined">,
@@ -160,7 +160,7 @@ function refusal(
   return { outcome: "failed", reason: cut(`${hostOf(url)} gave no access: ${reason}`) };
 }
 
-/** What the server says to a request without a token; undefined where it answers. */
+/** Sends a request without a token and returns the challenge; undefined if the server answers. */
 async function askForChallenge(
   server: RemoteServer,
   { fetch }: AuthorizeDeps,
@@ -170,7 +170,7 @@ async function askForChallenge(
   const asked = await send(server.url, { ...askRequest, redirect: "manual" });
   if (asked.status === 401) return challengeOf(asked);
   if (asked.ok) return undefined;
-  // Servers of the older transport take no such request.
+  // Servers of the older transport do not accept this request.
   const listened = await send(server.url, { headers: { accept: "text/event-stream" }, redirect: "manual" });
   if (listened.status === 401) return challengeOf(listened);
   if (listened.ok) return undefined;
@@ -179,7 +179,7 @@ async function askForChallenge(
   );
 }
 
-/** A server that answers without a token may want one for its tools, and says so in its metadata. */
+/** Checks the metadata of a server that answers without a token: its tools may still require one. */
 async function offeredChallenge(
   server: RemoteServer,
   { fetch }: AuthorizeDeps,
@@ -190,7 +190,7 @@ async function offeredChallenge(
     await discoverOAuthProtectedResourceMetadata(server.url, undefined, fetchFn);
     return {};
   } catch {
-    // Most servers that need no authorization have no such metadata.
+    // Most servers without authorization have no such metadata.
     return undefined;
   }
 }
@@ -210,7 +210,7 @@ const askRequest = {
   }),
 };
 
-/** Only status and headers count, and a stream of events has no end. */
+/** Cancels the body: only status and headers matter, and an event stream does not end. */
 function withoutBody(fetch: FetchLike): FetchLike {
   return async (url, init) => {
     const { body, status, headers } = await fetch(url, init);
@@ -242,7 +242,7 @@ function toReason(thrown: unknown): string {
   return cut(messageOf(thrown));
 }
 
-/** What others wrote, in one line that shows what is in it. */
+/** Formats text of a server as one line with escaped control characters. */
 function cut(text: string): string {
   const line = showInvisible(text.replaceAll(/\s+/g, " ").trim());
   return line.length <= reasonLimit ? line : `${line.slice(0, reasonLimit)}…`;

@@ -1,16 +1,16 @@
 import type { FetchLike } from "@modelcontextprotocol/sdk/shared/transport.js";
 import { codeOf, messageOf, UserError } from "../../base/errors.ts";
 
-/** Bytes of an answer of an authorization server; metadata and tokens are far smaller. */
+/** Maximum bytes of an authorization server's answer. Metadata and tokens are far smaller. */
 const answerLimitBytes = 1024 * 1024;
 
 export interface OAuthRequestOptions {
-  /** Milliseconds for one request with its answer. */
+  /** Timeout of a request including its answer, in milliseconds. */
   timeoutMs: number;
   signal?: AbortSignal | undefined;
 }
 
-/** Fetch for requests of an authorization: each has an end, and its answer a size. Rejects in words for the person. */
+/** Creates a fetch with a timeout and a size limit. Rejects with messages for the user. */
 export function oauthFetch(base: FetchLike, { timeoutMs, signal }: OAuthRequestOptions): FetchLike {
   return async (url, init) => {
     const timeout = AbortSignal.timeout(timeoutMs);
@@ -28,7 +28,7 @@ export function oauthFetch(base: FetchLike, { timeoutMs, signal }: OAuthRequestO
   };
 }
 
-/** Fetch for what goes to a server: the configured headers go to its own origin and nowhere else. */
+/** Creates a fetch that sends the configured headers to the server's own origin only. */
 export function serverFetch(
   base: FetchLike,
   server: { url: string; headers?: Readonly<Record<string, string>> | undefined },
@@ -47,8 +47,8 @@ export function isSameOrigin(one: string | URL, other: string | URL): boolean {
 }
 
 /**
- * An address that a server named for its authorization. Throws where it is no web address, or plain http though the
- * server itself is reached over https.
+ * Validates a URL that a server named for its authorization. Throws if it is not a web address, or plain http for a server
+ * with https.
  */
 export function checkEndpoint(serverUrl: string, endpoint: string): URL {
   const url = URL.parse(endpoint);
@@ -86,7 +86,7 @@ function silence(timeoutMs: number): string {
   return `did not answer within ${timeoutMs / 1000} s. Try again, or give the server a longer "timeout".`;
 }
 
-/** Node says "fetch failed" and why one level deeper. */
+/** Returns the message of the cause: Node's own is "fetch failed". */
 function reasonOf(thrown: unknown): string {
   const cause = thrown instanceof Error ? thrown.cause : undefined;
   return `could not be reached: ${codeOf(cause) ?? messageOf(cause ?? thrown)}.`;

@@ -2,12 +2,12 @@ import { UserError } from "../../base/errors.ts";
 import type { CallbackPlace } from "./oauth-callback.ts";
 import type { OAuthSettings, RemoteServer } from "../server-settings.ts";
 
-/** Milliseconds for one request of an authorization where the server says nothing else. */
+/** Default timeout of an authorization request, in milliseconds. */
 const requestTimeoutMs = 15_000;
 
 const callbackPath = "/mcp/callback";
 
-/** Undefined where the server is not to be authorized: switched off, or a configured header does it. */
+/** Returns undefined if OAuth is disabled or a configured header authorizes the requests. */
 export function oauthOf({ oauth, headers }: RemoteServer): OAuthSettings | undefined {
   if (oauth === false) return undefined;
   const hasOwn = Object.keys(headers).some((name) => name.toLowerCase() === "authorization");
@@ -22,7 +22,7 @@ export function timeoutOf({ timeoutMs }: RemoteServer): number {
   return timeoutMs ?? requestTimeoutMs;
 }
 
-/** Where the browser returns to: as configured, else where it did before, else anywhere. */
+/** Returns the redirect address: the configured one, the last one, or any free port. */
 export function callbackPlaceOf(config: OAuthSettings, known: string | undefined): CallbackPlace {
   if (config.redirectUri !== undefined) return { ...parseLoopback(config.redirectUri), isFixed: true };
   const { callbackPort } = config;

@@ -5,11 +5,11 @@ import type { Secrets } from "../../base/secrets/secrets.ts";
 import type { JsonStore } from "../../storage/json/json-store.ts";
 import { acquireStoreLease } from "../../storage/json/lock.ts";
 
-/** What an authorization server gave this program as its name. More fields than these are kept as they came. */
+/** Client registration at an authorization server. Unknown fields are stored unchanged. */
 const clientSchema = z.looseObject({
   client_id: z.string(),
   client_secret: z.string().optional(),
-  /** Seconds since 1970; 0 for never. */
+  /** Seconds since 1970; 0 means never. */
   client_secret_expires_at: z.number().optional(),
   issuer: z.string().optional(),
 });
@@ -18,7 +18,7 @@ export type OAuthClient = z.infer<typeof clientSchema>;
 const tokensSchema = z.looseObject({
   access_token: z.string(),
   token_type: z.string(),
-  /** Seconds from when they were given. */
+  /** Lifetime in seconds. */
   expires_in: z.number().optional(),
   refresh_token: z.string().optional(),
   scope: z.string().optional(),
@@ -28,31 +28,31 @@ const tokensSchema = z.looseObject({
 const authorizationSchema = z.object({
   serverUrl: z.string(),
   client: clientSchema.optional(),
-  /** Where the browser was to return to when the client was registered. */
+  /** Redirect URI of the registration. */
   redirectUrl: z.string().optional(),
   tokens: tokensSchema.optional(),
-  /** What the tokens are for, as the server's metadata writes it. */
+  /** Resource identifier of the tokens, as in the server's metadata. */
   resource: z.string().optional(),
-  /** Milliseconds since 1970 after which the access token is refused; undefined where nobody said. */
+  /** Expiry of the access token in milliseconds since 1970; undefined if unknown. */
   expiresAt: z.number().optional(),
 });
 
-/** What is kept of the right to use one remote server. */
+/** Stored authorization of a remote server. */
 export type StoredAuthorization = z.infer<typeof authorizationSchema>;
 
 export interface AuthorizationStoreDeps {
   files(): Promise<JsonStore>;
-  /** Learns every token that is read or written, so that none reaches a log, a command or the model. */
+  /** Registers each token for redaction in logs, commands and texts for the model. */
   secrets: Secrets;
 }
 
 const folder = "mcp-authorization";
 
-/** How long one process waits for another one that renews the same tokens. */
+/** How long to wait for another process that refreshes the same tokens. */
 const leaseWaitMs = 20_000;
 const leasePauseMs = 50;
 
-/** Tokens and registrations of remote servers, a file for each address, readable by this person only. */
+/** Tokens and registrations of remote servers, one file per address. Only the user can read them. */
 export class AuthorizationStore {
   readonly #deps: AuthorizationStoreDeps;
 
@@ -63,12 +63,12 @@ export class AuthorizationStore {
   async load(serverUrl: string): Promise<StoredAuthorization | undefined> {
     const files = await this.#deps.files();
     const stored = await files.read(keyOf(serverUrl), authorizationSchema);
-    // Tokens are for one address; a file that was copied to another name counts for none.
+    // Ignores files of another address: they were copied.
     if (stored === undefined || stored.serverUrl !== addressOf(serverUrl)) return undefined;
     return this.#known(stored);
   }
 
-  /** Changes what is stored of a server; what is left out stays. */
+  /** Updates the given fields of a server's entry. */
   async save(serverUrl: string, change: Omit<StoredAuthorization, "serverUrl">): Promise<void> {
     const files = await this.#deps.files();
     await files.update(keyOf(serverUrl), authorizationSchema, (before) =>
@@ -76,7 +76,7 @@ export class AuthorizationStore {
     );
   }
 
-  /** False where nothing was stored. */
+  /** Deletes an entry. Returns false if there was none. */
   async forget(serverUrl: string): Promise<boolean> {
     const files = await this.#deps.files();
     let isStored = false;
@@ -87,7 +87,7 @@ export class AuthorizationStore {
     return isStored;
   }
 
-  /** Everything that is stored, by address. */
+  /** Returns all entries by address. */
   async list(): Promise<StoredAuthorization[]> {
     const files = await this.#deps.files();
     const names = (await files.entries([folder])).map(({ name }) => name);
@@ -99,8 +99,8 @@ export class AuthorizationStore {
   }
 
   /**
-   * Runs the work while no other process changes the tokens of this server: a refresh token counts once. After a long
-   * wait it runs nevertheless.
+   * Runs the work under a lock on the tokens of this server, since a refresh token can be used once. Runs without the lock
+   * after a long wait.
    */
   async exclusively<T>(serverUrl: string, work: () => Promise<T>): Promise<T> {
     const lease = await this.#lease(serverUrl);
@@ -134,7 +134,7 @@ function keyOf(serverUrl: string): string[] {
   return [folder, createHash("sha256").update(addressOf(serverUrl)).digest("hex").slice(0, 32)];
 }
 
-/** The address without what the server never sees. Throws for what is no address. */
+/** Normalizes a URL by removing its fragment. Throws for invalid URLs. */
 function addressOf(serverUrl: string): string {
   const url = new URL(serverUrl);
   url.hash = "";

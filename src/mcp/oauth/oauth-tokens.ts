@@ -24,8 +24,8 @@ export interface ServerTokensDeps {
 type StoredTokens = NonNullable<StoredAuthorization["tokens"]>;
 
 /**
- * Speaks with one remote server in the person's name: sends its token to its origin and nowhere else, renews it when it
- * has run out or is refused, and says when the person must authorize again.
+ * Authorizes requests to one remote server: sends the token to the server's origin only, refreshes it when it has expired
+ * or is rejected, and signals when the user must authorize again.
  */
 export class ServerTokens {
   readonly #server: RemoteServer;
@@ -40,12 +40,12 @@ export class ServerTokens {
     this.#send = serverFetch(fetch, server);
   }
 
-  /** What the server asked for when it last refused; undefined while it does not refuse. */
+  /** The last challenge of the server; undefined while requests succeed. */
   get challenge(): Challenge | undefined {
     return this.#challenge;
   }
 
-  /** For a transport of the server. Throws {@link AuthorizationNeeded} where no token helps. */
+  /** Fetch for a transport. Throws {@link AuthorizationNeeded} if no token helps. */
   readonly fetch: FetchLike = async (url, init) => {
     if (oauthOf(this.#server) === undefined || !isSameOrigin(this.#server.url, url))
       return this.#send(url, init);
@@ -57,7 +57,7 @@ export class ServerTokens {
     return response;
   };
 
-  /** The stored token; a new one where it is known to have run out. */
+  /** Returns the stored token, refreshed if it has expired. */
   async #currentToken(): Promise<string | undefined> {
     const stored = await this.#load();
     const token = stored?.tokens?.access_token;
@@ -100,7 +100,7 @@ export class ServerTokens {
     return new AuthorizationNeeded(this.#server.name, challenge);
   }
 
-  /** Requests that are refused at the same time wait for one renewal. */
+  /** Shares one refresh between requests that are rejected at the same time. */
   #renew(refused: string): Promise<string | undefined> {
     this.#renewing ??= this.#store
       .exclusively(this.#server.url, () => this.#renewAlone(refused))
@@ -108,11 +108,11 @@ export class ServerTokens {
     return this.#renewing;
   }
 
-  /** Undefined where the person must authorize again. Throws, and keeps the tokens, where it may work later. */
+  /** Returns undefined if the user must authorize again. Throws if a retry may help; the tokens remain stored. */
   async #renewAlone(refused: string): Promise<string | undefined> {
     const stored = await this.#load();
     const { tokens } = stored ?? {};
-    // Another process was faster.
+    // Another process has refreshed it.
     if (tokens !== undefined && tokens.access_token !== refused) return tokens.access_token;
     if (stored === undefined) return undefined;
     try {
@@ -130,7 +130,7 @@ export class ServerTokens {
     }
   }
 
-  /** Asks the authorization server that gave the token, whatever the server names today. */
+  /** Refreshes at the authorization server that issued the token, even if the server now names another one. */
   async #refresh({ client, tokens, resource }: StoredAuthorization): Promise<StoredTokens | undefined> {
     const { url } = this.#server;
     const { refresh_token: refreshToken, issuer } = tokens ?? {};
@@ -148,7 +148,7 @@ export class ServerTokens {
     return { ...fresh, issuer };
   }
 
-  /** What the authorization server does not know any more is of no use. */
+  /** Deletes tokens or registrations that the authorization server no longer accepts. */
   async #drop(thrown: unknown): Promise<undefined> {
     const isClientGone = isUnknownClient(thrown);
     await this.#store.save(this.#server.url, {
@@ -162,14 +162,14 @@ export class ServerTokens {
   async #load(): Promise<StoredAuthorization | undefined> {
     const stored = await this.#store.load(this.#server.url);
     const clientId = clientIdOf(this.#server);
-    // Tokens of another client than the configured one could not be renewed by it.
+    // Tokens of another client cannot be refreshed by the configured one.
     return clientId === undefined || stored?.client?.client_id === clientId ? stored : undefined;
   }
 }
 
 const expiryMarginMs = 5_000;
 
-/** Milliseconds since 1970 at which tokens that were given now run out, a little earlier than they were said to. */
+/** Returns the expiry of new tokens in milliseconds since 1970, with a safety margin. */
 export function expiryOf({ expires_in: seconds }: { expires_in?: number | undefined }): number | undefined {
   return seconds === undefined ? undefined : Date.now() + seconds * 1000 - expiryMarginMs;
 }

@@ -3,13 +3,13 @@ import { isRecord } from "../../base/text/record.ts";
 import type { JsonSchema } from "./offers.ts";
 import { toNewerSchema } from "./older-schema.ts";
 
-/** Characters of one tool's schema: a model reads it with every request. */
+/** Maximum length of a tool's schema, in characters. It is sent with every request. */
 const schemaLimit = 64 * 1024;
 const depthLimit = 40;
 
 /**
- * Tells schemas that a provider would refuse, and with them the whole request, from those that can be used. Broken is
- * what is no JSON schema of an object, what refers to something outside of itself, and what is too large.
+ * Detects schemas for which a provider would reject the whole request: not a JSON schema of an object, with external
+ * references, or too large.
  */
 export class SchemaCheck {
   readonly #ajv = new Ajv2020({ strict: false, validateFormats: false, logger: false });
@@ -54,7 +54,7 @@ function refersInside(schema: JsonSchema): boolean {
   return isKnown(schema);
 }
 
-/** Follows a JSON pointer (RFC 6901) in a fragment. */
+/** Resolves a JSON pointer (RFC 6901) in a fragment. */
 function pointsInto(schema: JsonSchema, ref: string): boolean {
   if (ref === "#") return true;
   if (!ref.startsWith("#/")) return false;

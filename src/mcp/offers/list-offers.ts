@@ -12,14 +12,14 @@ import {
   parseTools,
 } from "./parse-offers.ts";
 
-/** Pages of one list that are asked for. */
+/** Maximum number of pages per list. */
 const pagesLimit = 100;
 
 type Lister = Pick<Connection, "capabilities" | "request">;
 
 /**
- * Everything that the server offers now. What cannot be listed is noted and missing. Throws {@link ConnectError} where
- * the user must authorize first.
+ * Lists everything that the server offers. Failed lists are empty, with a note. Throws {@link ConnectError} if the server
+ * requires authorization.
  */
 export async function listOffers(connection: Lister, timeoutMs: number): Promise<ServerCapabilities> {
   const { capabilities } = connection;
@@ -54,7 +54,7 @@ export async function listOffers(connection: Lister, timeoutMs: number): Promise
   };
 }
 
-/** All pages of one list. */
+/** Requests all pages of a list. */
 async function listAll(
   connection: Lister,
   method: string,

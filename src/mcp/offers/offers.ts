@@ -1,14 +1,14 @@
 export type JsonSchema = Readonly<Record<string, unknown>>;
 
-/** What a server offers, as far as it can be used. */
+/** The usable tools, prompts and resources of a server. */
 export interface ServerCapabilities {
   readonly tools: readonly OfferedTool[];
   readonly prompts: readonly OfferedPrompt[];
   readonly resources: readonly OfferedResource[];
   readonly templates: readonly OfferedTemplate[];
-  /** Whether it answers to requests for resources at all. */
+  /** Whether it supports resources. */
   readonly hasResources: boolean;
-  /** What was left out and why, for the person. */
+  /** What was omitted and why, for the user. */
   readonly notes: readonly string[];
 }
 
@@ -26,7 +26,7 @@ export interface OfferedTool {
   readonly title?: string | undefined;
   readonly description: string;
   readonly schema: JsonSchema;
-  /** What the server says of it, which nothing but the server vouches for. */
+  /** The server's own annotations; not trusted. */
   readonly isReadOnly: boolean;
 }
 

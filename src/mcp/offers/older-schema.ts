@@ -1,17 +1,18 @@
 import { isRecord } from "../../base/text/record.ts";
 
-/** What stands behind these are values, not schemas. */
+/** Keywords that contain values, not schemas. */
 const valued: ReadonlySet<string> = new Set(["const", "default", "enum", "examples"]);
-/** Limits by the word that, true in draft 4, leaves the limit itself out. */
+/** Limits by the boolean keyword that makes them exclusive in draft 4. */
 const limits: ReadonlyMap<string, string> = new Map([
   ["exclusiveMinimum", "minimum"],
   ["exclusiveMaximum", "maximum"],
 ]);
 
 /**
- * A schema of an older draft (4 to 7) in today's words, as far as models and providers need it. What the items of a
- * tuple may be, each may be then, for providers want one schema of all. Words that are null, as some servers write
- * what they leave out, go.
+ * Converts a schema of an older draft (4 to 7) to the current one, as far as models and providers need it.
+ *
+ * - Tuple items become one schema for all items, as providers require.
+ * - Keywords with the value null are removed: some servers write them for missing ones.
  */
 export function toNewerSchema(schema: unknown): unknown {
   if (Array.isArray(schema)) return schema.map(toNewerSchema);
@@ -31,7 +32,7 @@ function newerWords(schema: Record<string, unknown>, word: string, value: unknow
   return value && limit !== undefined ? [[word, limit]] : [];
 }
 
-/** Whether another word of the schema says it now. */
+/** Returns whether another keyword replaces this one. */
 function isReplaced(schema: Record<string, unknown>, word: string): boolean {
   if (word === "additionalItems") return Array.isArray(schema["items"]);
   return [...limits].some(([exclusive, limit]) => word === limit && schema[exclusive] === true);

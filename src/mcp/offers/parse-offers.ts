@@ -3,11 +3,11 @@ import { excerpt } from "../../base/text/excerpt.ts";
 import { SchemaCheck } from "./input-schema.ts";
 import type { OfferedPrompt, OfferedResource, OfferedTemplate, OfferedTool } from "./offers.ts";
 
-/** Things of one kind that are kept of one server, and characters of their descriptions. */
+/** Maximum number of items per kind and server, and maximum length of their descriptions. */
 export const offerLimit = 500;
 const descriptionLimit = 8_000;
 const nameLimit = 256;
-/** What was left out is named up to so many times. */
+/** Maximum number of notes about omitted items. */
 const namedLimit = 5;
 
 const name = z.string().min(1).max(nameLimit);
@@ -50,14 +50,14 @@ const promptSchema = z.looseObject({
 const resourceSchema = z.looseObject({ uri, name, description, mimeType: title });
 const templateSchema = z.looseObject({ uriTemplate: uri, name, description });
 
-/** A list as a server gave it, with what is wrong with it as a whole. */
+/** A list as the server sent it, with problems of the whole list. */
 export interface GivenList {
   readonly items: readonly unknown[];
-  /** Whether there were more than {@link offerLimit}. */
+  /** Whether there were more items than {@link offerLimit}. */
   readonly isCut: boolean;
 }
 
-/** Tools of which each can be used by itself; the notes name the others. */
+/** Returns the usable tools. The notes name the others. */
 export function parseTools({ items, isCut }: GivenList): { tools: OfferedTool[]; notes: string[] } {
   const check = new SchemaCheck();
   const tools = new Map<string, OfferedTool>();

@@ -3,10 +3,10 @@ import { isRecord } from "../../base/text/record.ts";
 import type { Attachment } from "../../message/part.ts";
 import { fitMedium, detectMediaType } from "../../tool/image/media.ts";
 
-/** Bytes of all media of one answer: more makes providers refuse the conversation. */
+/** Maximum bytes of all media in an answer. Providers reject conversations with more. */
 const mediaLimitBytes = 20 * 1024 * 1024;
 
-/** What a server answered, as the model takes it. */
+/** A server's answer, converted for the model. */
 export interface ReadContent {
   readonly text: string;
   readonly attachments: readonly Attachment[];
@@ -32,12 +32,12 @@ const blockSchema = z.discriminatedUnion("type", [
   }),
 ]);
 
-/** Text in its order, media beside it; what cannot be shown is named in its place. */
+/** Converts content to text in order and separate media. Unsupported content is named in the text. */
 export function readBlocks(blocks: readonly unknown[], signal: AbortSignal): Promise<ReadContent> {
   return readAll(blocks, blockSchema, readBlock, signal);
 }
 
-/** What `resources/read` answered. */
+/** Converts the result of `resources/read`. */
 export function readContents(contents: readonly unknown[], signal: AbortSignal): Promise<ReadContent> {
   return readAll(contents, resourceSchema, readResource, signal);
 }
@@ -84,7 +84,7 @@ function readResource(
   return media.take(blob, mimeType ?? "application/octet-stream", uri);
 }
 
-/** Media of one answer, as far as they fit; one after the other, because each is unpacked. */
+/** Collects the media of an answer up to the limit, sequentially because each is decoded. */
 class Media {
   readonly attachments: Attachment[] = [];
   readonly #signal: AbortSignal;
@@ -94,7 +94,7 @@ class Media {
     this.#signal = signal;
   }
 
-  /** What stands in the text in their place. */
+  /** Adds a medium. Returns its placeholder for the text. */
   async take(data: string, said: string, filename?: string): Promise<string> {
     const shown = filename ?? said;
     const bytes = Buffer.from(data, "base64");
@@ -116,7 +116,7 @@ const resultSchema = z.looseObject({
   structuredContent: z.unknown().optional(),
   isError: z.boolean().nullish().catch(undefined),
 });
-/** What `tools/call` answers. */
+/** Converts the result of `tools/call`. */
 export const callAnswerSchema = resultSchema.refine(
   (answer) => answer.content !== undefined || answer.structuredContent !== undefined,
   { message: "it has no content" },
@@ -129,7 +129,7 @@ export const promptAnswerSchema = z.looseObject({
   messages: z.array(z.looseObject({ role: z.string(), content: z.unknown() })),
 });
 
-/** Structured content says the same as the text of servers that give both. */
+/** Structured content repeats the text of servers that send both. */
 export async function readAnswer(
   { content = [], structuredContent }: CallAnswer,
   signal: AbortSignal,

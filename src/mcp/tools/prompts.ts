@@ -6,14 +6,14 @@ import type { OfferedPrompt } from "../offers/offers.ts";
 import type { McpServer } from "../server.ts";
 import { failureText } from "./tools.ts";
 
-/** A prompt of a server, which a person calls like a command. */
+/** A prompt of a server, which the user calls like a command. */
 export interface ServerPrompt {
-  /** `server:prompt`, without blanks. */
+  /** `server:prompt`, without spaces. */
   readonly name: string;
   readonly description: string;
-  /** What may follow the name. */
+  /** Hint for the arguments after the name. */
   readonly hint: string | undefined;
-  /** Asks the server for its text. `typed` is what stands behind the name. */
+  /** Requests the text from the server. `typed` is the text after the name. */
   fill(typed: string, signal: AbortSignal): Promise<FilledPrompt>;
 }
 
@@ -24,7 +24,7 @@ export type FilledPrompt =
       readonly attachments: readonly Attachment[];
     }
   | { readonly outcome: "cancelled" }
-  /** In words for the person. */
+  /** Message for the user. */
   | { readonly outcome: "refused"; readonly reason: string };
 
 export function serverPrompt(server: McpServer, offered: OfferedPrompt, elicit: Elicit): ServerPrompt {
@@ -59,7 +59,7 @@ async function fill(
   return { outcome: "refused", reason: failureText(answered.failure, server) };
 }
 
-/** Values by name (`name=value`) or in the order of the arguments; the last takes what is left. Quotes hold words together. */
+/** Parses values by name (`name=value`) or in order; the last argument takes the rest. Quotes group words. */
 export function parseArguments(typed: string, names: readonly string[]): Record<string, string> {
   const words = [...typed.matchAll(/(?:[^\s"']+=)?(?:"[^"]*"|'[^']*')|\S+/g)].map(([word]) => word);
   const values: Record<string, string> = {};
@@ -92,7 +92,7 @@ function describeMissing(
 
 const contentSchema = z.union([z.array(z.unknown()), z.unknown().transform((one) => [one])]);
 
-/** One text; where the server speaks for both sides, it says who says what. */
+/** Joins the messages to one text, with roles if there are messages of both sides. */
 async function readMessages(
   messages: readonly { role: string; content: unknown }[],
   signal: AbortSignal,

@@ -21,7 +21,7 @@ function schemaOf(input: z.ZodType): Record<string, unknown> {
   return schema;
 }
 
-/** Tools for what servers offer to be read. None where no server does. */
+/** Creates tools to list and read resources. None if no server has resources. */
 export function resourceTools(servers: readonly McpServer[], elicit: Elicit): Tool[] {
   const having = servers.filter(({ offers }) => offers.hasResources);
   return having.length === 0 ? [] : [listTool(having), readTool(having, elicit)];
@@ -82,7 +82,7 @@ async function runRead(
   return { status: "completed", output: read.text || "(no content)", attachments: read.attachments };
 }
 
-/** A resource as it is now, or why it cannot be read, in words for the model. */
+/** Reads a resource. Returns a problem for the model if it cannot be read. */
 export async function readResource(
   server: McpServer,
   uri: string,

@@ -5,7 +5,7 @@ import type { ServerCapabilities } from "../offers/offers.ts";
 import type { McpServer } from "../server.ts";
 import type { ToolNames } from "./tool-names.ts";
 
-/** Tools of servers that a model is offered, and characters of what it is told of them: providers take about 128 tools. */
+/** Maximum number of server tools, and of characters of their definitions. Providers accept about 128 tools. */
 const offeredLimit = 100;
 const offeredLength = 256 * 1024;
 
@@ -14,19 +14,19 @@ export interface ServerToolsDeps {
   report(text: string): void;
 }
 
-/** What the model can call of the servers of one session. */
+/** The tools of the servers of one session. */
 export class ServerTools {
   readonly #deps: ServerToolsDeps;
   readonly #tools = new Map<string, { offered: unknown; server: McpServer; tool: Tool }>();
   #built: { key: readonly unknown[]; tools: readonly Tool[] } | undefined;
-  /** Tools over the limit that the person was told of. */
+  /** Number of omitted tools that was reported to the user. */
   #cutReported = 0;
 
   constructor(deps: ServerToolsDeps) {
     this.#deps = deps;
   }
 
-  /** The tools that the servers offer now, under names that none of `taken` has. */
+  /** Builds the tools of the servers, with names that differ from `taken`. */
   async build(all: readonly McpServer[], taken: readonly string[]): Promise<readonly Tool[]> {
     const servers = all.filter(({ offers }) => offers.tools.length > 0 || offers.hasResources);
     if (servers.length === 0) return [];
@@ -51,7 +51,7 @@ export class ServerTools {
     for (const [name, { server: owner }] of this.#tools) if (owner === server) this.#tools.delete(name);
   }
 
-  /** The same one for as long as nothing of it changes, because what is made of it for models is kept by it. */
+  /** Returns the same object while the tool is unchanged, since model definitions are cached per object. */
   #kept(name: string, server: McpServer, offered: OfferedTool, make: () => Tool): Tool {
     const kept = this.#tools.get(name);
     if (kept !== undefined && kept.server === server && isAlike(kept.offered, offered)) return kept.tool;

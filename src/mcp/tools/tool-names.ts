@@ -1,9 +1,9 @@
 import { createHash } from "node:crypto";
 
-/** What providers take. */
+/** Maximum length of a tool name for providers. */
 const nameLimit = 64;
 
-/** Names of permissions that stand for something else than a tool of a server. */
+/** Permission names that do not refer to tools of servers. */
 const reserved: readonly string[] = [
   "read",
   "edit",
@@ -18,8 +18,8 @@ const reserved: readonly string[] = [
 ];
 
 /**
- * Gives each tool of each server a name of its own, `<server>_<tool>` in characters that every provider takes. A name
- * that is taken, or was changed so that others could become it, ends in a part of a hash of what it stands for.
+ * Assigns each tool a unique name, `<server>_<tool>`, in characters that every provider accepts. Names that are taken or
+ * were changed get a hash suffix.
  */
 export class ToolNames {
   readonly #taken: Set<string>;

@@ -12,15 +12,15 @@ import { describeSettings } from "../server-settings.ts";
 const inputSchema = z.record(z.string(), z.unknown());
 type Input = z.infer<typeof inputSchema>;
 
-/** Characters of a description in the question whether the tool may run. */
+/** Maximum length of a description in a permission request, in characters. */
 const shownDescription = 600;
-/** Lines of progress that one call shows. */
+/** Maximum number of progress lines per call. */
 const progressLimit = 1_000;
 const progressLength = 300;
 
-/** A server's tool as one of ours. Whether it may run is asked unless the person's rules say otherwise. */
+/** Wraps a server's tool. It asks for permission unless the user's rules allow it. */
 export function serverTool(name: string, server: McpServer, offered: OfferedTool, elicit: Elicit): Tool {
-  // "Always" holds for the tool as it is described now: one that becomes another is asked for again.
+  // "Always" applies to the current definition: a changed tool asks again.
   const version = `${name}@${versionOf(server, offered)}`;
   return defineTool<Input>({
     name,
@@ -29,7 +29,7 @@ export function serverTool(name: string, server: McpServer, offered: OfferedTool
     schema: offered.schema,
     asks: true,
     kind: "other",
-    // What reads can run beside others; that it does is the server's word, which decides about nothing else.
+    // The server's read-only hint only allows concurrent calls; it does not affect permissions.
     concurrency: offered.isReadOnly ? "shared" : "exclusive",
     async prepare(input) {
       const subject = {
@@ -87,7 +87,7 @@ async function callTool(
   return { status: "completed", output: text || "(no output)", attachments };
 }
 
-/** What the model is told of a request that failed. */
+/** Describes a failed request for the model. */
 export function failureText(failure: RequestFailure, { settings, callTimeoutMs }: McpServer): string {
   const who = `The MCP server ${settings.name}`;
   switch (failure.kind) {
@@ -106,7 +106,7 @@ export function failureText(failure: RequestFailure, { settings, callTimeoutMs }
   }
 }
 
-/** What a call reports on its way, as lines that are shown while it runs. */
+/** Shows the progress of a running call as lines. */
 class ProgressLines {
   readonly #show: (line: string) => Promise<void>;
   #shown: Promise<void> = Promise.resolve();
@@ -116,7 +116,7 @@ class ProgressLines {
     this.#show = show;
   }
 
-  /** Resolves when all of it was shown. */
+  /** Resolves when all progress was shown. */
   get shown(): Promise<void> {
     return this.#shown;
   }
@@ -126,7 +126,7 @@ class ProgressLines {
     const share = total === undefined ? `${progress}` : `${progress} of ${total}`;
     const line = message === undefined ? share : `${share}: ${cut(message, progressLength)}`;
     this.#shown = this.#shown.then(() => this.#show(`${line}\n`));
-    // Who waits for `shown` hears of it.
+    // The error reaches the caller through `shown`.
     this.#shown.catch(() => {});
   }
 }
