@@ -224,7 +224,7 @@ test("what the person typed is not written over where a command wrote the file t
       edit("by command", "by edit"),
     );
     expect(results[2]).toContain("1: by command");
-    expect(results[3]).toContain("has changes in the editor that are not saved");
+    expect(results[3]).toContain("has unsaved changes in the editor");
     expect(results[4]).toContain("Changed a.txt");
     expect(await onDisk(stage)).toBe("by edit\n");
   });
