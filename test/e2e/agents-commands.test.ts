@@ -52,7 +52,7 @@ describe("fairlead agents", () => {
     });
   });
 
-  test("has a model write one, which counts at once", async () => {
+  test("lets a model write an agent, which is usable at once", async () => {
     await inPlace(async ({ run, model, cwd, home }) => {
       const agent = {
         name: "sql-reviewer",
@@ -94,7 +94,7 @@ describe("fairlead agents", () => {
     });
   });
 
-  test("refuses names that are taken, before it asks the model where it can", async () => {
+  test("refuses taken names, before asking the model if possible", async () => {
     await inPlace(async ({ run, model }) => {
       const builtIn = await run(["agents", "create", "--force", "--name", "plan", "plans"]);
       expect([builtIn.exitCode, builtIn.stderr]).toEqual([1, expect.stringContaining("cannot be replaced")]);
@@ -109,7 +109,7 @@ describe("fairlead agents", () => {
     });
   });
 
-  test("writes nothing where the model gives no agent, or a name that leads elsewhere", async () => {
+  test("writes nothing when the model's answer is invalid or its name leaves the folder", async () => {
     await inPlace(async ({ run, model }) => {
       model.reply("I would rather not.");
       const none = await run(["agents", "create", "x"]);

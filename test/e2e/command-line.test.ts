@@ -57,7 +57,7 @@ async function inPlace(
 }
 
 describe("fairlead run", () => {
-  test("prints the answer on stdout and what happens on stderr", async () => {
+  test("prints the answer to stdout and progress to stderr", async () => {
     await inPlace(async ({ model, run }) => {
       model
         .reply(reply.say("Reading."), reply.call("read", { filePath: "a.txt" }))
@@ -70,7 +70,7 @@ describe("fairlead run", () => {
     });
   });
 
-  test("takes the prompt, or more of it, from a pipe", async () => {
+  test("reads the prompt, or the rest of it, from a pipe", async () => {
     await inPlace(async ({ model, run }) => {
       model.reply(reply.say("Three lines."));
       const { code } = await run(["run", "Count the lines:"], { input: "a\nb\nc\n" });
@@ -93,7 +93,7 @@ describe("fairlead run", () => {
     });
   });
 
-  test("refuses what a rule asks about when nobody is there, and allows it when told so", async () => {
+  test("without a terminal refuses calls that need asking, unless --permission allows them", async () => {
     const write = reply.call("bash", { command: "echo new > a.txt" });
     await inPlace(
       async ({ cwd, model, run }) => {
@@ -109,7 +109,7 @@ describe("fairlead run", () => {
     );
   });
 
-  test("goes on in the newest session of the folder", async () => {
+  test("continues the newest session of the folder", async () => {
     await inPlace(async ({ model, run }) => {
       model.reply(reply.say("Noted."));
       await run(["run", "Remember: rosebud"]);
@@ -120,7 +120,7 @@ describe("fairlead run", () => {
     });
   });
 
-  test("goes on in the session that is named by the end of its id, and says where there is none", async () => {
+  test("continues a session named by the end of its id, and reports an unknown one", async () => {
     await inPlace(async ({ model, run }) => {
       model.reply(reply.say("Noted."));
       const first = await run(["run", "Remember: rosebud"]);
@@ -145,7 +145,7 @@ describe("fairlead run", () => {
     });
   });
 
-  test("says what is wrong with how it was called, with the code 2", async () => {
+  test("reports wrong usage with exit code 2", async () => {
     await inPlace(async ({ run }) => {
       const nothing = await run(["run"]);
       expect([nothing.code, nothing.stderr]).toEqual([2, expect.stringContaining("needs a prompt")]);
@@ -186,7 +186,7 @@ describe("the other commands", () => {
     });
   });
 
-  test("doctor says what works and what to do, models what can be used", async () => {
+  test("doctor reports what works and what to fix, models lists usable models", async () => {
     await inPlace(async ({ run }) => {
       const doctor = await run(["doctor"]);
       expect(doctor.code).toBe(0);
@@ -204,7 +204,7 @@ describe("the other commands", () => {
     );
   });
 
-  test("say in a line that the output cannot be written, and that a folder is none", async () => {
+  test("report an unwritable output and a missing folder in one line", async () => {
     await inPlace(async ({ home, cwd, run }) => {
       const readOnly = openSync(join(cwd, "a.txt"), "r");
       const child = spawn(process.execPath, [program, "doctor"], {
@@ -231,7 +231,7 @@ describe("the other commands", () => {
     });
   });
 
-  test("help, version, and what there is not", async () => {
+  test("print help and version, and report unknown commands", async () => {
     await inPlace(async ({ run }) => {
       expect((await run(["--help"])).stdout).toContain("fairlead acp");
       expect((await run(["--version"])).stdout).toMatch(/^\d+\.\d+\.\d+\n$/);

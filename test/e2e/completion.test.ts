@@ -4,7 +4,7 @@ import { expect, test } from "vitest";
 import { fairlead } from "../support/cli.ts";
 import { temporaryFolder } from "../support/temp.ts";
 
-/** What bash would offer for the last of the words. */
+/** Returns bash's completions for the last word. */
 async function completed(script: string, words: readonly string[]): Promise<string[]> {
   const list = words.map((word) => `'${word}'`).join(" ");
   const ask = `COMP_WORDS=(${list}); COMP_CWORD=${words.length - 1}; _fairlead; printf '%s\\n' "\${COMPREPLY[@]}"`;
@@ -35,7 +35,7 @@ test("a shell completes commands, verbs, flags and values", async () => {
   expect(zsh).toContain(String.raw`'--mode=[the same; editors'\'' name for it]:mode:_files'`);
   expect(zsh).toContain("'permissions:list permanent approvals of a project'");
   const fish = (await fairlead(home.path, ["completion", "fish"])).stdout;
-  // Files are offered behind the whole name of a command only.
+  // Files are offered only after the complete name of a command.
   const config = "not __fish_seen_subcommand_from show path check schema";
   expect(fish).toContain(`-f -n '__fish_seen_subcommand_from config; and ${config}' -a check`);
   const wrong = await fairlead(home.path, ["completion", "tcsh"], { cwd: join(home.path) });

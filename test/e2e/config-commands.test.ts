@@ -42,7 +42,7 @@ async function place(files: { home?: Record<string, string>; project?: Record<st
 }
 
 describe("fairlead config show", () => {
-  test("says of each value where it comes from, and shows no key", async () => {
+  test("shows each value's source and hides keys", async () => {
     await using at = await place();
     const { exitCode, stdout, stderr } = await at.run(["config", "show"]);
     expect(stdout.split("\n").map((line) => line.replace(/[^\t]*[/](?=[^/]*$)/, ""))).toEqual([
@@ -62,7 +62,7 @@ describe("fairlead config show", () => {
     expect(stderr).toContain('permission.bash.git *: "allow"');
   });
 
-  test("shows no password that stands in an address, an argument or a variable", async () => {
+  test("hides passwords in addresses, arguments and variables", async () => {
     await using at = await place();
     const config = {
       provider: { work: { options: { baseURL: "https://ada:hush-hush@example.org/v1" } } },
@@ -81,7 +81,7 @@ describe("fairlead config show", () => {
     expect(all.stdout + all.stderr + found.stdout + found.stderr).not.toContain("hush-hush");
   });
 
-  test("takes a part of the settings, and gives programs everything", async () => {
+  test("shows a part of the settings, or all as JSON", async () => {
     await using at = await place();
     const { stdout } = await at.run(["config", "show", "permission.bash", "--json"]);
     expect(JSON.parse(stdout)).toEqual({
@@ -103,7 +103,7 @@ describe("fairlead config show", () => {
     expect([none.exitCode, none.stderr]).toEqual([1, expect.stringContaining("nothing is set under retry")]);
   });
 
-  test("names the variable that a value stands in", async () => {
+  test("names the variable that contains a value", async () => {
     await using at = await place();
     const env = { FAIRLEAD_CONFIG_CONTENT: '{"model": "work/other"}' };
     const { stdout } = await at.run(["config", "show", "model"], env);
@@ -112,7 +112,7 @@ describe("fairlead config show", () => {
 });
 
 describe("fairlead config check", () => {
-  test("names file, line, column and what was expected; the rest counts", async () => {
+  test("names file, line, column and expected value; valid settings apply", async () => {
     await using at = await place({
       project: { "fairlead.json": '{\n  "snapshot": "maybe",\n  "modle": 1,\n  "default_agent": "plan"\n}' },
     });
@@ -126,7 +126,7 @@ describe("fairlead config check", () => {
     expect(shown).toContain("default_agent\tplan");
   });
 
-  test("looks at single files, and says where all is well", async () => {
+  test("checks single files, and confirms valid ones", async () => {
     await using at = await place();
     const good = await at.run(["config", "check", at.globalPath]);
     expect([good.exitCode, good.stdout]).toEqual([0, "No problems found."]);
@@ -136,7 +136,7 @@ describe("fairlead config check", () => {
     expect([missing.exitCode, missing.stderr]).toEqual([1, expect.stringContaining("File not found:")]);
   });
 
-  test("reads no pipe, no folder, nothing huge and nothing that is no text, here or in a layer", async () => {
+  test("rejects pipes, folders, huge files and binary files", async () => {
     await using at = await place();
     const folder = dirname(at.globalPath);
     await mkdir(join(folder, "folder.json"));
@@ -164,7 +164,7 @@ describe("fairlead config check", () => {
     ]);
   });
 
-  test("says so where the project's configuration is too large to be trusted", async () => {
+  test("reports a project configuration that is too large to trust", async () => {
     await using at = await place({
       project: {
         "fairlead.json": '{ "plugin": ["./many.js"] }',
@@ -187,7 +187,7 @@ test("fairlead config path lists what is read, the strongest last, and config sc
   expect(JSON.parse(schema.stdout)).toMatchObject({ title: "Fairlead configuration" });
 });
 
-test("the files of somebody who comes from OpenCode work as they are, with a note for what means nothing", async () => {
+test("OpenCode files work unchanged, with a note for settings without effect", async () => {
   const model = await startModelServer();
   await using at = await place({
     home: {

@@ -45,7 +45,7 @@ async function freeAddress(): Promise<string> {
   return `http://127.0.0.1:${typeof address === "object" ? address?.port : 0}`;
 }
 
-test("doctor asks the provider once, and says that it answers", async () => {
+test("doctor sends the provider one request and reports that it answers", async () => {
   await withServer(list("coder"), async (url, asked) => {
     const { exitCode, provider } = await doctor(oneProvider(url));
     expect([exitCode, provider]).toEqual([0, expect.stringMatching(/^ok {3}Provider .*: answers\n/)]);
@@ -56,7 +56,7 @@ test("doctor asks the provider once, and says that it answers", async () => {
   });
 });
 
-test("doctor says that conversations are not compacted while the context is unknown", async () => {
+test("doctor notes that an unknown context size disables compaction", async () => {
   const asked =
     /context unknown\)\n +The server is asked.*conversations are not compacted automatically: set limit/;
   expect((await doctor(oneProvider(await freeAddress()), ["--offline"])).stdout).toMatch(asked);
@@ -64,7 +64,7 @@ test("doctor says that conversations are not compacted while the context is unkn
   expect(hosted.stdout).toMatch(/context unknown\)\n +While it is unknown, conversations are not compacted/);
 });
 
-test("doctor names a server that does not run, and fails where the chosen model needs it", async () => {
+test("doctor reports a stopped server, and fails if the chosen model needs it", async () => {
   const gone = await freeAddress();
   const ollama = await doctor(oneProvider(`${gone}/v1`, "qwen3", "ollama"));
   expect([ollama.exitCode, ollama.provider]).toEqual([
@@ -82,7 +82,7 @@ test("doctor names a server that does not run, and fails where the chosen model 
   });
 });
 
-test.each([401, 403])("doctor says that a key is refused with %i, without the key", async (status) => {
+test.each([401, 403])("doctor reports a key refused with %i without printing the key", async (status) => {
   const refuse: Answer = (_, key) => ({ status, body: { error: { message: `Wrong key ${key}` } } });
   await withServer(refuse, async (url) => {
     const { exitCode, stdout, provider } = await doctor(oneProvider(url));
@@ -94,7 +94,7 @@ test.each([401, 403])("doctor says that a key is refused with %i, without the ke
   });
 });
 
-test("doctor says which models there are where the chosen one is unknown", async () => {
+test("doctor lists the server's models when the chosen one is unknown", async () => {
   await withServer(list("qwen3:8b", "gemma"), async (url) => {
     const { exitCode, provider } = await doctor(oneProvider(url, "nonesuch", "ollama"));
     expect([exitCode, provider]).toEqual([
@@ -120,7 +120,7 @@ test("doctor waits two seconds for a server that does not answer", async () => {
   expect([exitCode, provider]).toEqual([1, expect.stringContaining("did not answer within 2 s.")]);
 });
 
-test("doctor names providers and files of other programs that are not used", async () => {
+test("doctor lists unused providers and files of other programs", async () => {
   await withServer(list("coder"), async (url) => {
     const config = oneProvider(url);
     const foreign = { "amazon-bedrock": { options: { region: "eu" } }, azure: {}, "github-copilot": {} };
@@ -143,7 +143,7 @@ test("doctor names providers and files of other programs that are not used", asy
   });
 });
 
-test("run says at once that nothing listens on this machine", async () => {
+test("run fails at once when no local server is listening", async () => {
   await using home = await temporaryFolder({}, "fairlead-home-");
   const gone = await freeAddress();
   const env = { FAIRLEAD_CONFIG_CONTENT: JSON.stringify(oneProvider(`${gone}/v1`, "qwen3", "ollama")) };

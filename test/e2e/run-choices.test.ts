@@ -24,7 +24,7 @@ async function inPlace(play: (place: Place) => Promise<void>): Promise<void> {
 }
 
 describe("run", () => {
-  test("takes a level of thinking after the model's name, as the configuration does", async () => {
+  test("accepts a thinking level after the model's name", async () => {
     await inPlace(async ({ model, run }) => {
       model.reply("Thought.");
       expect((await run("run", "-m", "local/coder:high", "Hi")).stdout).toBe("Thought.");
@@ -38,7 +38,7 @@ describe("run", () => {
     });
   });
 
-  test("says of a model that cannot be used which one could be meant", async () => {
+  test("suggests a model for one that cannot be used", async () => {
     await inPlace(async ({ run }) => {
       const said = async (name: string) => (await run("run", "-m", name, "Hi")).stderr.split("\n").at(-1);
       const hint = "fairlead models lists those that can.";
@@ -52,7 +52,7 @@ describe("run", () => {
     });
   });
 
-  test("says of an agent that cannot be chosen why, and which can", async () => {
+  test("explains why an agent cannot be chosen and lists the others", async () => {
     await inPlace(async ({ run }) => {
       const said = async (name: string) => {
         const { exitCode, stderr } = await run("run", "--agent", name, "Hi");
@@ -72,7 +72,7 @@ describe("run", () => {
   });
 });
 
-test("words that are no command lead to run, and the server tells a person at a terminal what it is", async () => {
+test("an unknown command suggests run, and acp explains itself on a terminal", async () => {
   await inPlace(async ({ run }) => {
     const words = await run("explain this repository");
     expect([words.exitCode, words.stderr.split("\n")[0]]).toEqual([

@@ -107,7 +107,7 @@ test("sessions can be listed, shown, exported, imported, counted and deleted", a
   expect(await readFile(file, "utf8")).toContain(id);
 });
 
-test("what was exported and imported again is the same session", async () => {
+test("an exported and imported session is unchanged", async () => {
   await using at = await place();
   const file = join(at.home, "exported.json");
   const exported = async () => json((await at.run(["sessions", "export", at.id, "--format", "json"])).stdout);
@@ -118,7 +118,7 @@ test("what was exported and imported again is the same session", async () => {
   expect(await exported()).toEqual(before);
 });
 
-test("an imported file is somebody else's word: nothing of it is a path, an approval, an instruction, or a change to undo", async () => {
+test("an imported file adds no paths, approvals, instructions or undoable changes", async () => {
   await using at = await place();
   const { stdout } = await at.run(["sessions", "export", at.id, "--format", "json"]);
   const whole = fileSchema.parse(json(stdout));
@@ -181,7 +181,7 @@ test("an imported file is somebody else's word: nothing of it is a path, an appr
   expect(storedMessages[0]?.parts.at(-1)).toEqual({ ...part, changes: [readable] });
 });
 
-test("a trace shows what a turn did when: model calls, calls, and the wait for the person", async () => {
+test("a trace shows model calls, tool calls and the wait for the user", async () => {
   await using at = await place();
   const { stdout } = await at.run(["trace", "last"]);
   const lines = stdout
@@ -202,7 +202,7 @@ test("a trace shows what a turn did when: model calls, calls, and the wait for t
   expect((await at.run(["trace", "last", "--turn", "7"])).exitCode).toBe(2);
 });
 
-test("what was done in a session is said by a model that has read it, and by nobody else", async () => {
+test("a summary is written by a model that read the session", async () => {
   await using at = await place();
   const { id, run, model } = at;
   model.reply(reply.say("I looked into a.txt.\u001b[31m")).reply(reply.failure(400, "No"));
@@ -266,7 +266,7 @@ test("last is the newest session of the folder in every command, and of all fold
   expect((await run(["sessions", "show", "last"], here)).stdout).toContain(other);
 });
 
-test("a session is deleted without a question only if its id was typed, or with --yes", async () => {
+test("a session is deleted without a question only by its full id or with --yes", async () => {
   await using at = await place();
   const { id, run } = at;
   const terminal = (args: string[], input: string) =>

@@ -36,7 +36,7 @@ const configPath = ".config/fairlead/fairlead.json";
 const keyPath = ".local/share/fairlead/credentials.json";
 
 describe("fairlead setup", () => {
-  test("leads from nothing to an answer: provider, key, trial, storage, editor", async () => {
+  test("asks for provider and key, tests and stores them, and shows the editor's snippet", async () => {
     await inPlace(async ({ home, model, run, file }) => {
       model.reply("ready");
       const answers = ["custom", model.url, "work", "type", "sk-pasted-0123456789", "scripted", "zed", "y"];
@@ -58,7 +58,7 @@ describe("fairlead setup", () => {
     });
   });
 
-  test("lets go back where the provider refuses the key, and stores nothing where one stops", async () => {
+  test("asks again when the provider refuses the key, and stores nothing on stop", async () => {
     await inPlace(async ({ model, run, file }) => {
       model.reply(reply.failure(401, "That key has expired"));
       const start = ["setup", "--provider", "work", "--base-url", model.url, "--model", "coder"];
@@ -77,7 +77,7 @@ describe("fairlead setup", () => {
     });
   });
 
-  test("works without questions where flags say everything, and keeps the comments of a file", async () => {
+  test("asks nothing when flags give everything, and preserves comments", async () => {
     await inPlace(async ({ model, run, file }) => {
       await using own = await temporaryFolder({ "key.txt": "sk-in-a-file-0123\n" });
       const where = ["setup", "--provider", "work", "--base-url", model.url, "--model", "coder"];
@@ -97,7 +97,7 @@ describe("fairlead setup", () => {
     });
   });
 
-  test("says when the command for the key fails, before models are listed without it", async () => {
+  test("reports a failing key command before it lists models", async () => {
     await inPlace(async ({ model, run }) => {
       const where = ["setup", "--provider", "work", "--base-url", model.url];
       const { stdout } = await run([...where, "--key-from", "command:false"]);
@@ -105,7 +105,7 @@ describe("fairlead setup", () => {
     });
   });
 
-  test("says what is missing where nobody answers, and what a flag takes", async () => {
+  test("reports missing answers and invalid flags", async () => {
     await inPlace(async ({ run }) => {
       const silent = await run(["setup"]);
       expect([silent.exitCode, silent.stderr]).toEqual([
@@ -123,7 +123,7 @@ describe("fairlead setup", () => {
     });
   });
 
-  test("says where a key was looked for and not found, and fails with the code 1", async () => {
+  test("reports a missing key with its source and exits with 1", async () => {
     await inPlace(async ({ home, run, file }) => {
       const keyFrom = (way: string) =>
         run(["setup", "--provider", "openai", "--model", "gpt-5", "--editor", "none", "--key-from", way]);
@@ -142,14 +142,14 @@ describe("fairlead setup", () => {
     });
   });
 
-  test("is what an editor starts behind the server's own arguments", async () => {
+  test("runs when an editor appends it to the server's arguments", async () => {
     await inPlace(async ({ run }) => {
       expect((await run(["acp", "setup", "--help"])).stdout).toContain("fairlead setup");
     });
   });
 });
 
-test("a key can come from a command, which is told when it fails and whose key no one sees", async () => {
+test("a key command's failure is reported and its key is hidden", async () => {
   await inPlace(async ({ model, run }) => {
     const config = (command: string[]) => ({
       FAIRLEAD_CONFIG_CONTENT: JSON.stringify({
@@ -174,7 +174,7 @@ test("a key can come from a command, which is told when it fails and whose key n
   });
 });
 
-test("fairlead logout takes stored keys away, one or all", async () => {
+test("fairlead logout removes one or all stored keys", async () => {
   await inPlace(async ({ run, file }) => {
     for (const id of ["openai", "mistral", "groq"])
       await run(
@@ -190,7 +190,7 @@ test("fairlead logout takes stored keys away, one or all", async () => {
   });
 });
 
-test("an organisation's configuration is shown first, counts beneath one's own, and can be taken away", async () => {
+test("an organisation's configuration is confirmed, overridden by the user's, and removable", async () => {
   await using server = await listen((request, response) => {
     if (request.url !== "/.well-known/opencode") response.writeHead(404).end();
     else
