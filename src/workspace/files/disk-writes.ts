@@ -5,7 +5,7 @@ import type { BigIntStats, Stats } from "node:fs";
 import { access, lstat, readFile, rename, rm, stat } from "node:fs/promises";
 import type { FileHandle } from "node:fs/promises";
 import { basename, dirname, join } from "node:path";
-import { once } from "../../base/async.ts";
+import { once, sleep } from "../../base/async.ts";
 import { codeOf, isMissing, messageOf, UserError } from "../../base/errors.ts";
 import { type Log, silentLog } from "../../base/log.ts";
 import { linkSuffix, loadExchange, tryLink } from "./exchange.ts";
@@ -23,6 +23,8 @@ export interface DiskWritesOptions {
 
 const defaultMode = 0o666;
 const emptyHash = sha256(new Uint8Array());
+/** How long an empty file that was replaced may still get the text of a save. */
+const saveInPlaceMs = 100;
 
 /** Changes each file atomically. A concurrent save by another program is restored. */
 export class DiskWrites {
@@ -108,7 +110,12 @@ export class DiskWrites {
     const exchange = await this.#exchange();
     if (!exchange(place, temporary)) return;
     change.hasReplaced = true;
-    const problem = await problemWith(path, temporary, expected);
+    let problem = await problemWith(path, temporary, expected);
+    if (problem === undefined && expected === emptyHash) {
+      // An editor that saves in place empties the file first; its text may still be on the way.
+      await sleep(saveInPlaceMs);
+      problem = await problemWith(path, temporary, expected);
+    }
     if (problem === undefined) return;
     exchange(place, temporary);
     const isOurs = (await hashOfFile(temporary)) === hash;
