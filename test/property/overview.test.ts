@@ -81,7 +81,7 @@ describe("the overview of rules", () => {
         checkCommand(line, context, { rules, limits }).action,
       );
     });
-    await fc.assert(property, { numRuns: tries(1_000) });
+    await fc.assert(property, { numRuns: tries(300) });
   });
 
   test("names a list of the program only where all of it counts", () => {
@@ -135,12 +135,12 @@ describe("an agent that only reads", () => {
         if (judged !== expected) expect([judged, expected]).toEqual(["ask", "allow"]);
         if (byUser.action === "deny") expect(judged).toBe("deny");
         const saysNothing = own.every(
-          ({ permission, pattern }) => !"bash".startsWith(permission) || isCatchAll(pattern),
+          ({ permission, pattern }) => !["*", "bash"].includes(permission) || isCatchAll(pattern),
         );
         if (saysNothing && byUser.action === "ask") expect(judged).toBe("allow");
       },
     );
-    await fc.assert(property, { numRuns: tries(500) });
+    await fc.assert(property, { numRuns: tries(150) });
   });
 
   test("goes by the user's general rules in all that its limit leaves open", async () => {
@@ -167,7 +167,7 @@ describe("an agent that only reads", () => {
         expect(judge(request, { rules, limits }).action).toBe(judge(request, { rules: laid, limits }).action);
       },
     );
-    await fc.assert(property, { numRuns: tries(500) });
+    await fc.assert(property, { numRuns: tries(150) });
   });
 
   test("is no laxer by it for anything else", async () => {
@@ -187,6 +187,6 @@ describe("an agent that only reads", () => {
         }
       },
     );
-    await fc.assert(property, { numRuns: tries(500) });
+    await fc.assert(property, { numRuns: tries(150) });
   });
 });
