@@ -9,36 +9,36 @@ import { cutMiddle } from "../tool/output-limit.ts";
 import { relativeTo, withSlashes } from "../workspace/paths.ts";
 import { compactionOf } from "../conversation/visible-messages.ts";
 
-/** Paths that are listed; the newest stay. */
+/** Maximum number of listed paths and todos; the newest stay. */
 const mostChanged = 40;
 const mostRead = 20;
 const mostTodos = 50;
-/** Characters of one line of a list. */
+/** Longest line of a list, in characters. */
 const lineLimit = 300;
-/** Characters of the end of what a failed command printed. */
+/** Characters kept from the end of a failed command's output. */
 const failedOutputLength = 800;
 /** Tokens of one skill. */
 const skillTokens = 5_000;
-/** Tokens below which a part of a text is not worth its place. */
+/** An excerpt with fewer tokens is omitted. */
 const leastTokens = 100;
 
 export interface CarryLimits {
-  /** Tokens that the user's messages may have together. */
+  /** Maximum tokens of the user's messages together. */
   readonly requests: number;
-  /** Tokens that skills may have together. */
+  /** Maximum tokens of skills together. */
   readonly skills: number;
 }
 
 export interface CarryInput {
-  /** The messages that go, oldest first, with the last compaction among them. */
+  /** The messages that the compaction replaces, oldest first, including the last compaction. */
   readonly gone: readonly Message[];
-  /** The messages that stay as they are. */
+  /** The messages that stay verbatim. */
   readonly kept: readonly Message[];
   readonly todos: readonly Todo[];
   readonly cwd: string;
 }
 
-/** Collects what the model must not lose with the messages that a compaction replaces. */
+/** Collects data of replaced messages that the model must not lose. */
 export function carryOver({ gone, kept, todos, cwd }: CarryInput, limits: CarryLimits): Carried {
   const earlier = gone.flatMap((message) => compactionOf(message)?.carried ?? []);
   const goneCalls = callsOf(gone);
@@ -50,7 +50,7 @@ export function carryOver({ gone, kept, todos, cwd }: CarryInput, limits: CarryL
   const read = [...earlier.flatMap((one) => one.read ?? []), ...calls.flatMap(readPaths).map(shown)];
   const requests = [...earlier.flatMap((one) => one.requests ?? []), ...gone.flatMap(requestTexts)];
   const skills = [...earlier.flatMap((one) => one.skills ?? []), ...goneCalls.flatMap(loadedSkills)];
-  return withoutEmpty({
+  return omitEmpty({
     requests: newestTexts(requests, limits.requests),
     todos: todos.slice(0, mostTodos).map(todoLine),
     changed: allChanged,
@@ -64,7 +64,7 @@ export function carryOver({ gone, kept, todos, cwd }: CarryInput, limits: CarryL
   });
 }
 
-/** The text of a message as the user meant it: their own words, or for a command the text that it stands for. */
+/** Returns the user's own text of a message, or for a command the text that it expands to. */
 export function requestTexts({ info, parts }: Message): string[] {
   if (info.role !== "user" || parts.some(({ type }) => type === "compaction")) return [];
   const texts = parts.filter((part) => part.type === "text");
@@ -96,7 +96,7 @@ function loadedSkills({ tool, state }: ToolPart): { name: string; text: string }
   return name === undefined ? [] : [{ name, text: state.output }];
 }
 
-/** The newest command that failed and did not succeed since. */
+/** Returns the newest failed command that has not succeeded since. */
 function lastFailed(calls: readonly ToolPart[], earlier: Carried["failed"]): Carried["failed"] {
   let failed = earlier;
   for (const { tool, state } of calls) {
@@ -127,12 +127,12 @@ function cutLine(text: string): string {
   return text.length <= lineLimit ? text : `${text.slice(0, lineLimit).toWellFormed()}…`;
 }
 
-/** Each line once, where it came last. */
+/** Removes duplicates, keeping the last one, and returns the newest lines. */
 function newest(lines: readonly string[], most: number): string[] {
   return [...new Set(lines.toReversed())].slice(0, most).reverse();
 }
 
-/** The newest texts that fit; of the first that does not fit, its beginning and its end. */
+/** Returns the newest texts that fit. The first that does not fit is shortened in the middle. */
 function newestTexts(texts: readonly string[], mostTokens: number): string[] {
   let left = mostTokens;
   const fitting: string[] = [];
@@ -166,7 +166,7 @@ function newestSkills(skills: readonly { name: string; text: string }[], mostTok
   return fitting.reverse();
 }
 
-function withoutEmpty(carried: Carried): Carried {
+function omitEmpty(carried: Carried): Carried {
   const filled = Object.entries(carried).filter(
     ([, value]) => value !== undefined && !(Array.isArray(value) && value.length === 0),
   );

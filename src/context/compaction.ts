@@ -15,7 +15,7 @@ import type { Model } from "../model/model.ts";
 import type { TodoList } from "../tool/tool.ts";
 import { addReminder } from "../conversation/add-reminder.ts";
 import { type CarryLimits, carryOver, requestTexts } from "./carry-over.ts";
-import { beginsTurn } from "../conversation/checkpoints.ts";
+import { startsTurn } from "../conversation/checkpoints.ts";
 import { usableWindow } from "./context-budget.ts";
 import { askAboutConversation, assumedWindow } from "./conversation-text.ts";
 import type { ModelAnswer } from "./model-answer.ts";
@@ -23,26 +23,26 @@ import type { Project } from "../conversation/project.ts";
 import { isStep, prune, shortenStep } from "./prune.ts";
 import type { Transcript } from "../conversation/transcript.ts";
 import { noTokens } from "../conversation/turn-result.ts";
-import { compactionOf, isFinishedSummary, keptBy } from "../conversation/visible-messages.ts";
+import { compactionOf, isFinishedSummary, verbatimMessages } from "../conversation/visible-messages.ts";
 
-/** Share of the usable window that a request may fill after a compaction. */
+/** Target share of the usable window for a request after a compaction. */
 const leftShare = 0.6;
-/** Share of what a compaction could win at most that it must win where the window is small. */
+/** In a small window, a compaction must save at least this share of what it can save. */
 const leastWonShare = 0.5;
-/** Share of the usable window that the newest messages may keep verbatim, and their most tokens. */
+/** Limits of the newest messages that stay verbatim: share of the usable window, and tokens. */
 const tailShare = 0.25;
 const longestTail = 15_000;
-/** Bytes that each output of the newest step keeps in any case. */
+/** Minimum bytes for each output of the newest step. */
 const leastTailBytes = 2 * 1024;
-/** Tokens that a summary is expected to have: a share of the usable window, and at most. */
+/** Expected size of a summary: share of the usable window, and maximum tokens. */
 const summaryShare = 0.05;
 const longestSummary = 2_000;
 /** Shares of the window for the user's earlier messages and for loaded skills. */
 const requestsShare = 0.1;
 const skillsShare = 0.1;
-/** Tokens that loaded skills may have together, however large the window is. */
+/** Maximum tokens of loaded skills, regardless of window size. */
 const mostSkillTokens = 25_000;
-/** Share of the free part of the window that both may have together. */
+/** Share of the free window for both together. */
 const carriedShare = 0.5;
 
 export interface CompactionDeps {
@@ -55,10 +55,10 @@ export interface CompactingDeps extends CompactionDeps {
   emit: Emit;
 }
 
-/** What a compaction makes room for. */
+/** The model and fixed request parts that a compaction plans for. */
 export interface CompactionTarget {
   model: Model;
-  /** What every request of the conversation begins with. */
+  /** System texts and tools of every request. */
   head: RequestHead;
 }
 
@@ -68,7 +68,7 @@ export type CompactionOutcome =
   | { outcome: "cancelled" }
   | { outcome: "failed"; error: AgentError };
 
-/** Writes the summary that the message asks for, and leaves only it and the newest messages visible. */
+/** Writes the requested summary, then shows only it and the newest messages. */
 export async function compact(
   deps: CompactingDeps,
   message: Message,
@@ -77,7 +77,7 @@ export async function compact(
 ): Promise<CompactionOutcome> {
   const { transcript } = deps;
   const { model } = target;
-  const plan = planOf(deps, message, target);
+  const plan = planCompaction(deps, message, target);
   await transcript.amendParts(message.info.id, [plan.part]);
   const { request, kept, gone } = plan;
   const info = summaryInfo(transcript, plan.info, model);
@@ -109,13 +109,17 @@ export async function compact(
 }
 
 /** Decides what stays, what goes and what is carried over. */
-function planOf({ project, transcript, todos }: CompactingDeps, message: Message, target: CompactionTarget) {
+function planCompaction(
+  { project, transcript, todos }: CompactingDeps,
+  message: Message,
+  target: CompactionTarget,
+) {
   const { info } = message;
   const asked = compactionOf(message);
   if (info.role !== "user" || asked === undefined) throw new Error("not a compaction");
   const usable = usableWindow(target.model, project.config) ?? assumedWindow;
   const others = transcript.messages.filter((other) => other !== message);
-  const question = asked.auto ? others.findLast(beginsTurn) : undefined;
+  const question = asked.auto ? others.findLast(startsTurn) : undefined;
   const free = Math.max(0, usable - estimateHead(target.head));
   const limits = carryLimits(target.model.limit.context ?? assumedWindow, free);
   const { cwd } = project.workspace;
@@ -129,13 +133,13 @@ function planOf({ project, transcript, todos }: CompactingDeps, message: Message
   const most = Math.max(usable * leftShare, fixed + (usable - fixed) * (1 - leastWonShare));
   const expected = Math.min(usable * summaryShare, longestSummary);
   const tail = Math.min(longestTail, usable * tailShare, most - fixed - expected);
-  const keepFrom = keepFromOf(others, tail, question);
+  const keepFrom = findKeepFrom(others, tail, question);
   const planned = {
     ...asked,
     ...(keepFrom && { keepFrom }),
     ...(question && { question: question.info.id }),
   };
-  const kept = keptBy({ info, parts: [planned] }, others);
+  const kept = verbatimMessages({ info, parts: [planned] }, others);
   const gone = others.filter((other) => !kept.includes(other));
   const [request] = question === undefined ? [] : requestTexts(question);
   return { info, part: { ...planned, carried: carry(kept) }, request, kept, gone, most };
@@ -148,10 +152,10 @@ function carryLimits(window: number, free: number): CarryLimits {
 }
 
 /**
- * The first of the newest messages that fit. Where all would fit, keeping them would win nothing. Under a question the
- * newest of several steps stays in any case: the model has not seen what its calls returned.
+ * Finds the first of the newest messages that fit. If all fit, none stays, because that would save nothing. After a
+ * question, the newest of several steps always stays: the model has not seen its results.
  */
-function keepFromOf(messages: readonly Message[], mostTokens: number, question: Message | undefined) {
+function findKeepFrom(messages: readonly Message[], mostTokens: number, question: Message | undefined) {
   const asked = question === undefined ? Number.POSITIVE_INFINITY : messages.indexOf(question);
   const fitting = newestThatFit(messages, mostTokens);
   const isAll = fitting === messages.findLastIndex(isFinishedSummary) + 1;
@@ -162,7 +166,7 @@ function keepFromOf(messages: readonly Message[], mostTokens: number, question: 
   return messages.find((message, index) => index >= from && isStart(message, index))?.info.id;
 }
 
-/** The index from which on the messages have at most so many tokens. An older compaction is no part of a tail. */
+/** Returns the index of the oldest message that fits. Stops at an older compaction. */
 function newestThatFit(messages: readonly Message[], mostTokens: number): number {
   let size = 0;
   const tooOld = messages.findLastIndex((message) => {
@@ -172,7 +176,7 @@ function newestThatFit(messages: readonly Message[], mostTokens: number): number
   return tooOld + 1;
 }
 
-/** A summary may be longer than expected: then outputs of the kept messages go, those of the newest step last. */
+/** Shortens kept messages when the summary is longer than expected: first older outputs, then the newest step's. */
 async function shortenTail(
   { transcript, project }: CompactionDeps,
   kept: readonly Message[],
@@ -220,7 +224,7 @@ async function summarise({ project }: CompactionDeps, material: Material, signal
   return nonEmpty(await askAboutConversation(project, asked, signal));
 }
 
-/** Nothing must be forgotten for an empty summary. */
+/** Rejects an empty summary, which would lose the conversation. */
 function nonEmpty(answer: ModelAnswer): ModelAnswer {
   if (answer.outcome === "failed" || answer.text.trim() !== "") return answer;
   const message =

@@ -4,17 +4,17 @@ import type { Tokens } from "../message/part.ts";
 import type { ModelRequest, Models } from "../model/model.ts";
 import { decideRetry, type RetryPolicy } from "../model/retry.ts";
 
-/** The text of one model call that is no part of the conversation. */
+/** The result of a model call outside the conversation. */
 export type ModelAnswer =
   | { outcome: "answered"; text: string; tokens: Tokens; cost: number }
   | { outcome: "failed"; error: AgentError };
 
-/** Asks for a text, again after passing failures. */
+/** Asks for a text and retries temporary failures. */
 export async function askModel(
   deps: {
     models: Models;
     retryPolicy: RetryPolicy;
-    /** Gets the text as it comes, of the first attempt only: what a later one says begins anew. */
+    /** Receives the text as it streams, only in the first attempt: a retry would start over. */
     onText?: ((text: string) => Backpressure) | undefined;
     onRetry?(error: AgentError, attempt: number, delayMs: number): Promise<void>;
   },

@@ -7,13 +7,13 @@ import { bytesPerToken } from "./context-budget.ts";
 import type { Transcript } from "../conversation/transcript.ts";
 import { isFinishedSummary } from "../conversation/visible-messages.ts";
 
-/** How much stays, and what is worth the trouble (system.md 4). Tokens are estimates. */
+/** Limits for clearing old outputs. Tokens are estimates. */
 export interface PruneLimits {
-  /** The newest so many turns are left alone. */
+  /** Number of newest turns that are not cleared. */
   keepTurns: number;
-  /** The newest so many tokens of output stay. */
+  /** Tokens of the newest outputs that stay. */
   keepTokens: number;
-  /** Nothing is done for less. */
+  /** Clears nothing if it would save fewer tokens. */
   leastTokens: number;
   /** The outputs of the newest step stay: the model may not have seen them. */
   keepsNewestStep?: boolean;
@@ -31,7 +31,7 @@ export interface Prunable {
 
 type CompletedCall = ToolPart & { state: { status: "completed" } };
 
-/** The outputs that can be cleared: old, completed, many; none before the newest summary. */
+/** Returns the outputs to clear: completed and old. Stops at the newest summary. */
 export function findPrunable(messages: readonly Message[], limits: PruneLimits): Prunable[] {
   const found: Prunable[] = [];
   const newestStep = limits.keepsNewestStep === true ? messages.findLast(isStep) : undefined;
@@ -54,7 +54,7 @@ export function findPrunable(messages: readonly Message[], limits: PruneLimits):
   return won >= limits.leastTokens ? found : [];
 }
 
-/** Clears old outputs for the model, not for the person. Returns whether there were any. */
+/** Clears old outputs for the model; the user still sees them. Returns whether there were any. */
 export async function prune(transcript: Transcript, limits: PruneLimits): Promise<boolean> {
   const prunable = findPrunable(transcript.messages, limits);
   const compactedAt = Date.now();
@@ -65,22 +65,22 @@ export async function prune(transcript: Transcript, limits: PruneLimits): Promis
   return prunable.length > 0;
 }
 
-/** Whether the message made calls. */
+/** True for an assistant message with calls. */
 export const isStep = ({ info, parts }: Message): boolean =>
   info.role === "assistant" && parts.some(({ type }) => type === "tool");
 
 export interface ShortenLimits {
-  /** Of all outputs of the step together. */
+  /** For all outputs of the step together. */
   readonly mostTokens: number;
   /** No output is shortened below this. */
   readonly leastBytes: number;
-  /** Where the whole outputs are kept. */
+  /** Folder for the complete outputs. */
   readonly folder: string;
 }
 
 /**
- * Shortens the outputs of a step for the model, so that together they have about so many tokens; each keeps a part.
- * Returns whether any became shorter.
+ * Shortens the outputs of a step for the model to about this many tokens in total. Returns whether any became
+ * shorter.
  */
 export async function shortenStep(
   transcript: Transcript,
@@ -95,7 +95,7 @@ export async function shortenStep(
     const maxBytes = Math.max(leastBytes, Math.floor(share * bytesPerToken));
     const { state } = part;
     const shown = state.shownOutput ?? state.output;
-    // A note of what is missing is added to what is left.
+    // Includes the note about the omitted part.
     if (Buffer.byteLength(shown) <= maxBytes + noteBytes) continue;
     const keep = part.kind === "execute" ? "tail" : "head";
     const { text } = await limitOutput(state.output, { maxBytes, folder, keep });
@@ -105,7 +105,7 @@ export async function shortenStep(
   return shortened.length > 0;
 }
 
-/** What {@link sizeLimitOutput} adds at most, nearly. */
+/** Approximate size of the note that {@link limitOutput} adds. */
 const noteBytes = 512;
 
 function isPrunable(part: Message["parts"][number]): part is CompletedCall {

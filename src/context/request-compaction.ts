@@ -2,29 +2,29 @@ import { newPartId } from "../message/ids.ts";
 import type { UserInfo } from "../message/message.ts";
 import type { Transcript } from "../conversation/transcript.ts";
 
-export interface CompactionWish {
+export interface CompactionRequest {
   auto: boolean;
-  /** What the person wrote to ask for it. */
+  /** The user's command text, if the user asked for it. */
   said?: string;
   instruction?: string;
 }
 
-/** Puts the wish to compact into the transcript, where the loop finds it. */
+/** Adds a compaction request to the transcript, where the loop finds it. */
 export async function requestCompaction(
   transcript: Transcript,
   question: UserInfo,
-  wish: CompactionWish,
+  request: CompactionRequest,
 ): Promise<void> {
   const info: UserInfo = { ...question, id: transcript.newMessageId(), time: { created: Date.now() } };
   await transcript.addMessage(info);
-  if (wish.said !== undefined) {
-    await transcript.putPart(info.id, { id: newPartId(), type: "text", text: wish.said, ignored: true });
+  if (request.said !== undefined) {
+    await transcript.putPart(info.id, { id: newPartId(), type: "text", text: request.said, ignored: true });
   }
   await transcript.putPart(info.id, {
     id: newPartId(),
     type: "compaction",
-    auto: wish.auto,
-    ...(wish.instruction && { instruction: wish.instruction }),
+    auto: request.auto,
+    ...(request.instruction && { instruction: request.instruction }),
   });
   await transcript.seal(info.id);
 }

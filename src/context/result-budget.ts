@@ -1,23 +1,23 @@
-/** How many bytes the results of a step may have for the model. */
+/** Byte limits for the results of a step. */
 export interface ResultLimits {
   readonly each: number;
   /** All together. */
   readonly step: number;
 }
 
-/** Even where nothing is left, a result has so many bytes: errors must be readable. */
+/** Minimum bytes of a result, so that errors stay readable. */
 export const leastShareBytes = 256;
 
-/** What one result may have. */
+/** The share of one result. */
 export interface ResultShare {
   readonly bytes: number;
-  /** Notes what the result has in the end. */
+  /** Records the final size. */
   use(text: string): void;
-  /** Leaves what was not used to others. */
+  /** Returns unused bytes to the budget. */
   settle(): void;
 }
 
-/** Shares out what the results of one step may have, to calls as they start. */
+/** Divides a step's byte budget among its calls, as they start. */
 export class ResultBudget {
   readonly #each: number;
   #left: number;

@@ -2,16 +2,13 @@ import type { Instruction } from "../instruction/instructions.ts";
 import type { Message } from "../message/message.ts";
 import type { Part } from "../message/part.ts";
 
-/**
- * Which instruction files the model has before it. What a turn reads is added as it is read; the messages are looked
- * through only where others count than before, not with each turn.
- */
+/** Tracks the instruction files that the model has seen. The messages are searched only after they were replaced. */
 export class ShownInstructions {
   readonly paths = new Set<string>();
-  /** The messages whose files are known. */
+  /** The messages that were searched. */
   #known: readonly Message[] | undefined;
 
-  /** Brings it to what the model sees now: `instructions` in any case, and beside them what stands in the messages. */
+  /** Updates the paths: `instructions`, and those in the messages. */
   note(messages: readonly Message[], instructions: readonly Instruction[]): void {
     if (messages !== this.#known) {
       this.paths.clear();
@@ -21,7 +18,7 @@ export class ShownInstructions {
     for (const { path } of instructions) this.paths.add(path);
   }
 
-  /** Outputs went out of the model's view. */
+  /** Call it after outputs were cleared. */
   forget(): void {
     this.paths.clear();
     this.#known = undefined;

@@ -9,7 +9,7 @@ import {
 import type { AgentError, Message } from "../message/message.ts";
 import type { Model, ModelRequest } from "../model/model.ts";
 import { outputLimitBytes } from "../tool/output-limit.ts";
-import { beginsTurn } from "../conversation/checkpoints.ts";
+import { startsTurn } from "../conversation/checkpoints.ts";
 import { bytesPerToken, contextTokens, largestText, usableWindow } from "./context-budget.ts";
 import { findPrunable, isStep, prune, type PruneLimits, shortenStep } from "./prune.ts";
 import type { Project } from "../conversation/project.ts";
@@ -187,7 +187,7 @@ export class WindowGuard {
   #tooLong(request: Request, model: Model): AgentError {
     const usable = usableWindow(model, this.#deps.project.config);
     const head = estimateHead(request);
-    const question = request.messages.findLast(beginsTurn);
+    const question = request.messages.findLast(startsTurn);
     const asked = question === undefined ? 0 : estimateMessage(question);
     const figures = `instructions and tools take ${thousands(head)}${usable === undefined ? "" : ` of ${thousands(usable)} usable`} tokens, your request ${thousands(asked)}`;
     return {
@@ -207,7 +207,7 @@ const hardPruneLimits: PruneLimits = { keepTurns: 0, keepTokens: 0, leastTokens:
 /** Tokens that neither clearing outputs nor a compaction can win: instructions, tools, request, summary. */
 function fixedTokens(head: RequestHead, messages: readonly Message[]): number {
   const staying = [
-    messages.findLast(beginsTurn),
+    messages.findLast(startsTurn),
     messages.findLast(isFinishedSummary),
     messages.findLast((message) => compactionOf(message) !== undefined),
   ];
@@ -216,7 +216,7 @@ function fixedTokens(head: RequestHead, messages: readonly Message[]): number {
 
 /** Whether there is more to sum up than the request itself and an earlier summary. */
 function hasHistory(messages: readonly Message[]): boolean {
-  const question = messages.findLast(beginsTurn);
+  const question = messages.findLast(startsTurn);
   const summary = messages.findLast(isFinishedSummary);
   return messages.some(
     (message) =>
@@ -236,7 +236,7 @@ function isFirstStep(messages: readonly Message[]): boolean {
 /** Steps of the running turn since its last compaction; without one there are no limits. */
 function stepsSinceCompaction(messages: readonly Message[]): number {
   const summary = newestSummaryId(messages);
-  const question = messages.findLast(beginsTurn)?.info.id ?? "";
+  const question = messages.findLast(startsTurn)?.info.id ?? "";
   if (summary < question) return Number.POSITIVE_INFINITY;
   return messages.filter(
     ({ info }) => info.role === "assistant" && info.id > summary && info.finish !== "error",

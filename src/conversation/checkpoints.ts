@@ -9,7 +9,6 @@ export interface Checkpoint {
   readonly id: MessageId;
   /** Milliseconds since 1970. */
   readonly created: number;
-
   readonly words: string;
   /** Oldest first, without command questions and answers. */
   readonly messages: readonly Message[];
@@ -33,9 +32,9 @@ const nameLength = 8;
 export async function* readCheckpoints(newestFirst: AsyncIterable<Message>): AsyncGenerator<Checkpoint> {
   let later: Message[] = [];
   for await (const message of newestFirst) {
-    if (isExchange(message)) continue;
+    if (isCommandMessage(message)) continue;
     later.push(message);
-    if (!beginsTurn(message)) continue;
+    if (!startsTurn(message)) continue;
     const { id, time } = message.info;
     yield { id, created: time.created, words: firstWords(message), messages: later.reverse() };
     later = [];
@@ -90,14 +89,14 @@ export function interruptedEditsOf(messages: readonly Message[]): string[] {
 }
 
 /** True when a user message starts a turn. False for a message sent into a turn or added by the program. */
-export function beginsTurn({ info, parts }: Message): boolean {
+export function startsTurn({ info, parts }: Message): boolean {
   if (info.role !== "user" || info.steering === true) return false;
   if (parts.some(({ type }) => type === "compaction")) return false;
   return parts.some(isForModel) && parts.some(isForUser);
 }
 
 /** True for a command's question or answer, which the model never sees. */
-export function isExchange({ parts }: Message): boolean {
+export function isCommandMessage({ parts }: Message): boolean {
   return parts.length > 0 && parts.every((part) => part.type === "text" && part.ignored === true);
 }
 

@@ -6,7 +6,7 @@ export function compactionOf(message: Message) {
 }
 
 /** Omits undone messages. */
-export async function* withoutReverted(
+export async function* omitReverted(
   messages: AsyncIterable<Message>,
   revert: Revert | undefined,
 ): AsyncGenerator<Message> {
@@ -30,7 +30,7 @@ function isOfCompaction(message: Message): boolean {
 }
 
 /** Returns the messages that a compaction leaves verbatim, in order. */
-export function keptBy(compaction: Message, messages: readonly Message[]): Message[] {
+export function verbatimMessages(compaction: Message, messages: readonly Message[]): Message[] {
   const { keepFrom, question } = compactionOf(compaction) ?? {};
   return messages.filter(
     (message) =>
@@ -61,7 +61,7 @@ export async function loadVisible(newestFirst: AsyncIterable<Message>): Promise<
     }
   }
   if (compaction === undefined || summary === undefined) return after.reverse();
-  return [compaction, summary, ...keptBy(compaction, before.reverse()), ...after.reverse()];
+  return [compaction, summary, ...verbatimMessages(compaction, before.reverse()), ...after.reverse()];
 }
 
 /** Returns the oldest id that a compaction leaves verbatim; greater than any id when there is none. */

@@ -4,7 +4,7 @@ import { messageOf, UserError } from "../base/errors.ts";
 import type { Log } from "../base/log.ts";
 import type { Secrets } from "../base/secrets/secrets.ts";
 import { importModule } from "../base/import-module.ts";
-import type { ElicitationAbilities } from "../message/elicitation.ts";
+import type { ElicitationCapabilities } from "../message/elicitation.ts";
 import type { PipedProcesses } from "../workspace/process/piped-process.ts";
 import type { ConnectDeps } from "./connection/connect.ts";
 import type { Connection, Requested } from "./connection/connection.ts";
@@ -31,7 +31,7 @@ export interface ServerDeps {
   readonly version: string;
   readonly processes: PipedProcesses;
   readonly roots: readonly string[];
-  readonly abilities: ElicitationAbilities;
+  readonly abilities: ElicitationCapabilities;
   readonly log: Log;
   /** Redacts known keys in a server's error messages. */
   readonly secrets: Pick<Secrets, "redact">;

@@ -42,7 +42,7 @@ export type ElicitationOutcome =
 export type Elicit = (elicitation: Elicitation, signal: AbortSignal) => Promise<ElicitationOutcome>;
 
 /** The kinds that the editor can show. */
-export interface ElicitationAbilities {
+export interface ElicitationCapabilities {
   readonly forms: boolean;
   readonly urls: boolean;
 }

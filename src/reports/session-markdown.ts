@@ -1,14 +1,17 @@
 import { fenced } from "../base/text/fence.ts";
 import type { Message, SessionInfo } from "../message/message.ts";
 import type { Part, ToolPart } from "../message/part.ts";
-import { isExchange } from "../conversation/checkpoints.ts";
+import { isCommandMessage } from "../conversation/checkpoints.ts";
 
 /** Characters of one call's output or input that are written; the JSON form has the whole. */
 const outputLimit = 4_000;
 
 /** A conversation as a document for people: what was said, and what each call did. Oldest message first. */
 export function sessionMarkdown(info: SessionInfo, messages: readonly Message[]): string {
-  const blocks = [headOf(info), ...messages.filter((message) => !isExchange(message)).flatMap(messageBlocks)];
+  const blocks = [
+    headOf(info),
+    ...messages.filter((message) => !isCommandMessage(message)).flatMap(messageBlocks),
+  ];
   return `${blocks.filter((block) => block !== "").join("\n\n")}\n`;
 }
 

@@ -1,7 +1,7 @@
 import type { Message } from "../message/message.ts";
 import { addTokens, noTokens } from "../conversation/turn-result.ts";
 import type { Tokens } from "../message/part.ts";
-import { isExchange } from "../conversation/checkpoints.ts";
+import { isCommandMessage } from "../conversation/checkpoints.ts";
 
 /** What some model calls used and cost. */
 export interface ModelUsage {
@@ -17,7 +17,7 @@ export class Stats {
 
   /** What is no answer of a model counts nothing. */
   add(name: string, { info, ...message }: Message): void {
-    if (info.role === "assistant" && !isExchange({ info, ...message })) this.addCall(name, info);
+    if (info.role === "assistant" && !isCommandMessage({ info, ...message })) this.addCall(name, info);
   }
 
   /** One that is no message, as that for a title. */

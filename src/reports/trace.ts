@@ -1,6 +1,6 @@
 import type { AssistantInfo, Message } from "../message/message.ts";
 import type { Part, ToolPart } from "../message/part.ts";
-import { beginsTurn, firstWords, isExchange } from "../conversation/checkpoints.ts";
+import { startsTurn, firstWords, isCommandMessage } from "../conversation/checkpoints.ts";
 
 /** Something that took time in a turn. Milliseconds, counted from the turn's beginning. */
 export interface Span {
@@ -36,8 +36,8 @@ export interface TurnTrace {
 export async function traceOf(messages: AsyncIterable<Message>): Promise<TurnTrace[]> {
   const turns: Message[][] = [];
   for await (const message of messages) {
-    if (isExchange(message)) continue;
-    if (beginsTurn(message)) turns.push([message]);
+    if (isCommandMessage(message)) continue;
+    if (startsTurn(message)) turns.push([message]);
     else turns.at(-1)?.push(message);
   }
   return turns.flatMap((turn) => traceTurn(turn) ?? []);

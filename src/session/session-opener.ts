@@ -15,7 +15,7 @@ import { Decisions } from "../conversation/decisions.ts";
 import type { SessionHost } from "./session-host.ts";
 import { PluginEvents } from "../session-state/plugin-events.ts";
 import type { Folders, Project } from "../conversation/project.ts";
-import { recover } from "../undo/recover-session.ts";
+import { recoverSession } from "../undo/recover-session.ts";
 import { SessionDiff } from "../conversation/session-diff.ts";
 import { Session } from "./session.ts";
 import { Transcript } from "../conversation/transcript.ts";
@@ -107,7 +107,11 @@ export class SessionOpener {
     const diff = await SessionDiff.load({ ...diffDeps(store, onDisk), id: info.id });
     const taskOf = (callId: string) => findTask(store, info.id, callId);
     const stored = { info, project: onDisk, writer, diff, messagesFromNewest, taskOf };
-    const recovered = await recover(stored, wasLeft, withFields(this.#deps.log, { sessionId: info.id }));
+    const recovered = await recoverSession(
+      stored,
+      wasLeft,
+      withFields(this.#deps.log, { sessionId: info.id }),
+    );
     const { messages } = recovered;
     const todos = await store.todos(info.id);
     const begun = {

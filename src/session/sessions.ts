@@ -9,7 +9,7 @@ import { copyMessages, type ForkPoint, inheritInfo, collectMessages } from "./fo
 import type { Folders, Project } from "../conversation/project.ts";
 import { type OpenResult, SessionOpener, type SessionOpenerDeps } from "./session-opener.ts";
 import type { Session } from "./session.ts";
-import { withoutReverted } from "../conversation/visible-messages.ts";
+import { omitReverted } from "../conversation/visible-messages.ts";
 
 export interface SessionsDeps extends Omit<SessionOpenerDeps, "live" | "infoOf" | "onOpened" | "openChild"> {
   version: string;
@@ -141,7 +141,7 @@ export class Sessions {
     const info = live?.info ?? (await store.load(id));
     // The newest messages may not be on disk yet.
     const messages = store.messages(id, live?.transcript.messages);
-    yield* withoutReverted(messages, info?.revert);
+    yield* omitReverted(messages, info?.revert);
   }
 
   async list(query: SessionQuery): Promise<SessionPage<SessionRow>> {

@@ -17,7 +17,7 @@ import {
   type TaskRequest,
   ToolFailure,
 } from "../tool/tool.ts";
-import { beginsTurn, changesOf, fileSteps } from "../conversation/checkpoints.ts";
+import { startsTurn, changesOf, fileSteps } from "../conversation/checkpoints.ts";
 import { IdleWatch } from "./idle-watch.ts";
 import type { SessionStore } from "../storage/session-store.ts";
 import type { Project } from "../conversation/project.ts";
@@ -348,7 +348,7 @@ export async function findTask(
   const messages: Message[] = [];
   for await (const message of store.messagesFromNewest(child.id)) {
     messages.push(message);
-    if (beginsTurn(message)) break;
+    if (startsTurn(message)) break;
   }
   return { id: child.id, agent: child.agent, changes: netChanges(changesOf(messages.reverse())) };
 }

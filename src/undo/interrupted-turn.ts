@@ -1,18 +1,18 @@
 import type { SessionId } from "../message/ids.ts";
 import type { Message } from "../message/message.ts";
 import { type FileChange, isFinished, type ToolPart } from "../message/part.ts";
-import { isExchange } from "../conversation/checkpoints.ts";
+import { isCommandMessage } from "../conversation/checkpoints.ts";
 import type { Transcript } from "../conversation/transcript.ts";
 
-/** The child session of a task call, with what it changed for this call. */
+/** Finds the child session of a task call, with the changes it made for this call. */
 export type FindTask = (
   callId: string,
 ) => Promise<{ id: SessionId; agent: string; changes: FileChange[] } | undefined>;
 
 /**
- * Brings a session whose process ended in the middle of a turn into order: calls that were open fail as
- * interrupted, messages that were being written end. Answers what was cut off, for the person. `wasLeft` says that
- * the process did not end the session itself.
+ * Ends an interrupted turn: open calls fail as interrupted, unfinished messages end.
+ * Returns a notice for the user; undefined when nothing was interrupted. `wasLeft`: the process did not close the
+ * session.
  */
 export async function endInterrupted(
   transcript: Transcript,
@@ -20,11 +20,11 @@ export async function endInterrupted(
   taskOf: FindTask,
 ): Promise<string | undefined> {
   const last = transcript.messages.at(-1);
-  if (wasLeft && last?.info.role === "user" && isExchange(last)) return unansweredCommand;
-  const cut = transcript.messages.filter(isOpen);
-  const isCut = cut.length > 0 || (wasLeft && endsInTurn(transcript.messages));
+  if (wasLeft && last?.info.role === "user" && isCommandMessage(last)) return unansweredCommand;
+  const open = transcript.messages.filter(isOpen);
+  const wasInterrupted = open.length > 0 || (wasLeft && endsInTurn(transcript.messages));
   const calls: string[] = [];
-  for (const message of cut) {
+  for (const message of open) {
     calls.push(...(await failOpenCalls(transcript, message, taskOf)));
     if (message.info.role !== "assistant") continue;
     const error = {
@@ -34,12 +34,12 @@ export async function endInterrupted(
     } as const;
     await transcript.complete({ ...message.info, finish: "error", error });
   }
-  if (!isCut) return undefined;
+  if (!wasInterrupted) return undefined;
   const what = calls.length > 0 ? ` What was running: ${calls.join(", ")}.` : "";
   return `The last turn was interrupted before it ended.${what} Send a message to go on.`;
 }
 
-/** A command puts its question into the session before it begins, and its answer when it has ended. */
+/** A command's question is stored before it runs, its answer after. */
 const unansweredCommand =
   "The program ended before your last command was answered. Send it again if it was not done; /checkpoints shows what can be undone or brought again.";
 
@@ -47,15 +47,18 @@ function isOpen(message: Message): boolean {
   return message.info.role === "assistant" && message.info.time.completed === undefined;
 }
 
-/** Whether more was to come: an answer, the step after the last calls, or the rest of what was cut off before. */
+/**
+ * True when the turn was not finished: an unanswered message, results without a next step, or an earlier
+ * interruption.
+ */
 function endsInTurn(messages: readonly Message[]): boolean {
   const last = messages.at(-1)?.info;
   if (last?.role !== "assistant") return last !== undefined;
   return last.finish === "tool-calls" || last.error?.code === "cancelled";
 }
 
-/** What is known of a call that was cut off: of a task, its session and what it changed until then. */
-async function interruptedWork({ tool, callId }: ToolPart, taskOf: FindTask) {
+/** Builds the result of an interrupted call; for a task, with its session and its changes so far. */
+async function createInterruptedResult({ tool, callId }: ToolPart, taskOf: FindTask) {
   const error = "[Tool execution was interrupted]";
   const task = tool === "task" ? await taskOf(callId) : undefined;
   if (task === undefined) return { error };
@@ -75,7 +78,7 @@ async function failOpenCalls(transcript: Transcript, message: Message, taskOf: F
         status: "error",
         input: part.state.input,
         reason: "interrupted",
-        ...(await interruptedWork(part, taskOf)),
+        ...(await createInterruptedResult(part, taskOf)),
       },
     });
   }

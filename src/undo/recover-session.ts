@@ -3,14 +3,14 @@ import { messageOf } from "../base/errors.ts";
 import type { Log } from "../base/log.ts";
 import type { Message, SessionInfo } from "../message/message.ts";
 import type { SessionWriter } from "../storage/session-store.ts";
-import { beginsTurn } from "../conversation/checkpoints.ts";
+import { startsTurn } from "../conversation/checkpoints.ts";
 import { addAnswer } from "../conversation/command-messages.ts";
 import { endInterrupted, type FindTask } from "./interrupted-turn.ts";
 import type { Project } from "../conversation/project.ts";
 import type { SessionDiff } from "../conversation/session-diff.ts";
 import { Transcript } from "../conversation/transcript.ts";
 import { Undo } from "./undo.ts";
-import { loadVisible, withoutReverted } from "../conversation/visible-messages.ts";
+import { loadVisible, omitReverted } from "../conversation/visible-messages.ts";
 
 export interface StoredSession {
   info: SessionInfo;
@@ -21,19 +21,23 @@ export interface StoredSession {
   taskOf: FindTask;
 }
 
-export interface Recovered {
+export interface RecoveredSession {
   info: SessionInfo;
-  /** What the model sees, oldest first. */
+  /** The messages that the model sees, oldest first. */
   messages: Message[];
-  /** What was cut off, for the person. */
+  /** Notice for the user about interrupted work. */
   notice: string | undefined;
 }
 
 /**
- * Brings a stored session into order before it is live: an undo that was cut off is completed, a turn that was cut
- * off ends, the session's diff has all that was changed. `wasLeft` says that its process did not end it itself.
+ * Recovers a stored session before it is opened: completes an interrupted undo, ends an interrupted turn, and
+ * updates the session's diff. `wasLeft`: its process did not close it.
  */
-export async function recover(stored: StoredSession, wasLeft: boolean, log: Log): Promise<Recovered> {
+export async function recoverSession(
+  stored: StoredSession,
+  wasLeft: boolean,
+  log: Log,
+): Promise<RecoveredSession> {
   const { writer, diff, messagesFromNewest } = stored;
   let { info } = stored;
   const save = async (change: Partial<SessionInfo>) => {
@@ -44,7 +48,7 @@ export async function recover(stored: StoredSession, wasLeft: boolean, log: Log)
     const { compacting: _, ...time } = info.time;
     await save({ time });
   }
-  const messages = await loadVisible(withoutReverted(messagesFromNewest(), info.revert));
+  const messages = await loadVisible(omitReverted(messagesFromNewest(), info.revert));
   const transcript = new Transcript({ writer, emit: quiet, messages, newest: info.revert?.through });
   const { workspace } = stored.project;
   const undo = new Undo({
@@ -58,10 +62,10 @@ export async function recover(stored: StoredSession, wasLeft: boolean, log: Log)
   const undone = await recoverUndo(undo, transcript, log);
   const interrupted = await endInterrupted(transcript, wasLeft, stored.taskOf);
   if (info.summary !== undefined && !diff.isStored) {
-    const summary = await diff.rebuild(withoutReverted(messagesFromNewest(), info.revert));
+    const summary = await diff.rebuild(omitReverted(messagesFromNewest(), info.revert));
     if (summary !== undefined) await save({ summary });
   } else if (wasLeft) {
-    await diff.noteStored(withoutReverted(messagesFromNewest(), info.revert), beginsTurn);
+    await diff.noteStored(omitReverted(messagesFromNewest(), info.revert), startsTurn);
     const summary = await diff.save();
     if (summary !== undefined) await save({ summary });
   }
@@ -72,7 +76,7 @@ export async function recover(stored: StoredSession, wasLeft: boolean, log: Log)
 
 const quiet = async () => {};
 
-/** A disk that does not take it must not keep the session from being opened: the next command tries again. */
+/** Completes an interrupted undo. A disk error must not prevent opening the session: the next command retries. */
 async function recoverUndo(undo: Undo, transcript: Transcript, log: Log): Promise<string | undefined> {
   try {
     const report = await undo.recover();
@@ -80,7 +84,7 @@ async function recoverUndo(undo: Undo, transcript: Transcript, log: Log): Promis
     if (report !== undefined && question?.role === "user") await addAnswer(transcript, question, report);
     return report;
   } catch (error) {
-    log.error("an undo that was cut off could not be completed", errorFields(error));
+    log.error("undo recovery failed", errorFields(error));
     return `An undo was cut off and could not be completed: ${messageOf(error)} Send /undo to try again.`;
   }
 }

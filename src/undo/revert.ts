@@ -5,9 +5,11 @@ import type { Workspace } from "../workspace/workspace.ts";
 import type { FileStep } from "../conversation/checkpoints.ts";
 
 /**
- * How far one file can be taken back. `left` is what the agent left, `back` what comes in its place; both are
- * content hashes, null is "no such file". An unbroken chain goes to the beginning; a broken one stops where somebody
- * else changed the file between two changes of the agent, or where a content was too large to keep.
+ * How far one file can be reverted, and between which contents.
+ * - `left`: the content that the agent left; `back`: the content to restore. Both are content hashes; null is "no
+ *   such file".
+ * - `reach`: "whole" goes back to the start. The others stop where somebody else changed the file between two
+ *   changes of the agent, or where a content was too large to store.
  */
 export type FileRevert = { readonly path: string; readonly mode?: number } & (
   | {
@@ -20,27 +22,27 @@ export type FileRevert = { readonly path: string; readonly mode?: number } & (
 
 export type FileOutcome = "changed" | "made" | "removed" | "unchanged" | { readonly kept: string };
 
-/** What to do to each file so that the steps, given oldest first, are undone. Sorted by path. */
+/** Plans how to undo the steps, given oldest first. Sorted by path. */
 export function planRevert(steps: readonly FileStep[]): FileRevert[] {
   const byPath = Map.groupBy(steps, ({ path }) => path);
-  const reverts = [...byPath].map(([path, own]) => ({ ...revertOf(path, own), ...modeOf(own) }));
+  const reverts = [...byPath].map(([path, own]) => ({ ...planFile(path, own), ...findMode(own) }));
   return reverts.sort((one, other) => (one.path < other.path ? -1 : 1));
 }
 
-/** As it was before the first of the steps that know it. */
-function modeOf(steps: readonly FileStep[]): { mode?: number } {
+/** Returns the mode from the first step that has one. */
+function findMode(steps: readonly FileStep[]): { mode?: number } {
   const mode = steps.find((step) => step.mode !== undefined)?.mode;
   return mode === undefined ? {} : { mode };
 }
 
-/** The same the other way round: what was taken back comes again. */
-export function reversed(revert: FileRevert): FileRevert {
+/** Swaps the contents, to redo a reverted file. */
+export function reverse(revert: FileRevert): FileRevert {
   return revert.reach === "none" ? revert : { ...revert, left: revert.back, back: revert.left };
 }
 
 /**
- * Puts `back` in place of `left` if the disk holds exactly `left`; where it holds `back` already there is nothing to
- * do, so that this may be repeated. Says why where the file is kept as it is.
+ * Replaces `left` by `back` if the disk has exactly `left`. Repeatable: does nothing if the disk has `back`. Returns
+ * the reason if the file is left unchanged.
  */
 export async function revertFile(
   workspace: Workspace,
@@ -60,11 +62,11 @@ interface Replacement {
   readonly path: string;
   readonly left: string | null;
   readonly back: string | null;
-  /** Of a file that is made; a new one's unless given. */
+  /** Mode of a created file; the default unless given. */
   readonly mode?: number | undefined;
 }
 
-function revertOf(path: string, steps: readonly FileStep[]): FileRevert {
+function planFile(path: string, steps: readonly FileStep[]): FileRevert {
   const left = steps.at(-1)?.after;
   if (left === undefined) return { path, reach: "none" };
   let back = left;
@@ -77,7 +79,7 @@ function revertOf(path: string, steps: readonly FileStep[]): FileRevert {
   return { path, reach: "whole", left, back };
 }
 
-/** What tools refuse too: a path that leads elsewhere by now, or out of the workspace. */
+/** Returns why the path cannot be written, as tools would: it leads elsewhere now, or out of the workspace. */
 async function obstacleAt(workspace: Workspace, path: string): Promise<string | undefined> {
   const now = await resolvePath(path, workspace);
   if (now.path !== path) return `the path now leads to ${now.path}`;

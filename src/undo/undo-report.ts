@@ -3,7 +3,7 @@ import type { Checkpoint } from "../conversation/checkpoints.ts";
 import { changesOf, nameOf } from "../conversation/checkpoints.ts";
 import type { FileOutcome, FileRevert } from "./revert.ts";
 
-/** What became of one undo or redo, for the person. */
+/** Result of one undo or redo, for the user. */
 export interface Reverted {
   readonly direction: "undo" | "redo";
   /** The first words of each turn, newest first. */
@@ -13,16 +13,16 @@ export interface Reverted {
   readonly commands: readonly string[];
   /** Paths of edits that were cut off. */
   readonly interrupted: readonly string[];
-  /** Whether something is left that `/redo` would bring again. */
+  /** Whether `/redo` can go on. */
   readonly canRedo: boolean;
 }
 
-/** Lines for files in one report; those that were kept come first. */
+/** Maximum file lines in a report; skipped files come first. */
 const fileLimit = 500;
 const commandLimit = 5;
 const commandLength = 80;
 
-/** Says what happened to every file, and what is out of reach. Markdown. */
+/** Reports what happened to every file and what cannot be reverted. Markdown. */
 export function reportText(reverted: Reverted, cwd: string): string {
   const { direction, turns, canRedo } = reverted;
   const head = direction === "undo" ? `Undone: ${turnsText(turns)}.` : `Brought again: ${turnsText(turns)}.`;
@@ -38,7 +38,7 @@ export function reportText(reverted: Reverted, cwd: string): string {
   return sections.filter((section) => section !== "").join("\n\n");
 }
 
-/** The turns, newest first, numbered as `/undo` counts them. */
+/** Lists the turns, newest first, numbered as `/undo` counts them. */
 export function checkpointsText(checkpoints: readonly Checkpoint[], more: boolean, undone: boolean): string {
   const note = undone ? "Something is undone: `/redo` brings it again, until you send the next message." : "";
   if (checkpoints.length === 0) return note || "There is no turn to go back to yet.";

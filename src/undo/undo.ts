@@ -4,7 +4,7 @@ import { isReverted, type Message, type Revert, type SessionInfo } from "../mess
 import type { SessionWriter } from "../storage/session-store.ts";
 import type { Workspace } from "../workspace/workspace.ts";
 import {
-  beginsTurn,
+  startsTurn,
   changesOf,
   type Checkpoint,
   commandsOf,
@@ -14,38 +14,38 @@ import {
   interruptedEditsOf,
   readCheckpoints,
 } from "../conversation/checkpoints.ts";
-import { type FileOutcome, type FileRevert, planRevert, reversed, revertFile } from "./revert.ts";
+import { type FileOutcome, type FileRevert, planRevert, reverse, revertFile } from "./revert.ts";
 import type { SessionDiff } from "../conversation/session-diff.ts";
 import type { Transcript } from "../conversation/transcript.ts";
 import { checkpointsText, reportText, type Reverted } from "./undo-report.ts";
-import { loadVisible, withoutReverted } from "../conversation/visible-messages.ts";
+import { loadVisible, omitReverted } from "../conversation/visible-messages.ts";
 
 export interface UndoDeps {
   workspace: Workspace;
   transcript: Transcript;
   writer: SessionWriter;
   diff: SessionDiff;
-  /** All messages of the session from the newest back, those that are taken back among them. */
+  /** All messages of the session, newest first, including undone ones. */
   messagesFromNewest: () => AsyncIterable<Message>;
-  /** What is taken back now. */
+  /** The current undo, if any. */
   revert(): Revert | undefined;
-  /** Changes the stored session; it is on disk when the writer was flushed. */
+  /** Changes the stored session; it is on disk after the writer is flushed. */
   save(change: Pick<SessionInfo, "revert" | "summary">): Promise<void>;
-  /** Told when other messages count than before. */
+  /** Called when the visible messages have changed. */
   onShown(): Promise<void>;
 }
 
-/** Checkpoints in one list, unless more are asked for, and at most. */
-const usualCheckpoints = 20;
-const mostCheckpoints = 500;
+/** Default and maximum number of checkpoints in a list. */
+const defaultCheckpoints = 20;
+const checkpointLimit = 500;
 
 const nothingToUndo = "There is no turn to take back.";
 const nothingToRedo =
   "There is nothing to bring again. An undo can be taken back until the next message is sent.";
 
 /**
- * Takes turns back and brings them again, files and messages. What is under way is stored before the first file is
- * touched, and each of its steps may be repeated: cut off anywhere, it is completed by {@link recover}.
+ * Undoes and redoes turns, files and messages. The operation is stored before the first file changes, and each step
+ * is repeatable: {@link recoverSession} completes an interrupted one.
  */
 export class Undo {
   readonly #deps: UndoDeps;
@@ -55,7 +55,7 @@ export class Undo {
     this.#deps = deps;
   }
 
-  /** Takes back the last turn, the last few (a number), or a checkpoint (its name) and all after it. */
+  /** Undoes the last turn, the last few (a number), or a checkpoint (its name) and all after it. */
   undo(target: string): Promise<string> {
     return this.#serial.run(async () => {
       const completed = await this.#complete();
@@ -68,7 +68,7 @@ export class Undo {
     });
   }
 
-  /** Brings again what the last undo took back. */
+  /** Redoes the last undo. */
   redo(): Promise<string> {
     return this.#serial.run(async () => {
       const completed = await this.#complete();
@@ -81,10 +81,10 @@ export class Undo {
     });
   }
 
-  /** The turns that can be taken back, newest first; `count` as it was typed. */
+  /** Lists the turns that can be undone, newest first; `count` as typed. */
   async checkpoints(count: string): Promise<string> {
-    if (!/^\d*$/.test(count)) return "Write how many behind the command: `/checkpoints 50`.";
-    const wanted = Math.min(Math.max(1, Number(count || usualCheckpoints)), mostCheckpoints);
+    if (!/^\d*$/.test(count)) return "Write the number after the command: `/checkpoints 50`.";
+    const wanted = Math.min(Math.max(1, Number(count || defaultCheckpoints)), checkpointLimit);
     const found: Checkpoint[] = [];
     for await (const checkpoint of this.#visibleCheckpoints()) {
       found.push(checkpoint);
@@ -94,7 +94,7 @@ export class Undo {
     return checkpointsText(found.slice(0, wanted), found.length > wanted, isUndone);
   }
 
-  /** Makes what is undone final: its messages go. Waits for what is under way. */
+  /** Makes the current undo final by removing its messages. Waits for running operations. */
   settle(): Promise<void> {
     return this.#serial.run(async () => {
       await this.#complete();
@@ -103,7 +103,7 @@ export class Undo {
     });
   }
 
-  /** Completes what a killed process began. Answers what that was, for the person. */
+  /** Completes what a killed process started. Returns a notice for the user. */
   recover(): Promise<string | undefined> {
     return this.#serial.run(() => this.#complete());
   }
@@ -133,7 +133,7 @@ export class Undo {
 
   async #redo(revert: Revert): Promise<string> {
     const messages = await this.#messagesOf(revert);
-    const files = await this.#apply(planRevert(fileSteps(changesOf(messages))).map(reversed));
+    const files = await this.#apply(planRevert(fileSteps(changesOf(messages))).map(reverse));
     const from = revert.from.slice(0, -1);
     const rest: Revert | undefined = from.length === 0 ? undefined : { ...revert, state: "undone", from };
     await this.#show(rest);
@@ -162,16 +162,16 @@ export class Undo {
     return revertFile(this.#deps.workspace, revert);
   }
 
-  /** Lets the messages count that do, for the session's diff, on disk and for the model. */
+  /** Updates the visible messages in the session's diff, on disk and for the model. */
   async #show(revert: Revert | undefined): Promise<void> {
     const { diff, transcript } = this.#deps;
-    const summary = await diff.rebuild(withoutReverted(this.#deps.messagesFromNewest(), revert));
+    const summary = await diff.rebuild(omitReverted(this.#deps.messagesFromNewest(), revert));
     await this.#store({ revert, summary });
-    transcript.show(await loadVisible(withoutReverted(this.#deps.messagesFromNewest(), revert)));
+    transcript.show(await loadVisible(omitReverted(this.#deps.messagesFromNewest(), revert)));
     await this.#deps.onShown();
   }
 
-  /** What the newest undo took back, oldest first. */
+  /** Returns the messages of the newest undo, oldest first. */
   async #messagesOf({ from, through }: Revert): Promise<Message[]> {
     const first = from.at(-1) ?? "";
     const end = from.at(-2);
@@ -185,7 +185,7 @@ export class Undo {
   }
 
   async #choose(target: string): Promise<{ revert: Revert } | { problem: string }> {
-    const wanted = toTarget(target);
+    const wanted = parseTarget(target);
     if (wanted === undefined) {
       return { problem: "Write a number of turns or a name from `/checkpoints`: `/undo 2`." };
     }
@@ -214,13 +214,13 @@ export class Undo {
   }
 
   #visibleCheckpoints(): AsyncIterable<Checkpoint> {
-    return readCheckpoints(withoutReverted(this.#deps.messagesFromNewest(), this.#deps.revert()));
+    return readCheckpoints(omitReverted(this.#deps.messagesFromNewest(), this.#deps.revert()));
   }
 
   #report(done: Pick<Reverted, "direction" | "files" | "canRedo"> & { messages: Message[] }): string {
     const { messages, ...rest } = done;
     const { cwd } = this.#deps.workspace;
-    const turns = messages.filter(beginsTurn).map(firstWords).reverse();
+    const turns = messages.filter(startsTurn).map(firstWords).reverse();
     const reverted: Reverted = {
       ...rest,
       turns,
@@ -236,8 +236,11 @@ export class Undo {
   }
 }
 
-/** Whether a checkpoint, the n-th from the newest, is the oldest that is meant. Undefined for what means none. */
-function toTarget(text: string): ((checkpoint: Checkpoint, count: number) => boolean) | undefined {
+/**
+ * Parses a target into a test for the oldest checkpoint to undo, called with its position from the newest. Returns
+ * undefined for an invalid target.
+ */
+function parseTarget(text: string): ((checkpoint: Checkpoint, count: number) => boolean) | undefined {
   const name = text.replaceAll("`", "");
   if (name === "") return () => true;
   if (/^\d{1,4}$/.test(name)) return Number(name) === 0 ? undefined : (_, count) => count === Number(name);

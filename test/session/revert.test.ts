@@ -4,7 +4,7 @@ import { join } from "node:path";
 import { promisify } from "node:util";
 import { describe, expect, test } from "vitest";
 import { type FileStep, fileSteps } from "../../src/conversation/checkpoints.ts";
-import { planRevert, reversed, revertFile } from "../../src/undo/revert.ts";
+import { planRevert, reverse, revertFile } from "../../src/undo/revert.ts";
 import { applyPatchTool } from "../../src/tool/patch/apply-patch.ts";
 import { readTool } from "../../src/tool/read/read.ts";
 import { call, toolPlace, type ToolPlace } from "../tool/tool-place.ts";
@@ -70,7 +70,7 @@ describe("the plan of an undo", () => {
     };
     await revert(plan);
     expect(await modes("run.sh", "secret.txt")).toEqual([0o755, 0o600]);
-    await revert(plan.map(reversed));
+    await revert(plan.map(reverse));
     expect(await modes("bin/run.sh")).toEqual([0o755]);
   });
 
@@ -92,9 +92,9 @@ describe("the plan of an undo", () => {
     ]);
   });
 
-  test("reversed, leads forth again", () => {
+  test("reverse, leads forth again", () => {
     const [revert] = planRevert([step("/a", null, "1")]);
-    expect(revert && reversed(revert)).toEqual({ path: "/a", reach: "whole", left: null, back: "1" });
+    expect(revert && reverse(revert)).toEqual({ path: "/a", reach: "whole", left: null, back: "1" });
   });
 });
 

@@ -7,7 +7,7 @@ import type { FileChange } from "../../src/message/part.ts";
 import { SessionDiff } from "../../src/conversation/session-diff.ts";
 import { Transcript } from "../../src/conversation/transcript.ts";
 import { Undo } from "../../src/undo/undo.ts";
-import { loadVisible, withoutReverted } from "../../src/conversation/visible-messages.ts";
+import { loadVisible, omitReverted } from "../../src/conversation/visible-messages.ts";
 import { SessionStore } from "../../src/storage/session-store.ts";
 import { all, assistantInfo, openWriter, sessionInfo, textPart, toolPart } from "../crash/stored-session.ts";
 import { toolPlace, type ToolPlace } from "../tool/tool-place.ts";
@@ -42,7 +42,7 @@ async function session(place: ToolPlace, turns: readonly string[]) {
     writer.saveInfo(info);
   };
   const open = async () => {
-    const messages = await loadVisible(withoutReverted(messagesFromNewest(), info.revert));
+    const messages = await loadVisible(omitReverted(messagesFromNewest(), info.revert));
     const transcript = new Transcript({ writer, emit: quiet, messages });
     const diff = await SessionDiff.load(files);
     const revert = () => info.revert;

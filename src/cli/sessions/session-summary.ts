@@ -2,7 +2,7 @@ import { collect } from "../../base/async.ts";
 import { UserError } from "../../base/errors.ts";
 import { formatModelRef } from "../../model/catalog/catalog.ts";
 import { askAboutConversation } from "../../context/conversation-text.ts";
-import { withoutReverted } from "../../conversation/visible-messages.ts";
+import { omitReverted } from "../../conversation/visible-messages.ts";
 import { resolveModel } from "../chosen-model.ts";
 import type { Call } from "../command-line/command.ts";
 import { findCalledSession } from "./find-session.ts";
@@ -18,7 +18,7 @@ export async function summarizeSession(call: Call): Promise<number> {
   const { app, project } = await openLocalApp(call.text("cwd"));
   const store = await app.store();
   const { id, revert } = await findCalledSession(store, call);
-  const messages = await collect(withoutReverted(store.messages(id), revert));
+  const messages = await collect(omitReverted(store.messages(id), revert));
   if (messages.length === 0) throw new UserError(`The session ${id} has no messages yet.`);
   const model = resolveModel(call, project, project.agents.get(agent)?.model);
   writeToStderr(`Asking ${formatModelRef(model.ref)} …`);

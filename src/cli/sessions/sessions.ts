@@ -3,12 +3,12 @@ import { collect } from "../../base/async.ts";
 import { codeOf, messageOf, UserError } from "../../base/errors.ts";
 import type { ModelRef, SessionInfo } from "../../message/message.ts";
 import { formatModelRef } from "../../model/catalog/catalog.ts";
-import { beginsTurn, firstWords } from "../../conversation/checkpoints.ts";
+import { startsTurn, firstWords } from "../../conversation/checkpoints.ts";
 import { importSession } from "../../reports/import-session.ts";
 import { readSession } from "../../reports/session-file.ts";
 import { sessionMarkdown } from "../../reports/session-markdown.ts";
 import { type ModelUsage, Stats } from "../../reports/session-stats.ts";
-import { withoutReverted } from "../../conversation/visible-messages.ts";
+import { omitReverted } from "../../conversation/visible-messages.ts";
 import type { SessionStore } from "../../storage/session-store.ts";
 import type { Call } from "../command-line/command.ts";
 import { findCalledSession, findSession, getFolderOfLast } from "./find-session.ts";
@@ -64,8 +64,8 @@ export async function showSession(call: Call): Promise<number> {
   const info = await findCalledSession(store, call);
   const turns: { time: string; words: string }[] = [];
   const stats = new Stats();
-  for await (const message of withoutReverted(store.messages(info.id), info.revert)) {
-    if (beginsTurn(message))
+  for await (const message of omitReverted(store.messages(info.id), info.revert)) {
+    if (startsTurn(message))
       turns.push({ time: formatTime(message.info.time.created), words: firstWords(message) });
     stats.add("all", message);
   }
@@ -235,7 +235,7 @@ async function formatJson(store: SessionStore, { id }: SessionInfo): Promise<str
 }
 
 async function formatMarkdown(store: SessionStore, info: SessionInfo): Promise<string> {
-  return sessionMarkdown(info, await collect(withoutReverted(store.messages(info.id), info.revert)));
+  return sessionMarkdown(info, await collect(omitReverted(store.messages(info.id), info.revert)));
 }
 
 function toRow({ id, time, cost, title }: SessionInfo): string[] {

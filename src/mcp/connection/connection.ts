@@ -22,7 +22,7 @@ import { z } from "zod";
 import { orAfter } from "../../base/async.ts";
 import { messageOf } from "../../base/errors.ts";
 import type { Log } from "../../base/log.ts";
-import type { ElicitationAbilities } from "../../message/elicitation.ts";
+import type { ElicitationCapabilities } from "../../message/elicitation.ts";
 import { MessageTooLong } from "./bounded-fetch.ts";
 import { CallClock } from "./call-clock.ts";
 import { readable, requestFailure, type RequestFailure, TimedOut } from "./failures.ts";
@@ -40,7 +40,7 @@ export interface ConnectionDeps {
   readonly roots: readonly string[];
   /** Whether the server may request these folders. */
   readonly offersRoots: boolean;
-  readonly abilities: ElicitationAbilities;
+  readonly abilities: ElicitationCapabilities;
   readonly timeoutMs: number;
   onElicit(params: ElicitRequest["params"], signal: AbortSignal): Promise<ElicitResult>;
   onElicited(elicitationId: string): void;
