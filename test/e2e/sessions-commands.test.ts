@@ -103,7 +103,7 @@ test("sessions can be listed, shown, exported, imported, counted and deleted", a
   const wrong = await run(["sessions", "show", "nothing"]);
   expect([wrong.exitCode, wrong.stderr]).toEqual([1, expect.stringContaining("There is no session nothing")]);
   const noFile = await run(["sessions", "import", join(cwd, "a.txt")]);
-  expect([noFile.exitCode, noFile.stderr]).toEqual([1, expect.stringContaining("no exported session")]);
+  expect([noFile.exitCode, noFile.stderr]).toEqual([1, expect.stringContaining("not an exported session")]);
   expect(await readFile(file, "utf8")).toContain(id);
 });
 
