@@ -29,7 +29,7 @@ test("a first session whose request has the id of initialize is answered", async
 });
 
 test("sessions are listed, loaded, resumed and gone on with before the protocol library is there", async () => {
-  await using program = await programWithout("terminal/wait_for_exit");
+  await using program = await programWithout("elicitation completion not sent");
   await story({ program: [program.launcher, "acp"] }, async ({ editor, model, repository }) => {
     const { sessionId } = await editor.newSession();
     model.reply("Hello.");
@@ -51,7 +51,7 @@ test("sessions are listed, loaded, resumed and gone on with before the protocol 
 });
 
 test("where the protocol library cannot be loaded, nobody said no: model, person and log are told what happened, and a cancel counts at once", async () => {
-  await using program = await programWithout("terminal/wait_for_exit");
+  await using program = await programWithout("elicitation completion not sent");
   const options = { program: [program.launcher, "acp"], config: { permission: { bash: "ask" } } };
   await story(options, async ({ editor, model, home }) => {
     const { sessionId } = await editor.newSession();
