@@ -15,6 +15,6 @@ export interface Command {
   readonly variant?: string | undefined;
   /** Runs in a child session. */
   readonly subtask?: boolean | undefined;
-  /** See {@link parseCallTemplate}. */
+  /** See {@link parseTemplate}. */
   readonly template: string;
 }

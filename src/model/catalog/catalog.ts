@@ -50,7 +50,7 @@ export function parseModelRef(text: string): ModelRef | undefined {
   return efforts.has(variant) ? { provider, model: model.slice(0, colon), variant } : { provider, model };
 }
 
-/** The form that {@link parseCallModelRef} reads. */
+/** The form that {@link parseModelRef} reads. */
 export function formatModelRef({ provider, model, variant }: ModelRef): string {
   return variant === undefined ? `${provider}/${model}` : `${provider}/${model}:${variant}`;
 }
