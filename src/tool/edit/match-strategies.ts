@@ -126,12 +126,37 @@ function findWords(source: Source, wanted: EditQuery): MatchPlace[] {
   const words = wanted.needle.trim().split(/\s+/);
   if (words.length < 2 || words.length > wordLimit || isTooFrequent(text, words)) return [];
   const places: MatchPlace[] = [];
-  for (const match of text.matchAll(new RegExp(words.map(escapeRegExp).join("\\s+"), "g"))) {
-    const span = { start: match.index, end: match.index + match[0].length };
+  for (const span of findWordSpans(text, words)) {
     if (isWhole(text, span)) places.push(createWordsPlace(source, wanted, span));
     if (places.length > (wanted.all ? replaceLimit : placeLimit)) break;
   }
   return places;
+}
+
+/** Yields where the words follow each other with any blanks between them. No two spans overlap. */
+function* findWordSpans(text: string, words: readonly string[]): Generator<{ start: number; end: number }> {
+  const [first = ""] = words;
+  let start = text.indexOf(first);
+  while (start !== -1) {
+    const end = endOfWords(text, start, words);
+    if (end !== undefined) yield { start, end };
+    start = text.indexOf(first, end ?? start + 1);
+  }
+}
+
+function endOfWords(text: string, start: number, words: readonly string[]): number | undefined {
+  const blanks = /\s+/y;
+  let at = start;
+  for (const [index, word] of words.entries()) {
+    if (index > 0) {
+      blanks.lastIndex = at;
+      if (!blanks.test(text)) return undefined;
+      at = blanks.lastIndex;
+    }
+    if (!text.startsWith(word, at)) return undefined;
+    at += word.length;
+  }
+  return at;
 }
 
 /** Whether the first word occurs so often that checking every place would take seconds. */
@@ -184,10 +209,6 @@ const characters: ReadonlyMap<string, string> = new Map([
   ["\\r", "\r"],
   ["\\t", "\t"],
 ]);
-
-function escapeRegExp(text: string): string {
-  return text.replaceAll(/[\\^$.*+?()[\]{}|/-]/g, "\\$&");
-}
 
 function findOccurrences(text: string, needle: string, apart: boolean): number[] {
   const found: number[] = [];
