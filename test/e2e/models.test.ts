@@ -280,7 +280,7 @@ describe("a model that repeats itself", () => {
       const { sessionId } = await editor.newSession();
       model.reply(reply.tinyDeltas(100_000, passage)).reply("Better.");
       expect(await failureOf(editor.prompt(sessionId, "Look"))).toMatchObject({
-        message: expect.stringContaining(`wrote the same ${passage.length} characters over and over`),
+        message: expect.stringContaining(`repeated the same ${passage.length} characters`),
       });
       expect(agentText(editor.updates(sessionId)).length).toBeLessThan(1_000_000);
       await editor.prompt(sessionId, "In other words");
@@ -294,7 +294,7 @@ describe("a model that repeats itself", () => {
       for (let step = 1; step <= 8; step++)
         model.reply(reply.say(passage.repeat(2)), reply.call("read", { filePath: "a.txt", limit: step }));
       expect(await failureOf(editor.prompt(sessionId, "Look"))).toMatchObject({
-        message: expect.stringContaining("said the same in each of the last steps"),
+        message: expect.stringContaining("wrote the same text in each of the last steps"),
       });
       expect(model.requests).toHaveLength(8);
     });
