@@ -123,7 +123,9 @@ describe("a project with a configuration of its own", () => {
         expect((await editor.prompt(sessionId, "Go")).stopReason).toBe("cancelled");
         expect(model.requests).toEqual([]);
         const [request] = editor.permissionRequests;
-        expect(JSON.stringify(request?.toolCall.content)).toContain("only you can decide which configuration");
+        expect(JSON.stringify(request?.toolCall.content)).toContain(
+          "only you can decide which configuration",
+        );
       },
     );
   });
