@@ -1,4 +1,5 @@
 import { z } from "zod";
+import { apis } from "./api.ts";
 import { actionSchema } from "../permission/rule.ts";
 
 const patternsSchema = z
@@ -95,6 +96,7 @@ const modelConfigSchema = z
     id: z.string().optional().describe("What the provider calls the model, where the key is another name."),
     name: z.string().optional(),
     family: z.string().optional(),
+    api: z.enum(apis).optional().describe("The API of this model, if it differs from the provider's."),
     limit: z
       .looseObject({
         context: z.number().nonnegative().optional(),
@@ -133,7 +135,12 @@ const providerConfigSchema = z
   .looseObject({
     name: z.string().optional(),
     npm: z.string().optional().describe("Accepted; every provider is spoken to as OpenAI-compatible."),
-    api: z.string().optional().describe("Old place of options.baseURL."),
+    api: z
+      .union([z.enum(apis), z.string()])
+      .optional()
+      .describe(
+        "The API of its models: chat, responses or messages. Or a URL: old place of options.baseURL.",
+      ),
     env: z.array(z.string()).optional().describe("Environment variables that may hold the key."),
     options: z
       .looseObject({

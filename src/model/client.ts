@@ -1,5 +1,6 @@
 import { createOpenAICompatible } from "@ai-sdk/openai-compatible";
 import type { LanguageModel } from "ai";
+import type { Api } from "../config/api.ts";
 import type { Message } from "../message/message.ts";
 import { ModelConnection } from "./connection.ts";
 import type { Send } from "./http.ts";
@@ -12,6 +13,8 @@ import { Conversions } from "./request/to-model-messages.ts";
 /** Address, key and options of a model. */
 export interface Endpoint {
   readonly provider: string;
+  /** The API of the model; "chat" if undefined. */
+  readonly api?: Api;
   readonly baseURL: string;
   readonly apiKey?: string;
   readonly headers: Readonly<Record<string, string>>;

@@ -1,10 +1,13 @@
 import type { Backpressure } from "../base/async.ts";
+import type { Api } from "../config/api.ts";
 import type { Message, AgentError, FinishReason, ModelRef } from "../message/message.ts";
 import type { ReasoningDetail, Tokens } from "../message/part.ts";
 
 /** A usable model and its properties. */
 export interface Model {
   readonly ref: ModelRef;
+  /** The API it is called with; "chat" if undefined. */
+  readonly api?: Api;
   readonly name: string;
   /** Chooses the system prompt. */
   readonly family: "claude" | "gpt" | "codex" | "gemini" | "other";

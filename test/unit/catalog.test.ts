@@ -278,6 +278,7 @@ test("configuration describes models and beats the catalog", () => {
   expect(models.list()).toEqual([
     {
       ref: { provider: "mine", model: "big" },
+      api: "chat",
       name: "Big",
       family: "other",
       editsBy: "replacement",

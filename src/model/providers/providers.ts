@@ -1,5 +1,6 @@
 import { orWhenAborted } from "../../base/async.ts";
 import { isLoopback } from "../../base/loopback.ts";
+import { type Api, isApi } from "../../config/api.ts";
 import { messageOf } from "../../base/errors.ts";
 import type { Log } from "../../base/log.ts";
 import { addressFault, addressFaults, type AddressFault } from "../../config/files/provider-address.ts";
@@ -220,7 +221,11 @@ function listModels(provider: Provider, known: KnownModels): Model[] {
 
 /** Accepts any id: providers release models more often than this program is updated. */
 function modelOf(provider: Provider, ref: ModelRef, known: KnownModels): Model {
-  return describeModel(ref, known.of(provider).get(ref.model), modelConfig(provider, ref));
+  const config = modelConfig(provider, ref);
+  return {
+    ...describeModel(ref, known.of(provider).get(ref.model), config),
+    api: apiOf(provider, config),
+  };
 }
 
 const modelConfig = ({ config }: Provider, { model }: ModelRef): ModelConfig | undefined =>
@@ -233,6 +238,7 @@ function createEndpoint(provider: Provider, ref: ModelRef, configuredMs: number 
   const stallMs = configuredMs ?? (provider.local ? localStallMs : defaultStallMs);
   return {
     provider: provider.id,
+    api: apiOf(provider, model),
     baseURL: provider.baseURL,
     apiKey: provider.apiKey,
     headers: { ...options.headers, ...model?.headers },
@@ -242,6 +248,9 @@ function createEndpoint(provider: Provider, ref: ModelRef, configuredMs: number 
     stallMs: timeout === false ? longestStallMs : (timeout ?? stallMs),
   };
 }
+
+const apiOf = ({ config }: Provider, model: ModelConfig | undefined): Api =>
+  model?.api ?? (isApi(config.api) ? config.api : "chat");
 
 /** The longest delay of a timer. */
 const longestStallMs = 2 ** 31 - 1;
