@@ -1,23 +1,48 @@
+import { join, resolve } from "node:path";
+import { parseArgs } from "node:util";
 import { growthRows } from "./growth.ts";
 import { Setting } from "./setting.ts";
 import { startRows } from "./start.ts";
 import { streamingRows } from "./streaming.ts";
-import { printTable, type Row } from "./table.ts";
+import { medianRows, printComparison, printTable, type Row } from "./table.ts";
 import { toolRows } from "./tools.ts";
 
-// Figures of the program beside the least that could do the same, measured in the same run. `--short` only shows that
-// it runs; names of parts choose some of them.
+// Measures the program beside the least that could do the same, in the same run. Arguments choose parts.
+// `--short` only shows that the bench runs. `--against FOLDER` also measures the build in another checkout: both take
+// turns, `--rounds` times (3 by default), and the medians are printed side by side.
 const parts = { start: startRows, streaming: streamingRows, tools: toolRows, growth: growthRows };
-const chosen = process.argv.slice(2).filter((arg) => !arg.startsWith("--"));
+const { values, positionals } = parseArgs({
+  options: {
+    short: { type: "boolean", default: false },
+    against: { type: "string" },
+    rounds: { type: "string" },
+  },
+  allowPositionals: true,
+});
+const own = join(import.meta.dirname, "../..");
+const other = values.against === undefined ? undefined : resolve(values.against);
+const builds = other === undefined ? [own] : [other, own];
+const rounds = Number(values.rounds ?? (other === undefined ? 1 : 3));
 
-const setting = await Setting.open(process.argv.includes("--short"));
-const rows: Row[] = [];
-try {
-  for (const [name, measure] of Object.entries(parts)) {
-    if (chosen.length === 0 || chosen.includes(name)) rows.push(...(await measure(setting)));
+const chosen = Object.entries(parts).filter(
+  ([name]) => positionals.length === 0 || positionals.includes(name),
+);
+const measured = builds.map((build) => ({ build, runs: new Array<Row[]>() }));
+for (const [, measure] of chosen) {
+  for (let round = 0; round < rounds; round++) {
+    for (const { build, runs } of measured) {
+      const setting = await Setting.open(values.short, build);
+      try {
+        runs.push(await measure(setting));
+      } finally {
+        setting.close();
+      }
+    }
   }
-} finally {
-  setting.close();
 }
+
 console.log(`Node ${process.versions.node}`);
-printTable(rows);
+const rowsOf = (build: string) =>
+  medianRows(measured.flatMap((one) => (one.build === build ? one.runs : [])));
+if (other === undefined) printTable(rowsOf(own));
+else printComparison(rowsOf(own), rowsOf(other));

@@ -14,18 +14,20 @@ export class Setting {
   readonly home: string;
   readonly env: Record<string, string | undefined>;
   readonly #root: string;
-  readonly #programs = {
-    ours: [join(import.meta.dirname, "../../bin/fairlead.js"), "acp"],
-    floor: [join(import.meta.dirname, "floor-agent.js")],
-  };
+  readonly #programs: Readonly<Record<ProgramName, readonly string[]>>;
 
-  static async open(isShort: boolean): Promise<Setting> {
-    return new Setting(isShort, await BenchModel.start());
+  /** @param build The folder with the built program that is measured as "ours". */
+  static async open(isShort: boolean, build: string): Promise<Setting> {
+    return new Setting(isShort, build, await BenchModel.start());
   }
 
-  private constructor(isShort: boolean, model: BenchModel) {
+  private constructor(isShort: boolean, build: string, model: BenchModel) {
     this.isShort = isShort;
     this.model = model;
+    this.#programs = {
+      ours: [join(build, "bin/fairlead.js"), "acp"],
+      floor: [join(import.meta.dirname, "floor-agent.js")],
+    };
     this.#root = mkdtempSync(join(tmpdir(), "fairlead-bench-"));
     this.folder = join(this.#root, "project");
     this.home = join(this.#root, "home");

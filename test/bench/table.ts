@@ -22,7 +22,34 @@ export function quantile(values: readonly number[], part: number): number {
 }
 
 export function printTable(rows: readonly Row[]): void {
-  const lines = [["", "ours", "floor", "ratio", "target", ""], ...rows.map(cellsOf)];
+  print([["", "ours", "floor", "ratio", "target", ""], ...rows.map(cellsOf)]);
+}
+
+/** Prints the rows of two builds side by side. */
+export function printComparison(own: readonly Row[], other: readonly Row[]): void {
+  const others = new Map(other.map((row) => [row.name, row.own]));
+  const lines = own.map((row) => {
+    const before = others.get(row.name) ?? Number.NaN;
+    const ratio = before === 0 ? "" : `${(row.own / before).toFixed(2)} x`;
+    const [name = "", now = "", floor = ""] = cellsOf(row);
+    return [name, inUnit(before, row.unit), now, ratio, floor];
+  });
+  print([["", "other build", "ours", "ours / other", "floor"], ...lines]);
+}
+
+/** Rows of the same name from several runs as one row of their medians. */
+export function medianRows(runs: readonly (readonly Row[])[]): Row[] {
+  const byName = Map.groupBy(runs.flat(), ({ name }) => name);
+  return [...byName.values()].flatMap((rows) => {
+    const [first] = rows;
+    if (first === undefined) return [];
+    const floors = rows.flatMap(({ floor }) => floor ?? []);
+    const floor = floors.length === 0 ? {} : { floor: median(floors) };
+    return [{ ...first, ...floor, own: median(rows.map(({ own }) => own)) }];
+  });
+}
+
+function print(lines: readonly (readonly string[])[]): void {
   const widths = lines[0]?.map((_, column) => Math.max(...lines.map((line) => line[column]?.length ?? 0)));
   for (const line of lines)
     console.log(
