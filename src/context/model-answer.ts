@@ -41,9 +41,9 @@ async function askOnce(
 ): Promise<ModelAnswer> {
   let text = "";
   const end = await models.call(request, (event) => {
-    if (event.type !== "text-delta") return undefined;
+    if (event.type !== "text-delta") return;
     text += event.text;
-    return onText?.(event.text);
+    void onText?.(event.text);
   });
   if (end.type === "failed") return { outcome: "failed", error: end.error };
   return { outcome: "answered", text, tokens: end.tokens, cost: models.costOf(request.model, end.tokens) };

@@ -1,4 +1,3 @@
-import type { Backpressure } from "../base/async.ts";
 import type { Api } from "../config/api.ts";
 import type { Message, AgentError, FinishReason, ModelRef } from "../message/message.ts";
 import type { ReasoningDetail, Tokens } from "../message/part.ts";
@@ -59,6 +58,8 @@ export interface ModelRequest {
   options?: Record<string, unknown>;
   /** Whether a tool call that the provider rejects is emitted as a failed call. False fails the step. */
   returnsRefusedCalls?: boolean;
+  /** Awaited after each network read, so that a client that does not read stops the reading from the provider. */
+  waitUntilReady?: () => Promise<void>;
   signal: AbortSignal;
 }
 
@@ -101,10 +102,10 @@ export interface Models {
   list(): readonly Model[];
   find(ref: ModelRef): Model | undefined;
   /**
-   * Calls the model. `take` receives the events in order, one at a time, and returns its backpressure. Resolves when all
-   * events were consumed. Rejects only with an error of `take`, which ends the call.
+   * Calls the model. `take` receives the events in order. Resolves after the last event. Rejects only with an error
+   * that `take` throws, which ends the call.
    */
-  call(request: ModelRequest, take: (event: StepEvent) => Backpressure): Promise<StepEnd>;
+  call(request: ModelRequest, take: (event: StepEvent) => void): Promise<StepEnd>;
   /** Records that the model rejects these kinds of media. They are no longer sent to it. */
   refuses(model: Model, media: readonly Medium[]): void;
   /** Returns the cost in US dollars; 0 if prices are unknown. */

@@ -3,7 +3,6 @@ import {
   experimental_streamLanguageModelCall as streamLanguageModelCall,
   type ToolSet,
 } from "ai";
-import { sendEach, type Backpressure } from "../base/async.ts";
 import { memoizePer } from "../base/memoize.ts";
 import type { Log } from "../base/log.ts";
 import { estimateText } from "../message/estimate.ts";
@@ -59,7 +58,7 @@ export async function callModel(
   request: ModelRequest,
   endpoint: Endpoint,
   deps: StreamDeps,
-  take: (event: StepEvent) => Backpressure,
+  take: (event: StepEvent) => void,
 ): Promise<StepEnd> {
   const connection = new AbortController();
   const forward = () => connection.abort();
@@ -67,7 +66,10 @@ export async function callModel(
   const events = new StepEvents();
   // Queues parts, not events: an abort drops queued parts, and each part resets the silence limit even without events.
   const limits = { signal: request.signal, silenceMs: endpoint.stallMs };
-  const arrivals = new OrderedQueue<StreamedPart>(limits, (part) => sendEach(events.add(part), take));
+  const arrivals = new OrderedQueue<StreamedPart>(limits, (part) => {
+    for (const event of events.add(part)) take(event);
+    return request.waitUntilReady?.();
+  });
   let failure: unknown;
   const watch: StreamWatch = {
     onText: (kind, text) => arrivals.push({ type: `${kind}-delta`, text }),
@@ -93,11 +95,11 @@ export async function callModel(
   request.signal.removeEventListener("abort", forward);
   if (events.endReason === undefined) connection.abort();
   if (outcome.by === "consumer") throw outcome.thrown;
-  await sendEach(events.close(), take);
+  for (const event of events.close()) take(event);
   const refused = "thrown" in outcome ? findRefusedCall(outcome.thrown) : undefined;
   if (refused !== undefined && request.returnsRefusedCalls !== false && !request.signal.aborted) {
     deps.log.debug("provider refused a call", { provider: endpoint.provider, tool: refused.tool });
-    await sendEach(events.emitRefusedCall(refused), take);
+    for (const event of events.emitRefusedCall(refused)) take(event);
     return { ...createFinish("tool-calls", events, request), refusedCall: true };
   }
   return toStepEnd(outcome, events, request).catch((thrown: unknown) => {

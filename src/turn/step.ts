@@ -11,7 +11,7 @@ import { listMedia, omitMedia } from "../model/request/media.ts";
 import { mayRejectMedia, type RefusedMedia, rejectsAllMedia } from "../model/request/refused-media.ts";
 import { decideRetry, type RetryPolicy } from "../model/retry.ts";
 import { refusedMediaText } from "./refused-media-text.ts";
-import { type Repetition, repetitionText, TextLoopDetector } from "./text-loop.ts";
+import { repetitionText, TextLoopDetector } from "./text-loop.ts";
 import { TextWriter } from "./text-writer.ts";
 import type { CallOutcome } from "../tool-calls/tool-call-record.ts";
 import type { ToolRunner } from "../tool-calls/tool-runner.ts";
@@ -167,7 +167,9 @@ async function streamWithRetries(
 ): Promise<StepEnd> {
   for (let number = 1; ; number++) {
     const request = { ...input.request, model: input.model, signal };
-    const streamed = await attempt.stream((take) => deps.models.call(request, take));
+    const streamed = await attempt.stream((take, waitUntilReady) =>
+      deps.models.call({ ...request, waitUntilReady }, take),
+    );
     if (streamed.type === "finish" || signal.aborted) return streamed;
     if (attempt.hasCalls) {
       deps.log.warn("model call failed after its tool calls", { code: streamed.error.code });
@@ -219,6 +221,8 @@ class Attempt {
   /** Cost of the calls with empty answers, in US dollars. */
   repeatedCost = 0;
   #hasVisibleText = false;
+  /** Resolves when the events so far are written; undefined when none is pending. */
+  #written: Backpressure;
 
   constructor(deps: StepDeps, messageId: MessageId, signal: AbortSignal) {
     this.#deps = deps;
@@ -247,23 +251,30 @@ class Attempt {
   }
 
   /** Streams the call; stops it if the model repeats itself. */
-  async stream(call: (take: (event: StepEvent) => Backpressure) => Promise<StepEnd>): Promise<StepEnd> {
+  async stream(
+    call: (take: (event: StepEvent) => void, waitUntilReady: () => Promise<void>) => Promise<StepEnd>,
+  ): Promise<StepEnd> {
     this.#hasVisibleText = false;
     const loops = { text: new TextLoopDetector(), reasoning: new TextLoopDetector() };
     try {
-      const end = await call((event) => {
-        const backpressure = this.#signal.aborted ? undefined : this.#write(event);
-        const repetition =
-          event.type === "text-delta"
-            ? loops.text.add(event.text)
-            : event.type === "reasoning-delta"
-              ? loops.reasoning.add(event.text)
-              : undefined;
-        return repetition === undefined ? backpressure : throwRepetition(repetition, backpressure);
-      });
+      const end = await call(
+        (event) => {
+          this.#writeInOrder(event);
+          const repetition =
+            event.type === "text-delta"
+              ? loops.text.add(event.text)
+              : event.type === "reasoning-delta"
+                ? loops.reasoning.add(event.text)
+                : undefined;
+          if (repetition !== undefined) throw new RepeatedTextError(repetitionText(repetition));
+        },
+        () => Promise.resolve(this.#written),
+      );
+      await this.#written;
       if (end.type === "finish") await this.#text.finish();
       return end;
     } catch (thrown) {
+      await this.#written;
       if (thrown instanceof RepeatedTextError)
         return { type: "failed", error: repetitionError(thrown.message) };
       throw thrown;
@@ -285,6 +296,18 @@ class Attempt {
       stops: outcomes.flatMap(({ stop }) => stop ?? []),
       changes: outcomes.flatMap((outcome) => outcome.changes),
     };
+  }
+
+  #writeInOrder(event: StepEvent): void {
+    const write = () => (this.#signal.aborted ? undefined : this.#write(event));
+    const written = this.#written === undefined ? write() : this.#written.then(write);
+    if (written === undefined) return;
+    const pending = written.then(() => {
+      if (this.#written === pending) this.#written = undefined;
+    });
+    // The call awaits it and fails.
+    pending.catch(() => {});
+    this.#written = pending;
   }
 
   #write(event: StepEvent): Backpressure {
@@ -337,11 +360,6 @@ class Attempt {
 
 /** Stops a call whose model repeats itself; the message says why. */
 class RepeatedTextError extends Error {}
-
-async function throwRepetition(repetition: Repetition, backpressure: Backpressure): Promise<never> {
-  await backpressure;
-  throw new RepeatedTextError(repetitionText(repetition));
-}
 
 /** Not retryable: a retry would cost the same and fail the same way. */
 export function repetitionError(message: string): AgentError {

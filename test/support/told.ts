@@ -1,17 +1,16 @@
-import type { Backpressure } from "../../src/base/async.ts";
 import type { StepEnd, StepEvent } from "../../src/model/model.ts";
 
 export type Told = StepEvent | StepEnd;
 
 /** Collects the events of a model call, its end last. Also passes each event to `take`. */
 export async function told(
-  call: (take: (event: StepEvent) => Backpressure) => Promise<StepEnd>,
-  take: (event: StepEvent) => Backpressure = () => undefined,
+  call: (take: (event: StepEvent) => void) => Promise<StepEnd>,
+  take: (event: StepEvent) => void = () => undefined,
 ): Promise<Told[]> {
   const events: Told[] = [];
   const end = await call((event) => {
     events.push(event);
-    return take(event);
+    take(event);
   });
   return [...events, end];
 }

@@ -1,4 +1,4 @@
-import { once, type Backpressure } from "../../base/async.ts";
+import { once } from "../../base/async.ts";
 import { messageOf } from "../../base/errors.ts";
 import type { Log } from "../../base/log.ts";
 import { importModule } from "../../base/import-module.ts";
@@ -7,11 +7,7 @@ import type { Endpoint } from "../client.ts";
 import type { Send } from "../http.ts";
 import type { ModelRequest, StepEnd, StepEvent } from "../model.ts";
 
-type Call = (
-  request: ModelRequest,
-  endpoint: Endpoint,
-  take: (event: StepEvent) => Backpressure,
-) => Promise<StepEnd>;
+type Call = (request: ModelRequest, endpoint: Endpoint, take: (event: StepEvent) => void) => Promise<StepEnd>;
 
 /** Loads the module that calls models, including the SDK. */
 export const loadCalls = () => import("../stream.ts");
