@@ -50,6 +50,12 @@ module.exports = {
     { name: "resolvable", severity: "error", from: {}, to: { couldNotResolve: true, pathNot: "^node:" } },
     ...upward,
     ...foreign,
+    {
+      name: "acp-renders-facts-of-tools",
+      severity: "error",
+      from: { path: "^src/acp/" },
+      to: { path: "^src/tool/", pathNot: "^src/tool/presentation\\.ts$" },
+    },
   ],
   options: {
     // TypeScript 7 has no JavaScript API that this tool knows: swc reads the files, type-only imports included.

@@ -8,9 +8,7 @@ import { lazy } from "../base/lazy.ts";
 import { readingCommandRules } from "../permission/evaluate.ts";
 import type { Action, Rule, Ruleset } from "../permission/rule.ts";
 import type { Agent } from "./agent.ts";
-
-/** Where plan may write, relative to the workspace. */
-export const PLAN_FILES = [".opencode/plans/*.md", ".fairlead/plans/*.md"] as const;
+import { PLAN_FILES } from "./plan-files.ts";
 
 /** What an agent that changes nothing may use; other rules still count for each. */
 const HARMLESS: readonly string[] = [

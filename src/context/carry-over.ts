@@ -1,5 +1,5 @@
 import { dirname } from "node:path";
-import { PLAN_FILES } from "../agent/built-in.ts";
+import { PLAN_FILES } from "../agent/plan-files.ts";
 import { isRecord } from "../base/text/record.ts";
 import { estimateText } from "../message/estimate.ts";
 import type { Message, Todo } from "../message/message.ts";

@@ -5,7 +5,7 @@ import leakedCall from "../../prompts/reminders/leaked-call.md";
 import plan from "../../prompts/reminders/plan.md";
 import steer from "../../prompts/reminders/steer.md";
 import stepLimit from "../../prompts/reminders/step-limit.md";
-import { PLAN_FILES } from "../agent/built-in.ts";
+import { PLAN_FILES } from "../agent/plan-files.ts";
 
 const PLACEHOLDER = /\{\{(\w+)\}\}/g;
 

@@ -2,6 +2,8 @@
 export interface Inquiry {
   /** The call that asks. */
   readonly callId: string;
+  /** Name of the tool that asks. */
+  readonly tool: string;
   readonly questions: readonly InquiryQuestion[];
 }
 

@@ -3,7 +3,7 @@ import { dirname, join } from "node:path";
 import { z } from "zod";
 import enterDescription from "../../prompts/tools/plan_enter.md";
 import exitDescription from "../../prompts/tools/plan_exit.md";
-import { PLAN_FILES } from "../agent/built-in.ts";
+import { PLAN_FILES } from "../agent/plan-files.ts";
 import { codeOf } from "../base/errors.ts";
 import type { PermissionRequest } from "../permission/rule.ts";
 import { relativeTo } from "../workspace/paths.ts";

@@ -36,8 +36,10 @@ const inputSchema = z.object({
 });
 type Input = z.infer<typeof inputSchema>;
 
+const name = "question";
+
 export const questionTool = defineTool<Input>({
-  name: "question",
+  name,
   description,
   input: inputSchema,
   kind: "other",
@@ -50,9 +52,9 @@ export const questionTool = defineTool<Input>({
     return {
       title: titleOf(questions),
       locations: [],
-      permissions: [{ permission: "question", subjects: [{ text: "*" }], always: ["*"] }],
+      permissions: [{ permission: name, subjects: [{ text: "*" }], always: ["*"] }],
       run: async ({ callId, signal }) =>
-        toResult(questions, await context.inquire({ callId, questions }, signal)),
+        toResult(questions, await context.inquire({ callId, tool: name, questions }, signal)),
     };
   },
 });

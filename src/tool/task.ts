@@ -1,6 +1,7 @@
 import { z } from "zod";
 import introduction from "../../prompts/tools/task.md";
 import type { Agent } from "../agent/agent.ts";
+import { formatTaskNotes } from "./task-report.ts";
 import { defineTool, type TaskOutcome, type Tool, ToolFailure, type ToolResult } from "./tool.ts";
 
 /** An agent that a task can name. Hidden agents are not listed for the model. */
@@ -75,13 +76,7 @@ function unknownAgent(name: string, all: readonly TaskAgent[]): string {
 function toResult(agent: string, outcome: TaskOutcome): ToolResult {
   const { taskId, end, reason, changes, calls, cost, summary, model } = outcome;
   const report = outcome.text === "" ? "(The agent wrote no report.)" : outcome.text;
-  const notes = [
-    "<task_metadata>",
-    `task_id: ${taskId}`,
-    `agent: ${agent}`,
-    `state: ${end}`,
-    "</task_metadata>",
-  ].join("\n");
+  const notes = formatTaskNotes({ taskId, agent, state: end });
   const metadata = { sessionId: taskId, agent, ...(model && { model }), state: end, calls, cost, summary };
   const more = { notes, changes, metadata };
   if (end === "finished") return { status: "completed", output: report, ...more };

@@ -3,6 +3,7 @@ import type { Message } from "../message/message.ts";
 import { type FileChange, isFinished, type ToolPart } from "../message/part.ts";
 import { isCommandMessage } from "../conversation/checkpoints.ts";
 import type { Transcript } from "../conversation/transcript.ts";
+import { formatTaskNotes } from "../tool/task-report.ts";
 
 /** Finds the child session of a task call, with the changes it made for this call. */
 export type FindTask = (
@@ -63,8 +64,8 @@ async function createInterruptedResult({ tool, callId }: ToolPart, taskOf: FindT
   const task = tool === "task" ? await taskOf(callId) : undefined;
   if (task === undefined) return { error };
   const { id, agent, changes } = task;
-  const block = `<task_metadata>\ntask_id: ${id}\nagent: ${agent}\nstate: interrupted\n</task_metadata>`;
-  return { error: `${error}\n\n${block}`, changes, metadata: { sessionId: id, agent, state: "interrupted" } };
+  const notes = formatTaskNotes({ taskId: id, agent, state: "interrupted" });
+  return { error: `${error}\n\n${notes}`, changes, metadata: { sessionId: id, agent, state: "interrupted" } };
 }
 
 async function failOpenCalls(transcript: Transcript, message: Message, taskOf: FindTask): Promise<string[]> {

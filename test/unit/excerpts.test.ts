@@ -24,7 +24,7 @@ test("a person's long answer reaches the model with what was cut off it", async 
   };
   const question = { question: "Which?", header: "Which", multiple: false, options: [] };
   const deps = { requests, features: { forms: true }, log: silentLog };
-  const inquiry = { callId: "1", questions: [question] };
+  const inquiry = { callId: "1", tool: "question", questions: [question] };
   expect(await askQuestions(deps, newSessionId(), inquiry, new AbortController().signal)).toEqual({
     outcome: "answered",
     answers: [{ chosen: [], custom: excerpt(long, 10_000) }],

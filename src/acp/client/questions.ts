@@ -9,6 +9,7 @@ import type { SessionId } from "../../message/ids.ts";
 import { showInvisible } from "../../permission/invisible.ts";
 import type { ClientRequests, SessionElicitation } from "./client-requests.ts";
 import type { ClientFeatures } from "../client-capabilities.ts";
+import { limitName } from "../view/card-limits.ts";
 import { textContent } from "../view/tool-calls.ts";
 
 export interface QuestionDeps {
@@ -40,10 +41,11 @@ export async function askQuestions(
 ): Promise<InquiryOutcome> {
   try {
     if (deps.features.forms) return await askByForm(deps.requests, sessionId, inquiry, signal);
-    const [question, ...others] = inquiry.questions;
+    const { callId, tool, questions } = inquiry;
+    const [question, ...others] = questions;
     if (question === undefined || others.length > 0 || !fitsPrompt(question))
       return { outcome: "unavailable" };
-    return await askByPrompt(deps.requests, { sessionId, callId: inquiry.callId, question }, signal);
+    return await askByPrompt(deps.requests, { sessionId, callId, tool, question }, signal);
   } catch (error) {
     if (signal.aborted) return { outcome: "cancelled" };
     deps.log.warn("question failed", { sessionId, ...errorFields(error) });
@@ -150,9 +152,16 @@ const promptResponseSchema = z.looseObject({
   outcome: z.looseObject({ outcome: z.string(), optionId: z.string().nullish() }),
 });
 
+interface PromptedQuestion {
+  readonly sessionId: SessionId;
+  readonly callId: string;
+  readonly tool: string;
+  readonly question: InquiryQuestion;
+}
+
 async function askByPrompt(
   requests: ClientRequests,
-  asked: { sessionId: SessionId; callId: string; question: InquiryQuestion },
+  asked: PromptedQuestion,
   signal: AbortSignal,
 ): Promise<InquiryOutcome> {
   const response = promptResponseSchema.safeParse(await requests.permission(toPrompt(asked), signal));
@@ -164,15 +173,7 @@ async function askByPrompt(
   return outcome.optionId === skip ? { outcome: "declined" } : invalidAnswer;
 }
 
-function toPrompt({
-  sessionId,
-  callId,
-  question,
-}: {
-  sessionId: SessionId;
-  callId: string;
-  question: InquiryQuestion;
-}): RequestPermissionRequest {
+function toPrompt({ sessionId, callId, tool, question }: PromptedQuestion): RequestPermissionRequest {
   const answers = question.options.map(({ label }, index) => ({
     optionId: optionId(index),
     name: showInvisible(label),
@@ -186,7 +187,7 @@ function toPrompt({
       kind: "other",
       status: "in_progress",
       content: [textContent(showInvisible(describeOptions(question)))],
-      _meta: { tool_name: "question" },
+      _meta: { tool_name: limitName(tool) },
     },
     options: [...answers, { optionId: skip, name: "Skip", kind: "reject_once" }],
   };

@@ -7,6 +7,7 @@ import { type MessageId, newPartId, type PartId, type SessionId } from "../../me
 import type { Message, MessageInfo } from "../../message/message.ts";
 import { isFinished, type Part, type ToolPart } from "../../message/part.ts";
 import type { Session } from "../../session/session.ts";
+import { presentCall } from "../../tool/presentation.ts";
 import type { ClientFeatures } from "../client-capabilities.ts";
 import type { ClientPaths } from "../client-paths.ts";
 import { Compactions } from "./compactions.ts";
@@ -297,10 +298,10 @@ export class SessionView {
   /** Ends a task's child view before the task's call ends; in a replay the child's work follows the finished call. */
   async #call(part: ToolPart): Promise<void> {
     if (this.#turns.size === 0 && !this.#replaying) return;
-    const isDone = part.tool === "task" && isFinished(part.state);
-    if (isDone && !this.#replaying) await this.#subagents.end(part.callId);
+    if (isFinished(part.state) && !this.#replaying) await this.#subagents.end(part.callId);
     await this.#calls.show(part);
-    if (isDone && this.#replaying) await this.#subagents.replay(part);
+    const { child } = presentCall(part);
+    if (isFinished(part.state) && child && this.#replaying) await this.#subagents.replay(part, child);
     if (!this.#client.planDocuments) return;
     for (const update of createPlanUpdates(part, this.session.project.workspace.cwd))
       await this.#send(update);

@@ -1,9 +1,10 @@
 import type { SessionUpdate, SubagentUpdate } from "@agentclientprotocol/sdk/unstable";
 import type { Backpressure } from "../../base/async.ts";
 import type { Child, SessionEvent } from "../../message/event.ts";
-import { isSessionId, type MessageId, type SessionId } from "../../message/ids.ts";
+import type { MessageId, SessionId } from "../../message/ids.ts";
 import type { Message } from "../../message/message.ts";
 import { isFinished, type Part, type ToolPart } from "../../message/part.ts";
+import type { ChildFacts } from "../../tool/presentation.ts";
 import type { ClientFeatures } from "../client-capabilities.ts";
 import { StreamedText } from "./streamed-text.ts";
 import { formatTitle } from "./titles.ts";
@@ -58,11 +59,7 @@ export class Subagents {
   }
 
   /** Replays a finished task like it was shown live. */
-  async replay({ callId, state, title }: ToolPart): Promise<void> {
-    const metadata = "metadata" in state ? state.metadata : undefined;
-    const id = metadata?.["sessionId"];
-    const agent = metadata?.["agent"];
-    if (!isSessionId(id) || typeof agent !== "string") return;
+  async replay({ callId, title }: ToolPart, { sessionId: id, agent }: ChildFacts): Promise<void> {
     const task = await this.#task(callId, { id, agent, title: title ?? agent });
     for await (const message of this.#deps.history(id)) await task.replay(message);
     await this.end(callId);

@@ -8,15 +8,16 @@ import { isFinished, type FileChange, type ToolKind, type ToolPart } from "../..
 import type { ClientFeatures } from "../client-capabilities.ts";
 import { cut, limitContent, limitInput, limitName } from "./card-limits.ts";
 import { removeControls } from "../../base/text/controls.ts";
-import { removeEndNote } from "../../tool/bash/command-end.ts";
+import {
+  presentCall,
+  type CommandFacts,
+  type Presentation,
+  type ResultText,
+} from "../../tool/presentation.ts";
 import { fenced } from "../../base/text/fence.ts";
-import { isRecord } from "../../base/text/record.ts";
 import { Serial, type Backpressure } from "../../base/async.ts";
 import { OutputPacer } from "./output-pacer.ts";
 import { formatTitle } from "./titles.ts";
-
-/** Tools that appear as the editor's plan and not as tool calls. */
-const planTools = new Set(["todowrite", "todoread"]);
 
 /** Characters of live output sent to clients without terminals while a command runs. */
 const tailLength = 2_000;
@@ -48,7 +49,7 @@ export class ToolCalls {
   }
 
   show(part: ToolPart): Promise<void> {
-    if (planTools.has(part.tool)) return Promise.resolve();
+    if (!presentCall(part).hasCard) return Promise.resolve();
     if (isFinished(part.state)) this.#unended.delete(part.callId);
     else if (!this.#ended.has(part.callId)) this.#unended.set(part.callId, part);
     return this.#inOrder.run(() => this.#show(part));
@@ -63,14 +64,15 @@ export class ToolCalls {
     if (this.#ended.has(part.callId)) return;
     const open = this.#open.get(part.callId);
     const finished = isFinished(part.state);
+    const facts = presentCall(part);
     if (finished) this.#ended.add(part.callId);
     if (open === undefined) {
-      const call = await this.#createCall(part);
-      if (!finished) this.#open.set(part.callId, new OpenCall(call, this.#pacer(part)));
+      const call = await this.#createCall(part, facts);
+      if (!finished) this.#open.set(part.callId, new OpenCall(call, this.#pacer(part.callId, facts)));
       return this.#deps.send({ ...call, sessionUpdate: "tool_call" });
     }
     await open.pacer.end();
-    const change = findChanges(open.sent, await this.#updatedCall(part, open.sent));
+    const change = findChanges(open.sent, await this.#updatedCall(part, facts, open.sent));
     if (finished) this.#open.delete(part.callId);
     else open.sent = { ...open.sent, ...change };
     if (finished || Object.keys(change).length > 0) {
@@ -107,33 +109,31 @@ export class ToolCalls {
     open.sent = { ...rest, ...(title !== undefined && { title: this.#title(title, rest.kind ?? "other") }) };
   }
 
-  async #createCall(part: ToolPart): Promise<ToolCall> {
-    const call = await this.#call(part);
+  async #createCall(part: ToolPart, facts: Presentation): Promise<ToolCall> {
+    const call = await this.#call(part, facts);
     const name = limitName(part.tool);
+    const terminal = this.#terminal(facts);
     const meta: Record<string, unknown> = { tool_name: name };
-    if (this.#hasTerminal(part)) {
+    if (terminal) {
       meta["terminal_info"] = { terminal_id: part.callId, cwd: this.#deps.cwd };
-      if (part.state.status === "completed") {
-        const { output, metadata } = part.state;
-        const data = terminalText(removeEndNote(output, metadata));
-        if (data !== "") meta["terminal_output"] = { terminal_id: part.callId, data };
-      }
+      const data = terminalText(terminal.printed ?? "");
+      if (data !== "") meta["terminal_output"] = { terminal_id: part.callId, data };
     }
     return { ...call, name, _meta: { ...meta, ...call._meta } };
   }
 
-  async #call(part: ToolPart): Promise<ToolCall> {
+  async #call(part: ToolPart, facts: Presentation): Promise<ToolCall> {
     const { state } = part;
-    const kind = part.kind ?? (this.#hasTerminal(part) ? "execute" : "other");
+    const { kind } = facts;
     return {
       toolCallId: part.callId,
-      title: this.#title(part.title ?? findSubject(part) ?? part.tool, kind),
+      title: this.#title(facts.title, kind),
       kind,
       status: toWireStatus(state.status),
       ...(state.input !== undefined && { rawInput: limitInput(state.input) }),
       ...(part.locations && { locations: part.locations }),
-      ...this.#endMeta(part),
-      content: limitContent(await this.#content(part)),
+      ...this.#endMeta(part, facts),
+      content: limitContent(await this.#content(part, facts)),
       ...(state.status === "completed" && state.metadata && { rawOutput: state.metadata }),
     };
   }
@@ -143,38 +143,36 @@ export class ToolCalls {
   }
 
   /** Returns the current state of the call. Content of a question remains until there is other content or the call ends. */
-  async #updatedCall(part: ToolPart, sent: ToolCallUpdate): Promise<ToolCallUpdate> {
-    const call = await this.#call(part);
+  async #updatedCall(part: ToolPart, facts: Presentation, sent: ToolCallUpdate): Promise<ToolCallUpdate> {
+    const call = await this.#call(part, facts);
     const { content, ...rest } = call;
     const showsQuestion = sent.content === undefined && content?.length === 0 && !isFinished(part.state);
     return showsQuestion ? rest : call;
   }
 
   /** Facts about a call's end that the protocol has no fields for. */
-  #endMeta(part: ToolPart): { _meta?: Record<string, unknown> } {
-    const { state } = part;
+  #endMeta({ callId, state }: ToolPart, facts: Presentation): { _meta?: Record<string, unknown> } {
+    const terminal = this.#terminal(facts);
     const isCancelled = state.status === "error" && state.reason === "cancelled";
     const meta = {
-      ...(this.#hasTerminal(part) && isFinished(state) && { terminal_exit: terminalExit(part) }),
+      ...(terminal && isFinished(state) && { terminal_exit: terminalExit(callId, terminal) }),
       ...(this.#deps.client.cancelledCalls && isCancelled && { cancelled: true }),
     };
     return Object.keys(meta).length === 0 ? {} : { _meta: meta };
   }
 
-  async #content(part: ToolPart): Promise<ToolCallContent[]> {
-    const { state } = part;
-    const terminal: ToolCallContent[] = this.#hasTerminal(part)
-      ? [{ type: "terminal", terminalId: part.callId }]
+  async #content({ callId, state }: ToolPart, facts: Presentation): Promise<ToolCallContent[]> {
+    const terminal: ToolCallContent[] = this.#terminal(facts)
+      ? [{ type: "terminal", terminalId: callId }]
       : [];
     if (state.status === "pending" || state.status === "running") return terminal;
     const diffs = await this.#diffs(state.changes ?? []);
-    if (state.status === "error") return [...diffs, ...terminal, textContent(errorText(state))];
+    const text = facts.result ? resultContent(facts.result) : [];
+    if (state.status === "error") return [...diffs, ...terminal, ...text];
     const images = (state.attachments ?? []).flatMap(imageContent);
-    if (part.tool === "task")
-      return [...diffs, textContent(cut(removeTaskMetadata(state.output), cardLength))];
+    if (facts.result?.type === "report") return [...diffs, ...text, ...images];
     if (diffs.length > 0) return [...diffs, ...images];
-    if (terminal.length > 0) return [...terminal, ...images];
-    return [...(state.output === "" ? [] : [textContent(fenced(cut(state.output, cardLength)))]), ...images];
+    return [...(terminal.length > 0 ? terminal : text), ...images];
   }
 
   async #diffs(changes: readonly FileChange[]): Promise<ToolCallContent[]> {
@@ -197,13 +195,13 @@ export class ToolCalls {
     return (await this.#deps.loadSnapshot(hash))?.toString("utf8");
   }
 
-  #hasTerminal(part: ToolPart): boolean {
-    return this.#deps.client.terminalOutput && part.tool === "bash";
+  /** Returns the command that the client shows in a terminal. */
+  #terminal({ command }: Presentation): CommandFacts | undefined {
+    return this.#deps.client.terminalOutput ? command : undefined;
   }
 
-  #pacer(part: ToolPart): OutputPacer {
-    const { callId } = part;
-    if (this.#hasTerminal(part)) {
+  #pacer(callId: string, facts: Presentation): OutputPacer {
+    if (this.#terminal(facts)) {
       return new OutputPacer({ intervalMs: 100, keep: "all" }, (data) =>
         this.#deps.send({
           sessionUpdate: "tool_call_update",
@@ -240,20 +238,16 @@ export function textContent(text: string): ToolCallContent {
   return { type: "content", content: { type: "text", text } };
 }
 
-/** Returns the main argument as title of a call that was rejected before the tool set one. */
-function findSubject({ kind = "other", state: { input } }: ToolPart): string | undefined {
-  if (kind === "other" || !isRecord(input)) return undefined;
-  return (
-    subjectFields.map((name) => input[name]).filter((value) => typeof value === "string")[0] || undefined
-  );
-}
-
-const subjectFields = ["command", "filePath", "path", "pattern", "url", "query", "description"];
-
-/** Fences a command's output, which is not Markdown. */
-function errorText({ error, metadata }: ToolPart["state"] & { status: "error" }): string {
-  const isPrinted = metadata !== undefined && "exitCode" in metadata;
-  return isPrinted ? fenced(cut(error, cardLength)) : removeControls(error);
+/** Fences printed output, which is not Markdown. */
+function resultContent({ type, text }: ResultText): ToolCallContent[] {
+  switch (type) {
+    case "output":
+      return text === "" ? [] : [textContent(fenced(cut(text, cardLength)))];
+    case "report":
+      return [textContent(cut(text, cardLength))];
+    case "message":
+      return [textContent(removeControls(text))];
+  }
 }
 
 function imageContent({ mime, url }: { mime: string; url: string }): ToolCallContent[] {
@@ -276,24 +270,13 @@ function toWireStatus(
   }
 }
 
-function terminalExit(part: ToolPart): unknown {
-  const { state } = part;
-  const metadata = state.status === "completed" || state.status === "error" ? state.metadata : undefined;
-  return {
-    terminal_id: part.callId,
-    exit_code: metadata?.["exitCode"] ?? null,
-    signal: metadata?.["signal"] ?? null,
-  };
+function terminalExit(callId: string, { exitCode, signal }: CommandFacts): unknown {
+  return { terminal_id: callId, exit_code: exitCode, signal };
 }
 
 /** Converts line ends to CRLF: a terminal moves to the first column at a carriage return only. */
 function terminalText(text: string): string {
   return text.replace(/\r?\n/g, "\r\n");
-}
-
-/** Removes the metadata for the model from a task's report. */
-function removeTaskMetadata(output: string): string {
-  return output.replace(/\n*<task_metadata>[^]*$/, "");
 }
 
 /** Returns the fields of `next` that differ from the last sent state. */

@@ -1,0 +1,114 @@
+import { isRecord } from "../base/text/record.ts";
+import { isSessionId, type SessionId } from "../message/ids.ts";
+import type { ToolKind, ToolPart } from "../message/part.ts";
+import { removeEndNote } from "./bash/command-end.ts";
+import { removeTaskNotes } from "./task-report.ts";
+
+/** Facts about a call from which each client's view is made. */
+export interface Presentation {
+  readonly kind: ToolKind;
+  readonly title: string;
+  /** False if the session shows the call's effect in another way, such as the todo list. */
+  readonly hasCard: boolean;
+  /** Set if the call runs a command. */
+  readonly command?: CommandFacts;
+  /** Set if a child session does the call's work. */
+  readonly child?: ChildFacts;
+  /** Set when the call has ended. */
+  readonly result?: ResultText;
+}
+
+export interface CommandFacts {
+  /** What the command printed, set when the call has completed. */
+  readonly printed?: string;
+  readonly exitCode: number | null;
+  readonly signal: string | null;
+}
+
+export interface ChildFacts {
+  readonly sessionId: SessionId;
+  readonly agent: string;
+}
+
+export interface ResultText {
+  /**
+   * - `output`: printed by a program, not Markdown; shown if there are no diffs and no terminal.
+   * - `report`: written for the user, in Markdown; always shown.
+   * - `message`: why the call failed; always shown.
+   */
+  readonly type: "output" | "report" | "message";
+  readonly text: string;
+}
+
+type Presenter = (part: ToolPart) => Partial<Presentation>;
+
+/** Tools whose calls are shown differently from other calls. */
+const presenters: ReadonlyMap<string, Presenter> = new Map<string, Presenter>([
+  ["bash", presentCommand],
+  ["task", presentTask],
+  ["todoread", presentTodos],
+  ["todowrite", presentTodos],
+]);
+
+/** Names of the tools that have a presenter. */
+export const presentedTools: readonly string[] = [...presenters.keys()];
+
+/**
+ * Describes a call for the user. Uses only what is stored of a call, so that a replayed call looks like the live one,
+ * also if an earlier version stored it. Fast: does not load the tools.
+ */
+export function presentCall(part: ToolPart): Presentation {
+  const result = resultText(part);
+  return {
+    kind: part.kind ?? "other",
+    title: part.title ?? findSubject(part) ?? part.tool,
+    hasCard: true,
+    ...(result && { result }),
+    ...presenters.get(part.tool)?.(part),
+  };
+}
+
+function presentTodos(): Partial<Presentation> {
+  return { hasCard: false };
+}
+
+function presentCommand({ state, kind = "execute" }: ToolPart): Partial<Presentation> {
+  const { exitCode, signal } = metadataOf(state);
+  const command = {
+    ...(state.status === "completed" && { printed: removeEndNote(state.output, state.metadata) }),
+    exitCode: typeof exitCode === "number" ? exitCode : null,
+    signal: typeof signal === "string" ? signal : null,
+  };
+  return { kind, command };
+}
+
+function presentTask({ state }: ToolPart): Partial<Presentation> {
+  const { sessionId, agent } = metadataOf(state);
+  const child = isSessionId(sessionId) && typeof agent === "string" ? { sessionId, agent } : undefined;
+  return {
+    ...(child && { child }),
+    ...(state.status === "completed" && { result: { type: "report", text: removeTaskNotes(state.output) } }),
+  };
+}
+
+function resultText({ state }: ToolPart): ResultText | undefined {
+  if (state.status === "completed") return { type: "output", text: state.output };
+  if (state.status !== "error") return undefined;
+  // A failed call has an exit code if its error is what a program printed.
+  const isPrinted = "exitCode" in metadataOf(state);
+  return { type: isPrinted ? "output" : "message", text: state.error };
+}
+
+function metadataOf(state: ToolPart["state"]): Readonly<Record<string, unknown>> {
+  return ("metadata" in state ? state.metadata : undefined) ?? {};
+}
+
+/** Returns the main argument, for calls that were rejected before the tool set a title. */
+function findSubject({ kind = "other", state: { input } }: ToolPart): string | undefined {
+  if (kind === "other" || !isRecord(input)) return undefined;
+  return (
+    subjectFields.map((name) => input[name]).filter((value) => typeof value === "string")[0] || undefined
+  );
+}
+
+const subjectFields = ["command", "filePath", "path", "pattern", "url", "query", "description"];
