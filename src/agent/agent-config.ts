@@ -6,17 +6,18 @@ import type { ModelRef } from "../message/message.ts";
 import { type Action, actionSchema } from "../permission/rule.ts";
 import { providerParameter, providerParameterNames } from "./provider-parameters.ts";
 
-/** What was written of an agent as far as it is right, and a sentence for each field that is not. */
+/** The valid part of an agent's settings, with a message for each invalid field. */
 export interface ParsedAgentConfig {
   config: AgentConfig;
-  /** Request parameters of providers among the keys that the schema does not name. */
+  /** Unknown keys that are request parameters of providers. */
   extra: Record<string, unknown>;
   problems: string[];
 }
 
 /**
- * Reads field by field, so that a wrong one does not lose the agent. A permission that cannot be read becomes
- * "ask", tools that cannot be read are off: leaving them out could allow what was meant to be denied.
+ * Validates field by field, so that an invalid field does not lose the agent. An invalid permission becomes
+ * "ask" and
+ * invalid tools are denied, because ignoring them could allow what should be denied.
  */
 export function parseAgentConfig(raw: unknown): ParsedAgentConfig {
   if (!isRecord(raw)) {
@@ -24,11 +25,11 @@ export function parseAgentConfig(raw: unknown): ParsedAgentConfig {
   }
   const problems: string[] = [];
   const report: Report = (field, reason) => problems.push(`${field}: ${reason}`);
-  const config = parseRightFields(mendModel(mendRules(withoutNulls(raw), report), report), report);
-  return { config, extra: providerParametersOf(config, report), problems };
+  const config = parseValidFields(repairModel(repairRules(omitNulls(raw), report), report), report);
+  return { config, extra: pickProviderParameters(config, report), problems };
 }
 
-/** The two halves of `provider/model`; the model's name may contain further slashes. */
+/** Splits `provider/model`; the model name may contain further slashes. */
 export function toModelRef(text: string, variant?: string): ModelRef {
   const slash = text.indexOf("/");
   const ref = { provider: text.slice(0, slash), model: text.slice(slash + 1) };
@@ -38,7 +39,7 @@ export function toModelRef(text: string, variant?: string): ModelRef {
 type Fields = Record<string, unknown>;
 type Report = (field: string, reason: string) => void;
 
-function parseRightFields(fields: Fields, report: Report): AgentConfig {
+function parseValidFields(fields: Fields, report: Report): AgentConfig {
   const parsed = agentConfigSchema.safeParse(fields);
   if (parsed.success) return parsed.data;
   for (const issue of parsed.error.issues) {
@@ -49,41 +50,42 @@ function parseRightFields(fields: Fields, report: Report): AgentConfig {
   return agentConfigSchema.parse(omit(fields, wrong));
 }
 
-function mendModel(fields: Fields, report: Report): Fields {
+function repairModel(fields: Fields, report: Report): Fields {
   const { model } = fields;
   if (typeof model !== "string" || /^[^/\s]+\/\S/.test(model)) return fields;
-  report("model", "must be written as provider/model");
+  report("model", "must have the form provider/model");
   return omit(fields, new Set(["model"]));
 }
 
-function mendRules(fields: Fields, report: Report): Fields {
-  const mended = { ...fields };
-  if (fields["permission"] !== undefined) mended["permission"] = mendPermission(fields["permission"], report);
+function repairRules(fields: Fields, report: Report): Fields {
+  const repaired = { ...fields };
+  if (fields["permission"] !== undefined)
+    repaired["permission"] = repairPermission(fields["permission"], report);
   if (!agentConfigSchema.shape.tools.safeParse(fields["tools"]).success) {
-    report("tools", "must be an object of true and false; no tool is allowed by it until it is");
-    mended["tools"] = { "*": false };
+    report("tools", "must be an object of true and false; until then all tools are denied");
+    repaired["tools"] = { "*": false };
   }
-  return mended;
+  return repaired;
 }
 
-function mendPermission(value: unknown, report: Report): PermissionConfig {
-  if (!isRecord(value)) return mendAction(value, "permission", report);
+function repairPermission(value: unknown, report: Report): PermissionConfig {
+  if (!isRecord(value)) return repairAction(value, "permission", report);
   return mapRecord(value, (entry, permission) => {
     const field = `permission.${permission}`;
-    if (!isRecord(entry)) return mendAction(entry, field, report);
-    return mapRecord(entry, (action, pattern) => mendAction(action, `${field}.${pattern}`, report));
+    if (!isRecord(entry)) return repairAction(entry, field, report);
+    return mapRecord(entry, (action, pattern) => repairAction(action, `${field}.${pattern}`, report));
   });
 }
 
-function mendAction(value: unknown, field: string, report: Report): Action {
+function repairAction(value: unknown, field: string, report: Report): Action {
   const action = actionSchema.safeParse(value);
   if (action.success) return action.data;
-  report(field, "must be allow, ask or deny; it asks until it is");
+  report(field, "must be allow, ask or deny; until then it is ask");
   return "ask";
 }
 
-/** A key without a value in front matter is null; it means the same as no key. */
-function withoutNulls(fields: Fields): Fields {
+/** Omits keys without a value in front matter, which YAML parses as null. */
+function omitNulls(fields: Fields): Fields {
   return Object.fromEntries(Object.entries(fields).filter(([, value]) => value !== null));
 }
 
@@ -95,21 +97,21 @@ function mapRecord<T>(record: Fields, map: (value: unknown, key: string) => T): 
   return Object.fromEntries(Object.entries(record).map(([key, value]) => [key, map(value, key)]));
 }
 
-function providerParametersOf(config: AgentConfig, report: Report): Fields {
+function pickProviderParameters(config: AgentConfig, report: Report): Fields {
   const extra: Fields = {};
   for (const [key, value] of Object.entries(config)) {
     if (isKnown(key)) continue;
     const parameter = providerParameter(key);
-    if (parameter === undefined) report(key, unknownKey(key));
+    if (parameter === undefined) report(key, describeUnknownKey(key));
     else extra[parameter] = value;
   }
   return extra;
 }
 
-function unknownKey(key: string): string {
+function describeUnknownKey(key: string): string {
   const near = nearest(key, [...Object.keys(agentConfigSchema.shape), ...providerParameterNames]);
-  if (near !== undefined) return `there is no such setting; did you mean ${near}?`;
-  return "there is no such setting, and it is left out; put it under options to send it to the provider";
+  if (near !== undefined) return `unknown setting; did you mean ${near}?`;
+  return "unknown setting, ignored; put it under options to send it to the provider";
 }
 
 function isKnown(key: string): boolean {

@@ -5,11 +5,11 @@ import { importModule } from "../base/import-module.ts";
 import { readRegularFile } from "../base/files/regular-file.ts";
 import { isSecretFile } from "../permission/secret-file.ts";
 
-/** Agents of one folder; further files are reported and left out. */
+/** Maximum number of agents per folder; the rest is reported and ignored. */
 const FILES_LIMIT = 500;
 const FILE_LIMIT_BYTES = 256 * 1024;
 
-/** What one Markdown file says of an agent, not yet checked: its front matter, and its body as `prompt`. */
+/** An agent's Markdown file, not yet checked: front matter, and the body as `prompt`. */
 export interface AgentFile {
   readonly name: string;
   readonly path: string;
@@ -18,7 +18,7 @@ export interface AgentFile {
 
 export type ReportFile = (path: string, message: string) => void;
 
-/** Old modes first, so that an agent of the same name wins. */
+/** Old mode folders first, so that an agent of the same name wins. */
 const PLACES = [
   { folder: "mode", isOldMode: true },
   { folder: "modes", isOldMode: true },
@@ -27,8 +27,10 @@ const PLACES = [
 ] as const;
 
 /**
- * Reads the agents of a config folder: `{mode,modes}/**\/*.md`, then `{agent,agents}/**\/*.md`. With `within`, a real path,
- * links that lead out of it or to a file of secrets are reported and left out: a prompt goes to the model unasked.
+ * Reads the agents of a configuration folder: `{mode,modes}/**\/*.md`, then `{agent,agents}/**\/*.md`.
+ * `within` is a real path: links that lead out of it or to a secret file are reported and ignored, because a
+ * prompt is
+ * sent to the model without asking.
  */
 export async function readAgentFiles(
   configFolder: string,
@@ -46,14 +48,14 @@ export async function readAgentFiles(
   return files;
 }
 
-/** Paths relative to the root, without their ending. */
+/** Paths relative to the root, without extension. */
 async function listMarkdown(root: string, report: ReportFile): Promise<string[]> {
   try {
     const entries = (await readdir(root, { recursive: true }))
       .filter((entry) => entry.endsWith(".md"))
       .sort();
     if (entries.length > FILES_LIMIT) {
-      report(root, `holds ${entries.length} files; only the first ${FILES_LIMIT} are read`);
+      report(root, `contains ${entries.length} files; only the first ${FILES_LIMIT} are read`);
     }
     return entries.slice(0, FILES_LIMIT).map((entry) => entry.slice(0, -".md".length));
   } catch (thrown) {
@@ -85,15 +87,15 @@ async function assertConfined(path: string, within: string): Promise<void> {
   const real = await realpath(path);
   const way = relative(within, real);
   if (way === ".." || way.startsWith(`..${sep}`) || isAbsolute(way))
-    throw new Error(`it links to a file outside of ${within} and is left out`);
-  if (isSecretFile(real)) throw new Error("it links to a file of secrets and is left out");
+    throw new Error(`links to a file outside of ${within} and is ignored`);
+  if (isSecretFile(real)) throw new Error("links to a secret file and is ignored");
 }
 
 async function readBounded(path: string): Promise<string> {
   const found = await stat(path);
-  if (!found.isFile()) throw new Error("is not a file; an agent is a Markdown file");
+  if (!found.isFile()) throw new Error("is not a regular file; an agent is a Markdown file");
   if (found.size > FILE_LIMIT_BYTES) {
-    throw new Error(`has ${found.size} bytes; an agent may have ${FILE_LIMIT_BYTES}. Make it shorter.`);
+    throw new Error(`has ${found.size} bytes; the limit for agents is ${FILE_LIMIT_BYTES}. Make it shorter.`);
   }
   return (await readRegularFile(path)).toString("utf8");
 }

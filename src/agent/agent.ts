@@ -1,43 +1,43 @@
 import type { ModelRef } from "../message/message.ts";
 import type { Ruleset } from "../permission/rule.ts";
 
-/** What a model is told of an agent that nobody described. */
+/** Description shown to the model for an agent without one. */
 export const noDescription = "Has no description: only for use when the user names it.";
 
-/** Who answers: a prompt, a model and rules under a name. ACP calls a primary one a mode. */
+/** A prompt, a model and rules under a name. ACP calls a primary agent a mode. */
 export interface Agent {
   readonly name: string;
-  /** Shown to people instead of the name. */
+  /** Display name. */
   readonly label?: string;
   readonly description: string;
   readonly mode: "primary" | "subagent" | "all";
-  /** Left out of lists and pickers; a task or `@name` still calls it. */
+  /** Hidden from lists and pickers; tasks and `@name` can still call it. */
   readonly hidden: boolean;
-  /** Replaces the prompt of the model's family. */
+  /** Replaces the system prompt of the model's family. */
   readonly prompt?: string;
   readonly model?: ModelRef;
-  /** The variant of the session's model, where the agent names one without a model of its own. */
+  /** Variant of the session's model, if the agent sets one without a model. */
   readonly variant?: string;
   readonly temperature?: number;
   readonly topP?: number;
-  /** Model calls a turn may take. */
+  /** Maximum number of model calls per turn. */
   readonly steps?: number;
   readonly color?: string;
   /** Passed to the provider. */
   readonly options: Record<string, unknown>;
-  /** Defaults, built-in rules, the person's and the agent's own, in that order. */
+  /** Defaults, then built-in rules, the user's rules and the agent's own rules. */
   readonly rules: Ruleset;
-  /** Rules that must allow a call too, whatever `rules` say: what an agent that only reads may not do. */
+  /** Additional rules that must allow a call too, such as those of a read-only agent. */
   readonly limits?: readonly Ruleset[];
-  /** Rules of those for whom it works in a child session: each must allow what it does, as much as its own. */
+  /** Rules of the calling agents, in a child session: each must allow a call too. */
   readonly within?: readonly Ruleset[];
-  /** Permissions of which its own definition speaks, by name. */
+  /** Permissions that the agent's own definition mentions. */
   readonly named: ReadonlySet<string>;
   /** Built in. */
   readonly native: boolean;
 }
 
-/** Whether a command may name the agent: hidden ones only do tasks. */
+/** Whether a command may name the agent. Hidden subagents only run tasks. */
 export function isCallable({ hidden, mode }: Agent): boolean {
   return !hidden || mode !== "primary";
 }

@@ -3,78 +3,81 @@ import { defaultRules, isHidden, parseRules, parseToolSwitches } from "../permis
 import type { Rule, Ruleset } from "../permission/rule.ts";
 import { parseAgentConfig, toModelRef } from "./agent-config.ts";
 import { readAgentFiles } from "./agent-files.ts";
-import { mayEdit, tighten, underLimit, withOutputs } from "./agent-rules.ts";
+import { mayEdit, tighten, filterByLimit, allowOutputFolder } from "./agent-rules.ts";
 import { type Agent, noDescription } from "./agent.ts";
 import { builtInAgents, builtInNames } from "./built-in.ts";
-import { fromOtherProgram } from "./other-agent.ts";
+import { convertForeignAgent } from "./other-agent.ts";
 
-/** Always there: what starts when nothing else can. */
+/** Fallback agent, which always exists. */
 const FALLBACK = "build";
 
 export interface AgentSources {
   readonly config: {
-    /** Agents by name, as in the configuration file. */
+    /** Agents by name, as configured. */
     readonly agent?: Readonly<Record<string, unknown>>;
-    /** The old form of primary agents. */
+    /** Old form of primary agents. */
     readonly mode?: Readonly<Record<string, unknown>>;
     readonly default_agent?: string;
     readonly permission?: PermissionConfig;
-    /** The old form of permission. */
+    /** Old form of permission. */
     readonly tools?: Readonly<Record<string, boolean>>;
   };
-  /** Config folders, the later the stronger; all of them are stronger than `config`. */
+  /** Configuration folders, lowest precedence first. All override `config`. */
   readonly folders: readonly string[];
-  /** Folders of other programs, lowest first; weaker than `folders`. */
+  /** Folders of other programs, lowest precedence first. Overridden by `folders`. */
   readonly otherFolders?: readonly string[];
-  /** Those of `folders` that came with a project nobody has trusted yet: their agents may only tighten rules. */
+  /** The `folders` of an untrusted project; their agents may only tighten rules. */
   readonly untrusted?: readonly string[];
-  /** Whether those choose no models either. */
+  /** Whether agents of untrusted folders may not choose a model. */
   readonly withoutModels?: boolean;
-  /** What there is without a project that nobody has trusted yet. */
+  /** The sources without the untrusted project. */
   readonly personal?: Pick<AgentSources, "config" | "folders" | "otherFolders">;
-  /** Those of `folders` and `otherFolders` that came with a project, and its root, a real path, which links in them must not leave. */
+  /** Folders of the project, and its root as a real path that their links must not leave. */
   readonly confined?: { readonly folders: readonly string[]; readonly root: string };
-  /** Where whole outputs of tools are kept; agents may read there. */
+  /** Folder of stored tool outputs; agents may read it. */
   readonly outputFolder: string;
   readonly skillFolders: readonly string[];
-  /** The person's home folder, for `~` in patterns. */
+  /** The user's home folder, for `~` in patterns. */
   readonly home: string;
 }
 
 interface AgentProblem {
-  /** The file that is wrong; none where it is the configuration. */
+  /** Path of the invalid file; none for the configuration. */
   path?: string;
   message: string;
 }
 
 export interface LoadedAgents {
   agents: Map<string, Agent>;
-  /** Name of the agent that new sessions begin with. */
+  /** Name of the agent for new sessions. */
   default: string;
   problems: AgentProblem[];
-  /** What agents of untrusted folders say and what does not count until the folder is trusted. */
+  /** Settings of untrusted agents that are ignored until the folder is trusted. */
   waiting: AgentProblem[];
 }
 
-/** Built-in agents, changed and joined by those of the configuration and of the config folders. Never throws for what they hold. */
+/**
+ * Loads built-in agents and merges those of the configuration and its folders. Never throws for invalid
+ * content.
+ */
 export async function loadAgents(sources: AgentSources): Promise<LoadedAgents> {
   const problems: AgentProblem[] = [];
   const waiting: AgentProblem[] = [];
-  const layers = ruleLayers(sources);
+  const layers = createRuleLayers(sources);
   const drafts = await loadDrafts(sources, problems, waiting);
   if (sources.personal !== undefined) {
     const own = await loadDrafts({ ...sources, ...sources.personal }, [], []);
     for (const [name, draft] of drafts) drafts.set(name, keepUserSettings(draft, own.get(name), waiting));
   }
-  const kept = withoutDisabled(drafts, problems);
-  protectPlan(kept, layers);
+  const enabled = omitDisabled(drafts, problems);
+  protectPlan(enabled, layers);
   const agents = new Map<string, Agent>();
-  for (const [name, draft] of kept) {
-    const limit = limitOf(draft, layers);
+  for (const [name, draft] of enabled) {
+    const limit = getLimit(draft, layers);
     agents.set(name, {
       ...draft.agent,
       named: new Set(draft.own.map(({ permission }) => permission)),
-      rules: rulesOf(draft, layers),
+      rules: createRules(draft, layers),
       ...(limit && { limits: [limit] }),
     });
   }
@@ -92,49 +95,49 @@ async function loadDrafts(
   waiting: AgentProblem[],
 ): Promise<Map<string, Draft>> {
   const definitions = await readDefinitions(sources, problems);
-  const layers = ruleLayers(sources);
-  const drafts = builtInDrafts(layers.defaults);
+  const layers = createRuleLayers(sources);
+  const drafts = createBuiltInDrafts(layers.defaults);
   for (const definition of definitions) {
-    const draft = drafts.get(definition.name) ?? customDraft(definition.name);
-    drafts.set(definition.name, merge(draft, definition, rulesOf(draft, layers), waiting));
+    const draft = drafts.get(definition.name) ?? createCustomDraft(definition.name);
+    drafts.set(definition.name, merge(draft, definition, createRules(draft, layers), waiting));
   }
   return drafts;
 }
 
 /**
- * What a project may not say of an agent that the person has: more steps, or that it cannot be chosen, for then another
- * would answer that may do more.
+ * Keeps the user's step limit, and keeps the agent selectable: otherwise another agent with more permissions
+ * would answer.
  */
 function keepUserSettings(draft: Draft, own: Draft | undefined, waiting: AgentProblem[]): Draft {
   if (own === undefined) return draft;
   const { name, steps = Infinity } = draft.agent;
   const isTaken = canStart(own.agent) && !canStart(draft.agent);
   const isLonger = own.agent.steps !== undefined && steps > own.agent.steps;
-  if (isTaken) waiting.push({ message: `${name} cannot be chosen any more (mode, hidden)` });
+  if (isTaken) waiting.push({ message: `${name} cannot be made unselectable (mode, hidden)` });
   if (isLonger) waiting.push({ message: `more steps of ${name}` });
   const { mode, hidden } = isTaken ? own.agent : draft.agent;
   const agent = { ...draft.agent, mode, hidden, ...(isLonger && { steps: own.agent.steps }) };
   return { ...draft, agent };
 }
 
-/** One place that says something of an agent. */
+/** One definition of an agent; an agent may have several. */
 interface Definition {
   readonly name: string;
   readonly path?: string;
   readonly config: AgentConfig;
-  /** What goes to the provider. */
+  /** Passed to the provider. */
   readonly options: Record<string, unknown>;
   readonly rules: Ruleset;
   readonly trusted: boolean;
-  /** Whether the model that it names counts. */
+  /** Whether its model is used. */
   readonly choosesModel: boolean;
 }
 
-/** An agent while its definitions are laid over one another. */
+/** An agent while its definitions are merged. */
 interface Draft {
   readonly agent: Omit<Agent, "rules" | "limits" | "named">;
   readonly builtIn: Ruleset;
-  /** Holds beside all rules, but for what the agent's own definition says. */
+  /** Limits all rules except those of the agent's own definition. */
   readonly limit?: Ruleset | undefined;
   readonly own: Ruleset;
   readonly disabled: boolean;
@@ -158,15 +161,15 @@ async function readDefinitions(sources: AgentSources, problems: AgentProblem[]):
     raw,
     place: `agent.${name}`,
   }));
-  const written: Written[] = [...modes, ...agents].map((entry) => ({ ...entry, trusted: true }));
+  const written: RawDefinition[] = [...modes, ...agents].map((entry) => ({ ...entry, trusted: true }));
   const native = builtInNames();
   for (const folder of sources.otherFolders ?? []) {
     const files = await filesOf(folder);
     for (const { path, name } of files.filter(({ name }) => native.has(name)))
-      problems.push({ path, message: `an agent of the program is called ${name}; this one is left out` });
+      problems.push({ path, message: `there is a built-in agent ${name}; this one is ignored` });
     const others = files.filter(({ name }) => !native.has(name));
-    // They can only describe and deny, so trust plays no part.
-    written.push(...others.map((file) => ({ ...file, raw: fromOtherProgram(file.raw), trusted: true })));
+    // These can only describe and deny, so they need no trust.
+    written.push(...others.map((file) => ({ ...file, raw: convertForeignAgent(file.raw), trusted: true })));
   }
   for (const folder of folders) {
     const files = await filesOf(folder);
@@ -175,12 +178,12 @@ async function readDefinitions(sources: AgentSources, problems: AgentProblem[]):
   return written.map((entry) => toDefinition(entry, sources, problems));
 }
 
-/** What somebody wrote of an agent, not yet checked, and where. */
-interface Written {
+/** An unchecked definition with its source. */
+interface RawDefinition {
   readonly name: string;
   readonly raw: unknown;
   readonly path?: string;
-  /** Dotted name in the configuration, where it is no file of its own. */
+  /** Dotted name in the configuration, if it is not a file. */
   readonly place?: string;
   readonly trusted: boolean;
 }
@@ -190,7 +193,7 @@ function asPrimary(raw: unknown): unknown {
 }
 
 function toDefinition(
-  written: Written,
+  written: RawDefinition,
   { home, withoutModels = false }: AgentSources,
   problems: AgentProblem[],
 ): Definition {
@@ -203,18 +206,21 @@ function toDefinition(
     path,
     config,
     options,
-    rules: configuredRules(config, home),
+    rules: parseConfiguredRules(config, home),
     trusted,
     choosesModel: trusted || !withoutModels,
   };
 }
 
-/** The old form lies underneath the new one. */
-function configuredRules(config: Pick<AgentSources["config"], "permission" | "tools">, home: string): Rule[] {
+/** The old key `tools` comes before `permission`. */
+function parseConfiguredRules(
+  config: Pick<AgentSources["config"], "permission" | "tools">,
+  home: string,
+): Rule[] {
   return [...parseToolSwitches(config.tools ?? {}), ...parseRules(config.permission ?? {}, home)];
 }
 
-function builtInDrafts(defaults: Ruleset): Map<string, Draft> {
+function createBuiltInDrafts(defaults: Ruleset): Map<string, Draft> {
   return new Map(
     builtInAgents(defaults).map(({ rules, limit, ...agent }) => [
       agent.name,
@@ -223,7 +229,7 @@ function builtInDrafts(defaults: Ruleset): Map<string, Draft> {
   );
 }
 
-function customDraft(name: string): Draft {
+function createCustomDraft(name: string): Draft {
   return {
     agent: { name, description: noDescription, mode: "all", hidden: false, options: {}, native: false },
     builtIn: [],
@@ -243,10 +249,10 @@ function merge(draft: Draft, definition: Definition, prior: Ruleset, waiting: Ag
   };
 }
 
-/** Until a project is trusted its agents may describe and tighten only. */
+/** Until a project is trusted, its agents may only describe and tighten. */
 function withhold(definition: Definition, prior: Ruleset, waiting: AgentProblem[]): Definition {
   const rules = tighten(prior, definition.rules);
-  // Whose agent is gone would go on under one that may do more.
+  // Removing an agent would make its users continue under a less restricted one.
   const { disable, ...described } = definition.config;
   const { model, ...others } = described;
   const config = definition.choosesModel ? described : others;
@@ -288,26 +294,26 @@ function mergeModel(agent: Draft["agent"], config: AgentConfig): Pick<Agent, "mo
   return agent.model ? { model: { ...agent.model, variant } } : { variant };
 }
 
-function withoutDisabled(drafts: ReadonlyMap<string, Draft>, problems: AgentProblem[]): Map<string, Draft> {
-  const kept = new Map([...drafts].filter(([, draft]) => !draft.disabled));
+function omitDisabled(drafts: ReadonlyMap<string, Draft>, problems: AgentProblem[]): Map<string, Draft> {
+  const enabled = new Map([...drafts].filter(([, draft]) => !draft.disabled));
   const fallback = drafts.get(FALLBACK);
-  if (fallback === undefined || [...kept.values()].some(({ agent }) => canStart(agent))) return kept;
-  problems.push({ message: `every primary agent is disabled or hidden; ${FALLBACK} stays` });
+  if (fallback === undefined || [...enabled.values()].some(({ agent }) => canStart(agent))) return enabled;
+  problems.push({ message: `every primary agent is disabled or hidden; ${FALLBACK} is used` });
   return new Map([
     [FALLBACK, { ...fallback, agent: { ...fallback.agent, mode: "primary", hidden: false } }],
-    ...kept,
+    ...enabled,
   ]);
 }
 
-/** A task from plan must not reach an agent that edits. */
+/** Prevents the plan agent from starting tasks of agents that edit. */
 function protectPlan(drafts: Map<string, Draft>, layers: RuleLayers): void {
   const plan = drafts.get("plan");
   if (plan === undefined) return;
   const editing = [...drafts.values()].filter(
     (draft) =>
       draft.agent.mode !== "primary" &&
-      mayEdit(rulesOf(draft, layers)) &&
-      mayEdit(limitOf(draft, layers) ?? []),
+      mayEdit(createRules(draft, layers)) &&
+      mayEdit(getLimit(draft, layers) ?? []),
   );
   const names = editing.map(({ agent }) => agent.name).filter((name) => name !== "general");
   const denials = names.map((pattern): Rule => ({ permission: "task", pattern, action: "deny" }));
@@ -315,40 +321,40 @@ function protectPlan(drafts: Map<string, Draft>, layers: RuleLayers): void {
   drafts.set("plan", { ...plan, builtIn: [...plan.builtIn, ...denials], limit });
 }
 
-/** Who configures such an agent by its name says what it may do; rules for all agents cannot widen it. */
-function limitOf(draft: Draft, layers: RuleLayers): Rule[] | undefined {
+/** A definition by name may widen a read-only agent; rules for all agents cannot. */
+function getLimit(draft: Draft, layers: RuleLayers): Rule[] | undefined {
   const { limit, own } = draft;
-  return limit && [...limit, ...withOutputs(own, layers.outputFolder, hiddenIn(draft, layers))];
+  return limit && [...limit, ...allowOutputFolder(own, layers.outputFolder, findHidden(draft, layers))];
 }
 
-function rulesOf(draft: Draft, layers: RuleLayers): Rule[] {
-  const configured = withOutputs(
-    [...personalRules(draft, layers), ...draft.own],
+function createRules(draft: Draft, layers: RuleLayers): Rule[] {
+  const configured = allowOutputFolder(
+    [...createUserRules(draft, layers), ...draft.own],
     layers.outputFolder,
-    hiddenIn(draft, layers),
+    findHidden(draft, layers),
   );
   return [...layers.defaults, ...draft.builtIn, ...configured];
 }
 
-/** What all agents share. */
+/** Rules shared by all agents. */
 interface RuleLayers {
   readonly defaults: Ruleset;
   /** The user's rules for all agents. */
-  readonly person: Ruleset;
+  readonly user: Ruleset;
   readonly outputFolder: string;
 }
 
-function ruleLayers(sources: AgentSources): RuleLayers {
+function createRuleLayers(sources: AgentSources): RuleLayers {
   const { config, home, outputFolder } = sources;
-  return { defaults: defaultRules(sources), person: configuredRules(config, home), outputFolder };
+  return { defaults: defaultRules(sources), user: parseConfiguredRules(config, home), outputFolder };
 }
 
-function personalRules({ builtIn, limit }: Draft, { person }: RuleLayers): Ruleset {
-  return limit === undefined ? person : underLimit(person, builtIn, limit);
+function createUserRules({ builtIn, limit }: Draft, { user }: RuleLayers): Ruleset {
+  return limit === undefined ? user : filterByLimit(user, builtIn, limit);
 }
 
-function hiddenIn(draft: Draft, layers: RuleLayers): (permission: string) => boolean {
-  const rules = [...layers.defaults, ...draft.builtIn, ...personalRules(draft, layers), ...draft.own];
+function findHidden(draft: Draft, layers: RuleLayers): (permission: string) => boolean {
+  const rules = [...layers.defaults, ...draft.builtIn, ...createUserRules(draft, layers), ...draft.own];
   return (permission) => isHidden(permission, rules);
 }
 
@@ -359,21 +365,21 @@ function chooseDefault(
 ): string {
   const chosen = wanted === undefined ? undefined : agents.get(wanted);
   if (chosen && canStart(chosen)) return chosen.name;
-  const instead = fallbackOf(agents);
+  const instead = chooseFallback(agents);
   if (wanted !== undefined) {
-    problems.push({ message: `default_agent: ${whyNot(wanted, chosen)}; ${instead} is used` });
+    problems.push({ message: `default_agent: ${explainRejection(wanted, chosen)}; ${instead} is used` });
   }
   return instead;
 }
 
-function fallbackOf(agents: ReadonlyMap<string, Agent>): string {
+function chooseFallback(agents: ReadonlyMap<string, Agent>): string {
   const build = agents.get(FALLBACK);
   if (build && canStart(build)) return FALLBACK;
   return [...agents.values()].find(canStart)?.name ?? FALLBACK;
 }
 
-function whyNot(wanted: string, agent: Agent | undefined): string {
-  if (!agent) return `there is no agent "${wanted}"`;
+function explainRejection(wanted: string, agent: Agent | undefined): string {
+  if (!agent) return `agent not found: "${wanted}"`;
   return agent.hidden ? `"${wanted}" is hidden` : `"${wanted}" is a subagent`;
 }
 

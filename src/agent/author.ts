@@ -1,7 +1,7 @@
 import { z } from "zod";
 import authorPrompt from "../../prompts/agents/author.md";
 
-/** What a model is told that writes agents. */
+/** System prompt of the model that writes agents. */
 export const authorInstructions: string = authorPrompt;
 
 const writtenSchema = z.object({
@@ -11,8 +11,8 @@ const writtenSchema = z.object({
 });
 export type WrittenAgent = z.infer<typeof writtenSchema>;
 
-/** The agent in a model's answer, whatever stands around it. Undefined where there is none. */
-export function parseWritten(answer: string): WrittenAgent | undefined {
+/** Parses the agent in a model's answer, ignoring text around it. Undefined if there is none. */
+export function parseAgent(answer: string): WrittenAgent | undefined {
   const start = answer.indexOf("{");
   const end = answer.lastIndexOf("}");
   if (start < 0 || end < start) return undefined;
@@ -23,17 +23,20 @@ export function parseWritten(answer: string): WrittenAgent | undefined {
   }
 }
 
-/** What an agent's file holds beside its prompt. */
-export interface AgentHead {
+/** Front matter of an agent file. */
+export interface AgentFrontMatter {
   readonly description: string;
   readonly mode: string;
   readonly model?: string | undefined;
-  /** Permissions that it does not have. */
+  /** Denied permissions. */
   readonly denied: readonly string[];
 }
 
-/** An agent's Markdown file. JSON's strings are YAML's too. */
-export function agentMarkdown({ description, mode, model, denied }: AgentHead, prompt: string): string {
+/** Renders an agent's Markdown file. JSON strings are valid YAML. */
+export function renderAgentFile(
+  { description, mode, model, denied }: AgentFrontMatter,
+  prompt: string,
+): string {
   const lines = [
     `description: ${JSON.stringify(description.replaceAll(/\s+/g, " "))}`,
     `mode: ${mode}`,

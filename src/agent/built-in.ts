@@ -10,8 +10,8 @@ import type { Action, Rule, Ruleset } from "../permission/rule.ts";
 import type { Agent } from "./agent.ts";
 import { PLAN_FILES } from "./plan-files.ts";
 
-/** What an agent that changes nothing may use; other rules still count for each. */
-const HARMLESS: readonly string[] = [
+/** Permissions of read-only agents; other rules still apply to each. */
+const READ_ONLY_PERMISSIONS: readonly string[] = [
   "read",
   "glob",
   "grep",
@@ -32,16 +32,16 @@ const HARMLESS: readonly string[] = [
 
 const TITLE_TEMPERATURE = 0.5;
 
-/** Defaults that an agent denying everything else still lives by. */
-const KEPT_DEFAULTS: readonly string[] = ["read", "external_directory", "doom_loop"];
+/** Defaults that still apply to an agent that denies everything else. */
+const REMAINING_DEFAULTS: readonly string[] = ["read", "external_directory", "doom_loop"];
 
-/** An agent that ships with the program; `rules` are its own, to be placed after the defaults. */
+/** A bundled agent; `rules` are its own and come after the defaults. */
 export type BuiltInAgent = Pick<
   Agent,
   "name" | "description" | "mode" | "hidden" | "prompt" | "temperature"
 > & {
   readonly rules: readonly Rule[];
-  /** For an agent that may change nothing: what it may do at most, whatever the person's rules allow to all agents. */
+  /** Upper bound of a read-only agent's permissions, whatever the user's rules allow. */
   readonly limit?: readonly Rule[];
 };
 
@@ -70,7 +70,7 @@ function plan(): BuiltInAgent {
     rule("task", "general", "deny"),
     rule("edit", "*", "deny"),
     ...PLAN_FILES.map((pattern) => rule("edit", pattern, "allow")),
-    ...readingShell(),
+    ...createReadOnlyShellRules(),
   ];
   return {
     name: "plan",
@@ -79,13 +79,16 @@ function plan(): BuiltInAgent {
     hidden: false,
     prompt: planPrompt,
     rules: own,
-    limit: [...onlyReading(), ...own],
+    limit: [...createReadOnlyRules(), ...own],
   };
 }
 
-/** Tools of servers and of projects may change anything: they ask. */
-function onlyReading(): Rule[] {
-  return [rule("*", "*", "ask"), ...HARMLESS.map((permission) => rule(permission, "*", "allow"))];
+/** Tools of MCP servers and projects may change anything, so they ask. */
+function createReadOnlyRules(): Rule[] {
+  return [
+    rule("*", "*", "ask"),
+    ...READ_ONLY_PERMISSIONS.map((permission) => rule(permission, "*", "allow")),
+  ];
 }
 
 function general(): BuiltInAgent {
@@ -105,7 +108,7 @@ function explore(defaults: Ruleset): BuiltInAgent {
   const own = [
     rule("*", "*", "deny"),
     ...allowed.map((permission) => rule(permission, "*", "allow")),
-    ...readingShell(),
+    ...createReadOnlyShellRules(),
   ];
   return {
     name: "explore",
@@ -114,7 +117,7 @@ function explore(defaults: Ruleset): BuiltInAgent {
     mode: "subagent",
     hidden: false,
     prompt: explorePrompt,
-    rules: [...own, ...defaults.filter(({ permission }) => KEPT_DEFAULTS.includes(permission))],
+    rules: [...own, ...defaults.filter(({ permission }) => REMAINING_DEFAULTS.includes(permission))],
     limit: [
       ...own,
       ...["external_directory", "doom_loop"].map((permission) => rule(permission, "*", "allow")),
@@ -123,25 +126,25 @@ function explore(defaults: Ruleset): BuiltInAgent {
 }
 
 function compaction(): BuiltInAgent {
-  return withoutTools("compaction", "Writes the summary that replaces older history.", compactionPrompt);
+  return denyAllTools("compaction", "Writes the summary that replaces older history.", compactionPrompt);
 }
 
 function title(): BuiltInAgent {
-  const agent = withoutTools("title", "Names a session after its first message.", titlePrompt);
+  const agent = denyAllTools("title", "Names a session after its first message.", titlePrompt);
   return { ...agent, temperature: TITLE_TEMPERATURE };
 }
 
 function summary(): BuiltInAgent {
-  return withoutTools("summary", "Says in a few sentences what a session changed.", summaryPrompt);
+  return denyAllTools("summary", "Says in a few sentences what a session changed.", summaryPrompt);
 }
 
-function withoutTools(name: string, description: string, prompt: string): BuiltInAgent {
+function denyAllTools(name: string, description: string, prompt: string): BuiltInAgent {
   const rules = [rule("*", "*", "deny")];
   return { name, description, mode: "primary", hidden: true, prompt, rules, limit: rules };
 }
 
-/** Commands known to read are allowed, all others ask. */
-function readingShell(): Rule[] {
+/** Allows known read-only commands; all others ask. */
+function createReadOnlyShellRules(): Rule[] {
   return [rule("bash", "*", "ask"), ...readingCommandRules()];
 }
 

@@ -1,4 +1,4 @@
-/** Permissions by the names that other programs give to their tools. */
+/** Permission names by the tool names of other programs. */
 const permissionsOfTools: ReadonlyMap<string, string> = new Map([
   ["Read", "read"],
   ["Grep", "grep"],
@@ -17,15 +17,16 @@ const permissionsOfTools: ReadonlyMap<string, string> = new Map([
 ]);
 
 /**
- * The settings of an agent that was written for a program with tools by name (`tools: Read, Grep`) and models without
- * a provider: the tools that it does not name are denied, its model is the session's. Other keys mean nothing here.
+ * Converts an agent written for another program, with tools by name (`tools: Read, Grep`) and models without
+ * a provider.
+ * Unlisted tools are denied; the session's model is used. Other keys are ignored.
  */
-export function fromOtherProgram(raw: Record<string, unknown>): Record<string, unknown> {
+export function convertForeignAgent(raw: Record<string, unknown>): Record<string, unknown> {
   const { description, color, prompt } = raw;
-  const named = namesIn(raw["tools"]);
+  const named = splitNames(raw["tools"]);
   const missing =
-    named && [...permissionsOfTools.values()].filter((one) => !permissionsOf(named).includes(one));
-  const denied = [...(missing ?? []), ...permissionsOf(namesIn(raw["disallowedTools"]) ?? [])];
+    named && [...permissionsOfTools.values()].filter((one) => !getPermissions(named).includes(one));
+  const denied = [...(missing ?? []), ...getPermissions(splitNames(raw["disallowedTools"]) ?? [])];
   const permission = Object.fromEntries(denied.map((name) => [name, "deny"]));
   return {
     mode: "subagent",
@@ -36,8 +37,11 @@ export function fromOtherProgram(raw: Record<string, unknown>): Record<string, u
   };
 }
 
-/** A list, or names between commas or on lines; `Bash(git *)` counts as its tool. Undefined where nothing is said. */
-function namesIn(value: unknown): string[] | undefined {
+/**
+ * Names in a list, or separated by commas or lines. `Bash(git *)` counts as its tool. Undefined if nothing is
+ * set.
+ */
+function splitNames(value: unknown): string[] | undefined {
   const names: unknown[] | undefined =
     typeof value === "string"
       ? value.replace(/^\[|\]$/g, "").split(/[,\n]/)
@@ -53,6 +57,6 @@ function namesIn(value: unknown): string[] | undefined {
   return words?.includes("*") ? undefined : words;
 }
 
-function permissionsOf(names: readonly string[]): string[] {
+function getPermissions(names: readonly string[]): string[] {
   return names.map((name) => permissionsOfTools.get(name)).filter((name) => name !== undefined);
 }

@@ -1,5 +1,5 @@
 /**
- * Request parameters of chat completions that an agent's settings may name without `options`.
+ * Request parameters of chat completions that agent settings may contain outside `options`.
  * Sources: the API references of OpenAI, OpenRouter, vLLM, llama.cpp, DeepSeek, Qwen and Z.ai, November 2026.
  */
 const wireNames = `
@@ -12,7 +12,7 @@ const wireNames = `
   provider transforms plugins models route web_search_options
 `;
 
-/** Names that the model library translates itself. */
+/** Names that the model library translates. */
 const libraryNames = ["reasoningEffort", "textVerbosity"];
 
 const parameters: ReadonlyMap<string, string> = new Map([
@@ -26,10 +26,10 @@ const parameters: ReadonlyMap<string, string> = new Map([
   ...libraryNames.map((name): [string, string] => [name, name]),
 ]);
 
-/** Names under which a parameter may be written. */
+/** All accepted spellings of parameters. */
 export const providerParameterNames: readonly string[] = [...parameters.keys()];
 
-/** Returns the name under which a parameter is sent; undefined where it is none. `topK` is sent as `top_k`. */
+/** Returns the wire name of a parameter, such as `top_k` for `topK`; undefined if it is unknown. */
 export function providerParameter(name: string): string | undefined {
   return parameters.get(name);
 }

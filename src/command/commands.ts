@@ -2,7 +2,7 @@ import { join, relative } from "node:path";
 import { toModelRef } from "../agent/agent-config.ts";
 import { messageOf } from "../base/errors.ts";
 import { describeIssue } from "../config/files/expectation.ts";
-import { filesBelow, type Report } from "../config/files/folder-walk.ts";
+import { findFiles, type Report } from "../config/files/folder-walk.ts";
 import type { ConfigSource } from "../config/load.ts";
 import { readMarkdownFile } from "../config/files/markdown-file.ts";
 import { type CommandFrontMatter, commandFrontMatterSchema, type Config } from "../config/schema.ts";
@@ -10,47 +10,50 @@ import { withSlashes } from "../workspace/paths.ts";
 import type { Command } from "./command.ts";
 import { hasShell } from "./template.ts";
 
-/** Commands of one session; further ones are reported and left out. */
+/** Maximum number of commands per session; the rest is reported and ignored. */
 const commandsLimit = 500;
 const descriptionLimit = 200;
 
 export interface CommandSources {
   readonly configured: NonNullable<Config["command"]>;
-  /** Folders with `command` and `commands` in them, lowest first; all of them are stronger than `configured`. */
+  /** Folders with `command` and `commands` folders, lowest precedence first. All override `configured`. */
   readonly folders: readonly ConfigSource[];
-  /** Whether commands that came with the project may run something. */
+  /** Whether the project's commands may run shell commands. */
   readonly isTrusted: boolean;
-  /** Those of `configured` that a project nobody has trusted yet has written. */
+  /** Names of `configured` commands that come from an untrusted project. */
   readonly untrusted?: ReadonlySet<string>;
-  /** Whether commands that nobody has trusted yet name no model either. */
+  /** Whether untrusted commands may not choose a model. */
   readonly withoutModels?: boolean;
-  /** The worktree's root: links of the project's commands lead no further. */
+  /** Root of the worktree; links of the project's commands must stay inside. */
   readonly root: string;
-  /** Those that answer in a conversation. */
+  /** Names of agents that can answer. */
   readonly agents: ReadonlySet<string>;
-  /** Names that mean something already. */
+  /** Names that are already taken. */
   readonly reserved: ReadonlySet<string>;
 }
 
 export interface CommandProblem {
-  /** The file that is wrong; none where it is the configuration. */
+  /** Path of the invalid file; none for the configuration. */
   readonly path?: string;
   readonly message: string;
 }
 
 export interface LoadedCommands {
-  /** By name. */
+  /** Sorted by name. */
   readonly commands: readonly Command[];
   readonly problems: readonly CommandProblem[];
 }
 
-/** Reads the commands of the configuration and of files, the later the stronger. Never throws for what they hold. */
+/**
+ * Loads commands from the configuration and from files; later ones override. Never throws for invalid
+ * content.
+ */
 export async function loadCommands(sources: CommandSources): Promise<LoadedCommands> {
   const problems: CommandProblem[] = [];
   const report = (path: string | undefined, message: string) => {
     problems.push({ ...(path !== undefined && { path }), message });
   };
-  const written = Object.entries(sources.configured).map(([name, { template, ...settings }]): Written => {
+  const written = Object.entries(sources.configured).map(([name, { template, ...settings }]): RawCommand => {
     return { name, template, settings, isUntrusted: sources.untrusted?.has(name) === true };
   });
   for (const folder of sources.folders) written.push(...(await readFolder(folder, sources, report)));
@@ -61,12 +64,12 @@ export async function loadCommands(sources: CommandSources): Promise<LoadedComma
   }
   const sorted = [...commands.values()].sort((one, other) => (one.name < other.name ? -1 : 1));
   if (sorted.length > commandsLimit)
-    report(undefined, `${sorted.length} commands were found; only the first ${commandsLimit} are used`);
+    report(undefined, `${sorted.length} commands found; only the first ${commandsLimit} are used`);
   return { commands: sorted.slice(0, commandsLimit), problems };
 }
 
-/** What somebody wrote of a command. */
-interface Written {
+/** A command as written, not yet checked. */
+interface RawCommand {
   readonly name: string;
   readonly path?: string;
   readonly template: string;
@@ -80,17 +83,17 @@ async function readFolder(
   folder: ConfigSource,
   { root, isTrusted }: CommandSources,
   report: Report,
-): Promise<Written[]> {
+): Promise<RawCommand[]> {
   const isProjects = folder.scope === "project";
-  const written: Written[] = [];
+  const written: RawCommand[] = [];
   for (const name of ["command", "commands"]) {
     const place = join(folder.path, name);
     const wanted = (file: string) => file.endsWith(".md");
-    const paths = await filesBelow(place, { wanted, report, ...(isProjects && { within: root }) });
+    const paths = await findFiles(place, { wanted, report, ...(isProjects && { within: root }) });
     for (const path of paths.slice(0, commandsLimit)) {
       const command = await readCommand(place, path, report);
       if (command === undefined) continue;
-      // It waits with the rest of what the project would run.
+      // Withheld until the project is trusted.
       if (isProjects && !isTrusted && hasShell(command.template)) continue;
       written.push({ ...command, isUntrusted: isProjects && !isTrusted });
     }
@@ -102,7 +105,7 @@ async function readCommand(
   place: string,
   path: string,
   report: Report,
-): Promise<Omit<Written, "isUntrusted"> | undefined> {
+): Promise<Omit<RawCommand, "isUntrusted"> | undefined> {
   try {
     const { settings, body, note } = await readMarkdownFile(path);
     if (note !== undefined) report(path, note);
@@ -114,12 +117,12 @@ async function readCommand(
   }
 }
 
-/** A wrong setting is left out by itself; a key without a value is null and means the same as no key. */
+/** Ignores invalid settings one by one. A key without a value is null and counts as absent. */
 function parseSettings(raw: Record<string, unknown>, path: string, report: Report): CommandFrontMatter {
   const settings = Object.fromEntries(
     Object.entries(raw)
       .filter(([, value]) => value !== null)
-      .map(([key, value]) => [key, key === "argument-hint" ? hintOf(value) : value]),
+      .map(([key, value]) => [key, key === "argument-hint" ? parseHint(value) : value]),
   );
   const parsed = commandFrontMatterSchema.safeParse(settings);
   if (parsed.success) return parsed.data;
@@ -132,62 +135,62 @@ function parseSettings(raw: Record<string, unknown>, path: string, report: Repor
   return commandFrontMatterSchema.parse(Object.fromEntries(right));
 }
 
-/** `[file] [line]` without quotes is a list in YAML. */
-function hintOf(value: unknown): unknown {
+/** YAML parses `[file] [line]` without quotes as a list. */
+function parseHint(value: unknown): unknown {
   return Array.isArray(value) ? `[${value.join(", ")}]` : value;
 }
 
-function toCommand(written: Written, sources: CommandSources, report: ReportCommand): Command | undefined {
+function toCommand(written: RawCommand, sources: CommandSources, report: ReportCommand): Command | undefined {
   const { name, path, settings, template, isUntrusted } = written;
   const say = (message: string) => report(path, path === undefined ? `command.${name}: ${message}` : message);
-  if (!/^\S+$/.test(name)) return refuse(say, "its name has a space in it, so it cannot be called");
-  if (sources.reserved.has(name)) return refuse(say, `/${name} is a command of the program`);
+  if (!/^\S+$/.test(name)) return refuse(say, "the name contains a space");
+  if (sources.reserved.has(name)) return refuse(say, `/${name} is a built-in command`);
   if (template.trim() === "") return refuse(say, "it has no text");
   return {
     name,
     description: shorten(settings.description ?? template),
     hint: settings["argument-hint"] ?? (/\$(?:ARGUMENTS|[1-9])/.test(template) ? "arguments" : undefined),
-    agent: agentOf(settings, sources.agents, say),
+    agent: findAgent(settings, sources.agents, say),
     ...(isUntrusted && settings.agent !== undefined && { isUntrusted }),
-    ...answererOf(isUntrusted && sources.withoutModels === true ? modelless(settings, say) : settings, say),
+    ...parseModel(isUntrusted && sources.withoutModels === true ? omitModel(settings, say) : settings, say),
     subtask: settings.subtask,
     template,
   };
 }
 
 function refuse(say: (message: string) => void, reason: string): undefined {
-  say(`${reason}; it is left out`);
+  say(`${reason}; ignored`);
 }
 
-function agentOf(
+function findAgent(
   { agent }: CommandFrontMatter,
   agents: ReadonlySet<string>,
   say: (message: string) => void,
 ): string | undefined {
   if (agent === undefined || agents.has(agent)) return agent;
-  say(`there is no agent "${agent}"; the session's agent answers`);
+  say(`agent not found: "${agent}"; the session's agent is used`);
   return undefined;
 }
 
-function modelless(
+function omitModel(
   { model, ...settings }: CommandFrontMatter,
   say: (message: string) => void,
 ): CommandFrontMatter {
   if (model !== undefined)
     say(
-      "model: you limit costs (max_cost), so a project chooses no model until you trust it; the session's answers",
+      "model: you limit costs (max_cost), so an untrusted project cannot choose a model; the session's model is used",
     );
   return settings;
 }
 
-/** A name without a provider is another program's (`sonnet`, `inherit`): the session's model is meant well enough. */
-function answererOf(
+/** Ignores a model name without a provider (`sonnet`, `inherit`): it is written for another program. */
+function parseModel(
   { model, variant }: CommandFrontMatter,
   say: (message: string) => void,
 ): Pick<Command, "model" | "variant"> {
   if (model !== undefined && /^[^/\s]+\/\S/.test(model)) return { model: toModelRef(model, variant) };
   if (model !== undefined && !/^[a-z]+$/.test(model))
-    say(`model: "${model}" is not written as provider/model; the session's model answers`);
+    say(`model: "${model}" is not of the form provider/model; the session's model is used`);
   return variant === undefined ? {} : { variant };
 }
 

@@ -1,31 +1,28 @@
-/** A piece of a template's own text. */
+/** A parsed part of a command template. */
 export type TemplatePart =
   | { kind: "text"; text: string }
-  /** Everything that was typed behind the command's name. */
+  /** All arguments, as typed. */
   | { kind: "arguments" }
-  /** One word of it, counted from 1. */
+  /** One argument, counted from 1. */
   | { kind: "argument"; number: number }
-  /** A command line whose output stands here. */
+  /** A shell command whose output is inserted. */
   | { kind: "shell"; command: string }
-  /** A file that is attached, if it is there; its path may have arguments in it. */
+  /** A file to attach if it exists; its path may contain arguments. */
   | { kind: "file"; path: readonly TemplatePart[] };
 
-/** What a template becomes: words, with places to run something or to attach a file. */
-export type Filled =
+/** A part of a filled template: text, or a command or file still to insert. */
+export type FilledPart =
   | { kind: "text"; text: string }
   | { kind: "shell"; command: string }
   | { kind: "file"; path: string };
 
-/** Characters that one command comes to, before what it runs or attaches. */
+/** Maximum length of a filled template, without command outputs and files. */
 const filledLimit = 500_000;
 
 const special =
   /!`([^`]+)`|\$ARGUMENTS|\$([1-9]\d?)|(?<![\w`@.])@((?:\$ARGUMENTS|\$[1-9]\d?|[^\s`"'<>()[\]{},;!?*|$@])+)/g;
 
-/**
- * Reads `$ARGUMENTS`, `$1`, `@file` and `` !`command` `` in a template. Only the template is read in this way, once:
- * what fills it is never looked at again.
- */
+/** Parses `$ARGUMENTS`, `$1`, `@file` and `` !`command` ``. Inserted text is never parsed again. */
 export function parseTemplate(template: string): TemplatePart[] {
   const pieces: TemplatePart[] = [];
   let at = 0;
@@ -35,43 +32,45 @@ export function parseTemplate(template: string): TemplatePart[] {
     at = match.index + whole.length;
     if (shell !== undefined) pieces.push({ kind: "shell", command: shell.trim() });
     else if (number !== undefined) pieces.push({ kind: "argument", number: Number(number) });
-    else if (path !== undefined) pieces.push(...filePieces(path));
+    else if (path !== undefined) pieces.push(...parsePath(path));
     else pieces.push({ kind: "arguments" });
   }
   pieces.push({ kind: "text", text: template.slice(at) });
   return pieces.filter((piece) => piece.kind !== "text" || piece.text !== "");
 }
 
-/** The template with what was typed: the highest of `$1 …` takes the rest; without a place for it, it stands at the end. */
-export function fillTemplate(template: string, typed: string): Filled[] {
+/**
+ * Fills in the arguments. The highest `$n` takes all remaining words; without any placeholder they are
+ * appended.
+ */
+export function fillTemplate(template: string, typed: string): FilledPart[] {
   const pieces = parseTemplate(template);
   const words = splitWords(typed);
   const places = pieces.flatMap((piece) => (piece.kind === "file" ? piece.path : [piece]));
   const numbers = places.map((piece) => (piece.kind === "argument" ? piece.number : 0));
   const highest = Math.max(0, ...numbers);
-  const takesArguments = highest > 0 || places.some(takesTyped);
+  const takesArguments = highest > 0 || places.some(usesArguments);
   const valueOf = (piece: TemplatePart): string => {
     if (piece.kind === "text") return piece.text;
     if (piece.kind === "arguments") return typed;
     if (piece.kind !== "argument") return "";
     return piece.number === highest ? words.slice(highest - 1).join(" ") : (words[piece.number - 1] ?? "");
   };
-  const filled = pieces.map((piece): Filled => {
-    if (piece.kind === "shell") return { kind: "shell", command: withArguments(piece.command, typed, words) };
+  const filled = pieces.map((piece): FilledPart => {
+    if (piece.kind === "shell") return { kind: "shell", command: bindArguments(piece.command, typed, words) };
     if (piece.kind === "file") return { kind: "file", path: piece.path.map(valueOf).join("") };
     return { kind: "text", text: valueOf(piece) };
   });
   if (!takesArguments && typed !== "") filled.push({ kind: "text", text: `\n\n${typed}` });
-  return limited(filled);
+  return limitLength(filled);
 }
 
-/** Whether a template would run something. */
 export function hasShell(template: string): boolean {
   return parseTemplate(template).some(({ kind }) => kind === "shell");
 }
 
-/** The dot that ends a sentence is no part of a path. */
-function filePieces(path: string): TemplatePart[] {
+/** A final dot ends the sentence and is not part of the path. */
+function parsePath(path: string): TemplatePart[] {
   const end = /[.:]+$/.exec(path)?.[0] ?? "";
   const rest = path.slice(0, path.length - end.length);
   if (rest === "") return [{ kind: "text", text: `@${path}` }];
@@ -79,42 +78,42 @@ function filePieces(path: string): TemplatePart[] {
   return end === "" ? [file] : [file, { kind: "text", text: end }];
 }
 
-/** Quotes hold words together. */
+/** Splits at whitespace; quotes group words. */
 function splitWords(typed: string): string[] {
   const words = typed.matchAll(/"([^"]*)"|'([^']*)'|(\S+)/g);
   return [...words].map(([, double, single, plain]) => double ?? single ?? plain ?? "");
 }
 
-function takesTyped(piece: TemplatePart): boolean {
+function usesArguments(piece: TemplatePart): boolean {
   return piece.kind === "arguments" || (piece.kind === "shell" && shellArguments.test(piece.command));
 }
 
 const shellArguments = /\$(?:\{?ARGUMENTS\b|\{?[1-9@*#])/;
 
-/** What was typed reaches the shell as values of variables, which it does not read as commands. */
-function withArguments(command: string, typed: string, words: readonly string[]): string {
+/** Passes the arguments as shell variables, so that the shell never parses them as commands. */
+function bindArguments(command: string, typed: string, words: readonly string[]): string {
   if (!shellArguments.test(command)) return command;
-  return `ARGUMENTS=${quoted(typed)}; set -- ${words.map(quoted).join(" ")}; ${command}`;
+  return `ARGUMENTS=${quote(typed)}; set -- ${words.map(quote).join(" ")}; ${command}`;
 }
 
-function quoted(text: string): string {
+function quote(text: string): string {
   return `'${text.replaceAll("'", "'\\''")}'`;
 }
 
-function limited(filled: readonly Filled[]): Filled[] {
-  const kept: Filled[] = [];
+function limitLength(filled: readonly FilledPart[]): FilledPart[] {
+  const parts: FilledPart[] = [];
   let room = filledLimit;
   for (const piece of filled) {
     const length = piece.kind === "text" ? piece.text.length : 0;
     if (length > room && piece.kind === "text") {
-      kept.push({
+      parts.push({
         kind: "text",
         text: `${piece.text.slice(0, room)}\n[Cut after ${filledLimit} characters.]`,
       });
-      return kept;
+      return parts;
     }
     room -= length;
-    kept.push(piece);
+    parts.push(piece);
   }
-  return kept;
+  return parts;
 }

@@ -6,9 +6,9 @@ import { codeOf, messageOf, UserError } from "../base/errors.ts";
 import { makeFolder } from "../base/files/make-folder.ts";
 import { readRegularFile } from "../base/files/regular-file.ts";
 import { updateSharedFile } from "../storage/json/lock.ts";
-import { parseConfigFile, problemsOf, writtenAt } from "./files/config-file.ts";
+import { parseConfigFile, listProblems, getSourceText } from "./files/config-file.ts";
 
-/** A value to set at a place in a file of JSON with comments; undefined takes away what stands there. */
+/** A value to set at a path in a JSONC file; undefined removes it. */
 export interface Setting {
   readonly path: readonly string[];
   readonly value: unknown;
@@ -17,48 +17,48 @@ export interface Setting {
 const format = { insertSpaces: true, tabSize: 2, eol: "\n" };
 
 /**
- * Sets values in a file of JSON with comments and leaves all else in it as it is. The file is replaced at once, and
- * made where it is not there. `lockFolder` has the locks under which processes change files. Throws {@link UserError}
- * where the file cannot be read or is not JSON.
+ * Sets values in a JSONC file and preserves everything else. Replaces the file atomically, or creates it.
+ * `lockFolder` contains the locks shared by all processes.
+ * Throws {@link UserError} if the file cannot be read or is not valid JSONC.
  */
 export async function setInFile(
   path: string,
   settings: readonly Setting[],
   lockFolder: string,
 ): Promise<void> {
-  // A file of a collection of dotfiles is a link: what it names is replaced, not the link.
+  // Dotfile managers use links: replace the target, not the link.
   const target = await realpath(path).catch(() => path);
   try {
-    await updateSharedFile(target, lockFolder, () => change(path, target, settings));
+    await updateSharedFile(target, lockFolder, () => changeFile(path, target, settings));
   } catch (error) {
     if (error instanceof UserError) throw error;
     throw new UserError(`${path} cannot be written: ${messageOf(error)}.`, { cause: error });
   }
 }
 
-async function change(path: string, target: string, settings: readonly Setting[]): Promise<void> {
-  const before = await readIfThere(target);
+async function changeFile(path: string, target: string, settings: readonly Setting[]): Promise<void> {
+  const before = await readIfExists(target);
   const text = before?.trim() ? before : "{}\n";
   const file = parseConfigFile(path, text);
-  // Which of two is meant only the person knows; elsewhere in the file they are not in the way.
-  const isTwice = settings.some(({ path }) => file.repeated.some((key) => isAround(key.path, path)));
-  const [problem] = isTwice ? problemsOf(file) : file.problems;
+  // The edit is ambiguous if a changed key is duplicated; duplicates elsewhere do not matter.
+  const isTwice = settings.some(({ path }) => file.repeated.some((key) => isSameOrParent(key.path, path)));
+  const [problem] = isTwice ? listProblems(file) : file.problems;
   if (problem !== undefined)
-    throw new UserError(`${path}:${problem.line}:${problem.column}: ${problem.message}. Mend it first.`);
-  const changed = settings.reduce(set, text);
-  await replace(target, changed.endsWith("\n") ? changed : `${changed}\n`);
+    throw new UserError(`${path}:${problem.line}:${problem.column}: ${problem.message}. Fix it first.`);
+  const changed = settings.reduce(applySetting, text);
+  await replaceFile(target, changed.endsWith("\n") ? changed : `${changed}\n`);
 }
 
-/** Whether the value at a place holds another place, or is it. */
-const isAround = (place: readonly (string | number)[], other: readonly string[]): boolean =>
+/** Whether `place` is `other` or one of its parents. */
+const isSameOrParent = (place: readonly (string | number)[], other: readonly string[]): boolean =>
   place.every((key, at) => key === other[at]);
 
-function set(text: string, { path, value }: Setting): string {
-  if (value === undefined && writtenAt(parseConfigFile("", text), path) === undefined) return text;
+function applySetting(text: string, { path, value }: Setting): string {
+  if (value === undefined && getSourceText(parseConfigFile("", text), path) === undefined) return text;
   return applyEdits(text, modify(text, [...path], value, { formattingOptions: format }));
 }
 
-async function readIfThere(path: string): Promise<string | undefined> {
+async function readIfExists(path: string): Promise<string | undefined> {
   try {
     return (await readRegularFile(path)).toString("utf8");
   } catch (error) {
@@ -68,8 +68,8 @@ async function readIfThere(path: string): Promise<string | undefined> {
   }
 }
 
-/** A new file is this person's alone; another keeps its rights. */
-async function replace(path: string, text: string): Promise<void> {
+/** Replaces a file atomically. Keeps its mode; a new file is readable by the user only. */
+async function replaceFile(path: string, text: string): Promise<void> {
   const mode = (await stat(path).catch(() => undefined))?.mode ?? 0o600;
   const temporary = `${path}.${randomUUID()}.tmp`;
   try {

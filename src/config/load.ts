@@ -3,25 +3,25 @@ import { isFolder } from "../base/files/file-stat.ts";
 import {
   checkConfig,
   parseConfigFile,
-  problemAtPath,
-  problemsOf,
+  createProblemAtPath,
+  listProblems,
   type ConfigProblem,
 } from "./files/config-file.ts";
 import { readConfigText } from "./files/config-text.ts";
 import { mergeConfigs } from "./merge.ts";
 import { configHome, managedFolder, userFolders, type Env } from "./paths.ts";
 import type { Config } from "./schema.ts";
-import type { WatchedPlaces } from "./files/stamp.ts";
+import type { WatchedPaths } from "./files/stamp.ts";
 import { substitute } from "./substitution.ts";
 import {
   restateDenials,
   restateLimits,
   withholdModels,
   withholdUntrusted,
-  withoutPersonal,
+  omitPersonalSettings,
 } from "./withhold.ts";
 
-/** Whose configuration it is. Only `project` comes with a folder that somebody else may have written. */
+/** Source of a configuration. Only `project` may have been written by somebody else. */
 export type ConfigScope = "organization" | "global" | "home" | "project" | "env" | "managed";
 
 export interface ConfigSource {
@@ -29,7 +29,7 @@ export interface ConfigSource {
   readonly scope: ConfigScope;
 }
 
-/** One file's own part, before merging; of an untrusted project already without what is withheld. */
+/** Configuration of one file before merging; for an untrusted project without the withheld settings. */
 export interface ConfigLayer {
   readonly source: string;
   readonly scope: ConfigScope;
@@ -38,72 +38,84 @@ export interface ConfigLayer {
 
 export interface LoadConfigOptions {
   readonly cwd: string;
-  /** The root of the repository, where there is one. */
+  /** Root of the git worktree, if there is one. */
   readonly worktree?: string;
   readonly home: string;
   readonly env: Env;
   readonly platform: NodeJS.Platform;
-  /** The person trusts this project: its configuration counts in full. */
+  /** True if the user trusts this project: its configuration applies in full. */
   readonly trusted?: boolean;
-  /** Where the administrator's files are, if not in the system's usual place. */
+  /** Folder of the administrator's files; the system default if not set. */
   readonly managed?: string;
 }
 
 export interface LoadedConfig {
   readonly config: Config;
-  /** The same without what the project's files say. */
+  /** The configuration without the project's files. */
   readonly personal: Config;
   readonly problems: readonly ConfigProblem[];
   readonly notes: readonly string[];
-  /** The files that were there, lowest first. */
+  /** Existing files, lowest precedence first. */
   readonly sources: readonly ConfigSource[];
   readonly layers: readonly ConfigLayer[];
-  /** Folders that may hold agents, commands, skills and the like, lowest first. */
+  /** Folders for agents, commands and skills, lowest precedence first. */
   readonly folders: readonly ConfigSource[];
-  /** Folders of other programs (`.claude`, `.agents`), whose agents, commands and skills count too, lowest first. */
+  /** Folders of other programs (`.claude`, `.agents`), whose agents, commands and skills are used too. */
   readonly otherFolders: readonly ConfigSource[];
-  /** Dotted names of what the project sets and may not without trust. */
+  /** Dotted names of project settings that need trust. */
   readonly withheld: readonly string[];
 }
 
-/** Where the configuration of an organisation is kept that the person joined. Nothing is fetched when it is read. */
+/** Stored configuration of an organization that the user joined. Reading it fetches nothing. */
 export const organizationFile = (dataFolder: string): string => join(dataFolder, "organization.json");
 
-/** Variables that hold configuration: stronger than the files, and weaker than all of them. */
+/**
+ * Variables that contain configuration: one has the highest precedence below the administrator, the other the
+ * lowest.
+ */
 export const contentVariable = "FAIRLEAD_CONFIG_CONTENT";
 export const defaultsVariable = "FAIRLEAD_CONFIG_DEFAULTS";
 
-/** Later names beat earlier ones. */
+/** Later names take precedence. */
 const names = ["opencode.json", "opencode.jsonc", "fairlead.json", "fairlead.jsonc"];
 const folderNames = [".opencode", ".fairlead"];
 const otherFolderNames = [".claude", ".agents"];
 
 /**
- * Reads all configuration, lowest first: `FAIRLEAD_CONFIG_DEFAULTS`, an organisation's, global, the file in `FAIRLEAD_CONFIG`, project files from the worktree's
- * root down, configuration folders (home, then outer to inner), `FAIRLEAD_CONFIG_CONTENT`, the administrator's.
- * Never rejects for what stands in a file: problems are listed and the rest counts.
+ * Reads all configuration, lowest precedence first: `FAIRLEAD_CONFIG_DEFAULTS`, organization, global files,
+ * the file
+ * named by `FAIRLEAD_CONFIG`, project files from the worktree's root down, configuration folders (home, then
+ * outer to
+ * inner), `FAIRLEAD_CONFIG_CONTENT`, administrator.
+ * Never rejects because of a file's content: problems are listed and the rest applies.
  */
 export async function loadConfig(options: LoadConfigOptions): Promise<LoadedConfig> {
-  const folders = existing(folderCandidates(options));
+  const folders = filterExisting(listFolderCandidates(options));
   const texts = await readTexts(options, folders);
-  const read = withinCosts(await Promise.all(texts.map((text) => readLayer(text, options))), options);
+  const read = withholdModelsIfCostLimited(
+    await Promise.all(texts.map((text) => readLayer(text, options))),
+    options,
+  );
   const layers = read.map(({ layer }) => layer);
   return {
     config: mergeLayers(layers, options.trusted ?? false),
-    personal: personalOf(layers),
+    personal: mergePersonal(layers),
     problems: read.flatMap(({ problems }) => problems),
     notes: [...new Set(read.flatMap(({ notes }) => notes))],
     sources: layers.map(({ source, scope }) => ({ path: source, scope })),
     layers,
     folders,
-    otherFolders: existing(otherFolderCandidates(options)),
+    otherFolders: filterExisting(listOtherFolderCandidates(options)),
     withheld: [...new Set(read.flatMap(({ withheld }) => withheld))],
   };
 }
 
-/** Where the person limits costs, a project that nobody has trusted chooses no models. */
-function withinCosts(read: readonly ReadLayer[], { trusted }: LoadConfigOptions): readonly ReadLayer[] {
-  if (trusted === true || !limitsCosts(personalOf(read.map(({ layer }) => layer)))) return read;
+/** Withholds the models of an untrusted project if the user limits costs. */
+function withholdModelsIfCostLimited(
+  read: readonly ReadLayer[],
+  { trusted }: LoadConfigOptions,
+): readonly ReadLayer[] {
+  if (trusted === true || !hasCostLimit(mergePersonal(read.map(({ layer }) => layer)))) return read;
   return read.map((one) => {
     if (one.layer.scope !== "project") return one;
     const { config, withheld } = withholdModels(one.layer.value);
@@ -111,12 +123,11 @@ function withinCosts(read: readonly ReadLayer[], { trusted }: LoadConfigOptions)
   });
 }
 
-/** Whether the person has said what may be spent. */
-export const limitsCosts = ({ max_cost: limits }: Config): boolean => limits !== undefined;
+export const hasCostLimit = ({ max_cost: limits }: Config): boolean => limits !== undefined;
 
 interface SourceText extends ConfigSource {
   readonly text: string;
-  /** Set where the file is there and cannot be read. */
+  /** Set if the file exists but cannot be read. */
   readonly problem?: string;
 }
 
@@ -136,42 +147,49 @@ async function readTexts(
     return text ? [{ path, scope: "env", text }] : [];
   };
   const [below, above] = await Promise.all([
-    readAll(fileCandidates(options, folders), options),
-    readAll(managedCandidates(options), options),
+    readAll(listFileCandidates(options, folders), options),
+    readAll(listManagedCandidates(options), options),
   ]);
   return [...inVariable(defaultsVariable), ...below, ...inVariable(contentVariable), ...above];
 }
 
-function fileCandidates(options: LoadConfigOptions, folders: readonly ConfigSource[]): ConfigSource[] {
+function listFileCandidates(options: LoadConfigOptions, folders: readonly ConfigSource[]): ConfigSource[] {
   const { env } = options;
   return [
     { path: organizationFile(userFolders(options).data), scope: "organization" },
-    ...inFolder(join(configHome(options), "opencode"), "global", [
+    ...createSources(join(configHome(options), "opencode"), "global", [
       "config.json",
       "opencode.json",
       "opencode.jsonc",
     ]),
-    ...inFolder(userFolders(options).config, "global", ["config.json", "fairlead.json", "fairlead.jsonc"]),
+    ...createSources(userFolders(options).config, "global", [
+      "config.json",
+      "fairlead.json",
+      "fairlead.jsonc",
+    ]),
     ...(env.FAIRLEAD_CONFIG
       ? [{ path: resolve(options.cwd, env.FAIRLEAD_CONFIG), scope: "env" as const }]
       : []),
-    ...downTo(options).flatMap((folder) => inFolder(folder, "project", names)),
+    ...listFoldersFromRoot(options).flatMap((folder) => createSources(folder, "project", names)),
     ...folders
       .filter(({ scope }) => scope !== "global")
-      .flatMap(({ path, scope }) => inFolder(path, scope, names)),
+      .flatMap(({ path, scope }) => createSources(path, scope, names)),
   ];
 }
 
-function managedCandidates(options: LoadConfigOptions): ConfigSource[] {
-  return inFolder(options.managed ?? managedFolder(options), "managed", ["fairlead.json", "fairlead.jsonc"]);
+function listManagedCandidates(options: LoadConfigOptions): ConfigSource[] {
+  return createSources(options.managed ?? managedFolder(options), "managed", [
+    "fairlead.json",
+    "fairlead.jsonc",
+  ]);
 }
 
-/** Every file that is looked for and every folder that may hold some, whether they are there or not. */
-export function placesOf(options: LoadConfigOptions): WatchedPlaces {
-  const folders = folderCandidates(options);
-  const files = [...fileCandidates(options, folders), ...managedCandidates(options)];
-  const holders = [...folders, ...otherFolderCandidates(options)];
-  return { files: files.map(({ path }) => path), holders: holders.map(({ path }) => path) };
+/** Every file and folder that could contain configuration, whether it exists or not. */
+export function listWatchedPaths(options: LoadConfigOptions): WatchedPaths {
+  const folders = listFolderCandidates(options);
+  const files = [...listFileCandidates(options, folders), ...listManagedCandidates(options)];
+  const holders = [...folders, ...listOtherFolderCandidates(options)];
+  return { files: files.map(({ path }) => path), configFolders: holders.map(({ path }) => path) };
 }
 
 async function readAll(sources: ConfigSource[], { env, cwd }: LoadConfigOptions): Promise<SourceText[]> {
@@ -187,7 +205,7 @@ async function readText(source: ConfigSource, required: boolean): Promise<Source
   return required ? { ...source, text: "", problem: missingProblem } : undefined;
 }
 
-const missingProblem = "there is no such file, but FAIRLEAD_CONFIG names it";
+const missingProblem = "file not found, but FAIRLEAD_CONFIG names it";
 
 async function readLayer(source: SourceText, options: LoadConfigOptions): Promise<ReadLayer> {
   const file = parseConfigFile(source.path, source.problem === undefined ? source.text : "{}");
@@ -200,14 +218,14 @@ async function readLayer(source: SourceText, options: LoadConfigOptions): Promis
     ...(untrusted && { within: root }),
   });
   const checked = checkConfig(file, substituted.value, substituted.failures);
-  const own = source.scope === "project" ? withoutPersonal(checked.config) : { ...checked, leftOut: [] };
+  const own = source.scope === "project" ? omitPersonalSettings(checked.config) : { ...checked, leftOut: [] };
   const { config, withheld } = untrusted ? withholdUntrusted(own.config) : { ...own, withheld: [] };
   return {
     layer: { source: source.path, scope: source.scope, value: config },
     problems: [
-      ...(source.problem === undefined ? [] : [problemAtPath(file, [], source.problem)]),
-      ...problemsOf(file),
-      ...substituted.failures.map(({ path, message }) => problemAtPath(file, path, message)),
+      ...(source.problem === undefined ? [] : [createProblemAtPath(file, [], source.problem)]),
+      ...listProblems(file),
+      ...substituted.failures.map(({ path, message }) => createProblemAtPath(file, path, message)),
       ...checked.problems,
     ],
     notes: [...checked.notes, ...own.leftOut.map((key) => personalNote(source.path, key))],
@@ -216,31 +234,31 @@ async function readLayer(source: SourceText, options: LoadConfigOptions): Promis
 }
 
 function personalNote(path: string, key: string): string {
-  return `${basename(path)}: "${key}" counts in your own configuration only, not in a project's.`;
+  return `${basename(path)}: "${key}" is used in your own configuration only, not in a project's.`;
 }
 
 function mergeLayers(layers: readonly ConfigLayer[], trusted: boolean): Config {
   const merged = layers.map(({ value }) => value).reduce(mergeConfigs, {});
   if (trusted || !layers.some(({ scope }) => scope === "project")) return merged;
-  const own = personalOf(layers);
+  const own = mergePersonal(layers);
   const tightened = layers.some(({ scope, value }) => scope === "project" && value.permission !== undefined);
   const limited = restateLimits(own, merged);
   if (!tightened || limited.permission === undefined) return limited;
   return { ...limited, permission: restateDenials(own, limited.permission) };
 }
 
-function personalOf(layers: readonly ConfigLayer[]): Config {
+function mergePersonal(layers: readonly ConfigLayer[]): Config {
   return layers
     .filter(({ scope }) => scope !== "project")
     .map(({ value }) => value)
     .reduce(mergeConfigs, {});
 }
 
-function existing(candidates: readonly ConfigSource[]): ConfigSource[] {
+function filterExisting(candidates: readonly ConfigSource[]): ConfigSource[] {
   return candidates.filter(({ path }) => isFolder(path));
 }
 
-function folderCandidates(options: LoadConfigOptions): ConfigSource[] {
+function listFolderCandidates(options: LoadConfigOptions): ConfigSource[] {
   return [
     { path: join(configHome(options), "opencode"), scope: "global" },
     { path: userFolders(options).config, scope: "global" },
@@ -248,12 +266,12 @@ function folderCandidates(options: LoadConfigOptions): ConfigSource[] {
   ];
 }
 
-function otherFolderCandidates(options: LoadConfigOptions): ConfigSource[] {
+function listOtherFolderCandidates(options: LoadConfigOptions): ConfigSource[] {
   return homeThenProject(options, otherFolderNames);
 }
 
 function homeThenProject(options: LoadConfigOptions, folders: readonly string[]): ConfigSource[] {
-  const around = downTo(options).filter((folder) => folder !== options.home);
+  const around = listFoldersFromRoot(options).filter((folder) => folder !== options.home);
   return [
     ...folders.map((name) => ({ path: join(options.home, name), scope: "home" as const })),
     ...around.flatMap((folder) =>
@@ -262,8 +280,11 @@ function homeThenProject(options: LoadConfigOptions, folders: readonly string[])
   ];
 }
 
-/** The folders from the worktree's root down to the working directory. */
-export function downTo({ cwd, worktree }: Pick<LoadConfigOptions, "cwd" | "worktree">): string[] {
+/** Folders from the worktree's root down to the working directory. */
+export function listFoldersFromRoot({
+  cwd,
+  worktree,
+}: Pick<LoadConfigOptions, "cwd" | "worktree">): string[] {
   const inner = resolve(cwd);
   const outer = resolve(worktree ?? cwd);
   const way = relative(outer, inner);
@@ -273,5 +294,5 @@ export function downTo({ cwd, worktree }: Pick<LoadConfigOptions, "cwd" | "workt
   return folders;
 }
 
-const inFolder = (folder: string, scope: ConfigScope, files: readonly string[]): ConfigSource[] =>
+const createSources = (folder: string, scope: ConfigScope, files: readonly string[]): ConfigSource[] =>
   files.map((name) => ({ path: join(folder, name), scope }));

@@ -1,13 +1,13 @@
 import { isRecord } from "../base/text/record.ts";
-import { positionOf, writtenAt, type ParsedFile } from "./files/config-file.ts";
+import { getPosition, getSourceText, type ParsedFile } from "./files/config-file.ts";
 import type { ConfigScope, LoadedConfig } from "./load.ts";
-import { listsThatAddUp } from "./merge.ts";
+import { concatenatedLists } from "./merge.ts";
 
-/** One value that counts, and where it was written. Line and column count from 1. */
+/** An effective value and where it was written. Line and column count from 1. */
 export interface ConfigValue {
   readonly path: readonly string[];
   readonly value: unknown;
-  /** As it stands in the file, before anything was filled in. */
+  /** Source text of the value, before substitution. */
   readonly written: string | undefined;
   readonly source: string;
   readonly scope: ConfigScope;
@@ -18,18 +18,18 @@ export interface ConfigValue {
 type Layer = LoadedConfig["layers"][number];
 type Path = readonly (string | number)[];
 
-/** Every value of the configuration with the layer that it comes from. `files` are the layers' files by source. */
-export function originsOf(
+/** Lists every configuration value with the layer it comes from. `files` maps sources to parsed files. */
+export function findOrigins(
   { config, layers }: Pick<LoadedConfig, "config" | "layers">,
   files: ReadonlyMap<string, ParsedFile>,
 ): ConfigValue[] {
-  return leavesOf(config, []).flatMap(({ path, value }) => {
-    const found = originOf(path, value, layers);
+  return listLeaves(config, []).flatMap(({ path, value }) => {
+    const found = findOrigin(path, value, layers);
     const file = found && files.get(found.layer.source);
     if (found === undefined || file === undefined) return [];
     const { source, scope } = found.layer;
-    const position = positionOf(file, found.path);
-    return [{ path, value, written: writtenAt(file, found.path), source, scope, ...position }];
+    const position = getPosition(file, found.path);
+    return [{ path, value, written: getSourceText(file, found.path), source, scope, ...position }];
   });
 }
 
@@ -38,32 +38,32 @@ interface Leaf {
   readonly value: unknown;
 }
 
-/** Lists add up over the layers only where their items are told apart; an empty object is a value too. */
-function leavesOf(value: unknown, path: readonly string[]): Leaf[] {
-  const isSum = Array.isArray(value) && path.length === 1 && listsThatAddUp.has(path[0] ?? "");
-  if (isSum) return value.flatMap((item: unknown, at) => leavesOf(item, [...path, String(at)]));
+/** Lists whose layers are concatenated are split into items. An empty object is a value too. */
+function listLeaves(value: unknown, path: readonly string[]): Leaf[] {
+  const isSum = Array.isArray(value) && path.length === 1 && concatenatedLists.has(path[0] ?? "");
+  if (isSum) return value.flatMap((item: unknown, at) => listLeaves(item, [...path, String(at)]));
   if (!isRecord(value) || Object.keys(value).length === 0) return path.length === 0 ? [] : [{ path, value }];
-  return Object.entries(value).flatMap(([key, item]) => leavesOf(item, [...path, key]));
+  return Object.entries(value).flatMap(([key, item]) => listLeaves(item, [...path, key]));
 }
 
 interface Origin {
   readonly layer: Layer;
-  /** Where in the layer's file the value stands. */
+  /** Path of the value in the layer's file. */
   readonly path: Path;
 }
 
-/** The highest layer that says something about the place: itself, or a short form around it ("bash": "ask"). */
-function originOf(path: readonly string[], value: unknown, layers: readonly Layer[]): Origin | undefined {
+/** Finds the highest layer that sets the path, directly or by a short form of a parent ("bash": "ask"). */
+function findOrigin(path: readonly string[], value: unknown, layers: readonly Layer[]): Origin | undefined {
   for (const layer of layers.toReversed()) {
-    const found = placeIn(layer.value, path, value);
+    const found = findPath(layer.value, path, value);
     if (found !== undefined) return { layer, path: found };
   }
   return undefined;
 }
 
-function placeIn(config: unknown, path: readonly string[], value: unknown): Path | undefined {
+function findPath(config: unknown, path: readonly string[], value: unknown): Path | undefined {
   const [list = "", ...rest] = path;
-  if (listsThatAddUp.has(list) && rest.length === 1) {
+  if (concatenatedLists.has(list) && rest.length === 1) {
     const items: unknown = isRecord(config) ? config[list] : undefined;
     const at = Array.isArray(items) ? items.indexOf(value) : -1;
     return at < 0 ? undefined : [list, at];

@@ -1,7 +1,7 @@
 import { homedir, userInfo } from "node:os";
 import { join, posix, win32 } from "node:path";
 
-/** Where this person's files live. All absolute. */
+/** Absolute paths of the user's folders. */
 export interface UserFolders {
   readonly config: string;
   readonly data: string;
@@ -11,14 +11,14 @@ export interface UserFolders {
 
 export type Env = Readonly<Record<string, string | undefined>>;
 
-/** What the operating system says of its person. */
+/** Environment, home folder and platform of the user. */
 export interface Home {
   readonly env: Env;
   readonly home: string;
   readonly platform: NodeJS.Platform;
 }
 
-/** The XDG folders of the program; macOS uses them too, Windows only where the variables are set. */
+/** The program's XDG folders. macOS uses them too, Windows only if the variables are set. */
 export function userFolders(where: Home): UserFolders {
   const base = baseFolders(where);
   return {
@@ -29,28 +29,27 @@ export function userFolders(where: Home): UserFolders {
   };
 }
 
-/** The folder in which each program has its own configuration folder. */
+/** Folder in which each program has its own configuration folder. */
 export const configHome = (where: Home): string => baseFolders(where).config;
 
-/** Where an administrator puts configuration that nobody overrides. */
+/** Folder of the administrator's configuration, which has the highest precedence. */
 export function managedFolder({ env, platform }: Home): string {
   if (platform === "win32") return join(env.ProgramData ?? "C:\\ProgramData", "fairlead");
   if (platform === "darwin") return "/Library/Application Support/fairlead";
   return "/etc/fairlead";
 }
 
-/** Variables of the XDG standard that the program uses. */
 const xdgVariables = ["XDG_CONFIG_HOME", "XDG_DATA_HOME", "XDG_CACHE_HOME", "XDG_STATE_HOME"] as const;
 type XdgVariable = (typeof xdgVariables)[number];
 
-/** The variables that name no absolute path, which the XDG standard says to ignore. */
+/** XDG variables without an absolute path, which the XDG standard says to ignore. */
 export function ignoredVariables({ env, platform }: Pick<Home, "env" | "platform">): string[] {
   return [...xdgVariables, "HOME"].filter(
     (name) => env[name] && absolutePath(env[name], platform) === undefined,
   );
 }
 
-/** The folder that a variable of the XDG standard names; undefined when it is to be ignored. */
+/** Folder named by an XDG variable; undefined if it is not an absolute path. */
 export function xdgFolder(
   name: XdgVariable,
   { env, platform }: Pick<Home, "env" | "platform">,
@@ -58,7 +57,7 @@ export function xdgFolder(
   return absolutePath(env[name], platform);
 }
 
-/** The home folder that the environment names, else the one that the system has for this user. */
+/** The home folder from the environment, else from the operating system. */
 export function homeFolder({ env, platform }: Pick<Home, "env" | "platform">): string {
   return absolutePath(env["HOME"], platform) ?? absolutePath(env["USERPROFILE"], platform) ?? homeOfUser();
 }

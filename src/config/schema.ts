@@ -15,13 +15,16 @@ const toolsSchema = z
   .record(z.string(), z.boolean())
   .describe("Old form of permission: true allows a tool, false denies it.");
 
-/** Other keys that are known parameters of providers are passed on; the rest is reported. */
+/** Other keys are passed on if they are known provider parameters, else reported. */
 export const agentConfigSchema = z
   .looseObject({
-    name: z.string().trim().min(1).optional().describe("Shown instead of the key or the file's path."),
-    description: z.string().optional().describe("When to use it; shown to people and to models."),
+    name: z.string().trim().min(1).optional().describe("Display name (default: the key or the file's path)."),
+    description: z.string().optional().describe("When to use it; shown to users and models."),
     mode: z.enum(["primary", "subagent", "all"]).optional(),
-    hidden: z.boolean().optional().describe("Left out of lists and pickers; tasks and @name still call it."),
+    hidden: z
+      .boolean()
+      .optional()
+      .describe("Hidden from lists and pickers; tasks and @name can still call it."),
     disable: z.boolean().optional().describe("Removes the agent."),
     prompt: z.string().optional().describe("Replaces the system prompt of the model's family."),
     model: z.string().optional().describe("provider/model"),
@@ -29,13 +32,13 @@ export const agentConfigSchema = z
     temperature: z.number().optional(),
     top_p: z.number().optional(),
     topP: z.number().optional().describe("Other spelling of top_p."),
-    steps: z.number().int().positive().optional().describe("Model calls a turn may take."),
+    steps: z.number().int().positive().optional().describe("Maximum number of model calls per turn."),
     maxSteps: z.number().int().positive().optional().describe("Old name of steps."),
     color: z
       .string()
       .regex(/^(#[0-9a-f]{3,8}|[a-z]+)$/i, "Must be #rrggbb or a name")
       .optional()
-      .describe("#rrggbb or a name; handed to the editor."),
+      .describe("#rrggbb or a name; passed to the editor."),
     options: z.record(z.string(), z.unknown()).optional().describe("Passed to the provider."),
     permission: permissionSchema.optional(),
     tools: toolsSchema.optional(),
@@ -44,7 +47,7 @@ export const agentConfigSchema = z
 export type AgentConfig = z.infer<typeof agentConfigSchema>;
 
 const commandSettings = {
-  description: z.string().optional().describe("What it does; shown to people in the editor's list."),
+  description: z.string().optional().describe("What it does; shown in the editor's list."),
   agent: z.string().optional().describe("The agent that answers this one message."),
   model: z.string().optional().describe("The model that answers this one message: provider/model."),
   variant: z.string().optional().describe("Reasoning effort of the model."),
@@ -56,7 +59,7 @@ const commandConfigSchema = z.strictObject({
   ...commandSettings,
 });
 
-/** Front matter of a command's file; the text below it is the template. Keys beside these mean nothing. */
+/** Front matter of a command's file; the text after it is the template. Other keys are ignored. */
 export const commandFrontMatterSchema = z
   .looseObject({
     ...commandSettings,
@@ -67,25 +70,24 @@ export const commandFrontMatterSchema = z
   );
 export type CommandFrontMatter = z.infer<typeof commandFrontMatterSchema>;
 
-/** Characters of a skill's name and description. */
 const skillNameLimit = 64;
-/** Longer descriptions are cut. */
+/** Characters; longer descriptions are truncated. */
 export const skillDescriptionLimit = 1_024;
 
-/** Front matter of a `SKILL.md`. Keys beside these mean nothing. */
+/** Front matter of a `SKILL.md`. Other keys are ignored. */
 export const skillFrontMatterSchema = z
   .looseObject({
     name: z
       .string()
       .max(skillNameLimit)
       .regex(/^[\p{L}\p{N}][\p{L}\p{N}_.:-]*$/u, "must be letters, digits and - _ . : without spaces")
-      .describe("The name to load it by; the folder's name unless given."),
+      .describe("Name of the skill (default: the folder's name)."),
     description: z
       .string()
       .trim()
       .min(1, "must say when to use the skill")
       .max(skillDescriptionLimit)
-      .describe("What it is for and when to use it: all that the model sees before it loads the skill."),
+      .describe("What it does and when to use it; all that the model sees before it loads the skill."),
   })
   .describe("A skill: skills/<name>/SKILL.md, loaded by the model when its description fits.");
 
@@ -93,7 +95,7 @@ const modalitySchema = z.enum(["text", "image", "audio", "video", "pdf"]);
 
 const modelConfigSchema = z
   .looseObject({
-    id: z.string().optional().describe("What the provider calls the model, where the key is another name."),
+    id: z.string().optional().describe("The provider's name for the model, if the key is a different one."),
     name: z.string().optional(),
     family: z.string().optional(),
     api: z.enum(apis).optional().describe("The API of this model, if it differs from the provider's."),
@@ -115,9 +117,9 @@ const modelConfigSchema = z
       .optional()
       .describe("US dollars per million tokens."),
     reasoning: z.boolean().optional(),
-    attachment: z.boolean().optional().describe("Takes files; modalities say which."),
+    attachment: z.boolean().optional().describe("Accepts files; modalities say which."),
     tool_call: z.boolean().optional(),
-    temperature: z.boolean().optional().describe("Takes a temperature."),
+    temperature: z.boolean().optional().describe("Accepts a temperature."),
     modalities: z
       .strictObject({ input: z.array(modalitySchema).optional(), output: z.array(modalitySchema).optional() })
       .optional(),
@@ -126,15 +128,15 @@ const modelConfigSchema = z
     variants: z
       .record(z.string(), z.record(z.string(), z.unknown()))
       .optional()
-      .describe("Options by the name of a variant; disabled: true takes a known one away."),
+      .describe("Options by the name of a variant; disabled: true removes a known one."),
   })
-  .describe("What is known of a model.");
+  .describe("Properties of a model.");
 export type ModelConfig = z.infer<typeof modelConfigSchema>;
 
 const providerConfigSchema = z
   .looseObject({
     name: z.string().optional(),
-    npm: z.string().optional().describe("Accepted; every provider is spoken to as OpenAI-compatible."),
+    npm: z.string().optional().describe("Accepted; every provider is called as OpenAI-compatible."),
     api: z
       .union([z.enum(apis), z.string()])
       .optional()
@@ -155,7 +157,7 @@ const providerConfigSchema = z
         timeout: z
           .union([z.number().int().positive(), z.literal(false)])
           .optional()
-          .describe("Milliseconds without an answer or a part of it after which a call counts as failed."),
+          .describe("Milliseconds without data after which a call counts as failed."),
         includeUsage: z
           .boolean()
           .optional()
@@ -166,7 +168,7 @@ const providerConfigSchema = z
     discover: z
       .boolean()
       .optional()
-      .describe("Ask the provider once a day which models it has; the list is kept between runs."),
+      .describe("Ask the provider once a day which models it has; the list is cached."),
     whitelist: z.array(z.string()).optional().describe("Only these models are listed."),
     blacklist: z.array(z.string()).optional().describe("These models are not listed."),
   })
@@ -179,16 +181,13 @@ const oauthSchema = z.union([
     clientId: z
       .string()
       .optional()
-      .describe("A client registered by hand; else one is registered by itself."),
+      .describe("ID of a client that you registered (default: registered automatically)."),
     clientSecret: z.string().optional().describe("Better {env:NAME} or {file:path} than the secret itself."),
-    scope: z
-      .string()
-      .optional()
-      .describe("Asked for instead of what the server offers, with blanks between."),
+    scope: z.string().optional().describe("Requested instead of the server's scopes; separated by spaces."),
     redirectUri: z
       .string()
       .optional()
-      .describe("Where the browser returns to on this computer, as it was registered."),
+      .describe("Registered address on this computer to which the browser returns."),
     callbackPort: z
       .number()
       .int()
@@ -240,11 +239,10 @@ const searchEndpointSchema = z
     body: z
       .unknown()
       .optional()
-      .describe("JSON that is posted, {query} in its texts replaced; without it the address is got."),
-    results: z
-      .string()
-      .optional()
-      .describe("Where the list of results is in the answer, keys with dots between them."),
+      .describe(
+        "JSON body of a POST request, with {query} replaced in its strings; without it a GET request is sent.",
+      ),
+    results: z.string().optional().describe("Dotted path of the result list in the response."),
     fields: z
       .strictObject({ title: z.string().optional(), url: z.string().optional(), text: z.string().optional() })
       .optional()
@@ -263,8 +261,8 @@ const languageServerSchema = z
     extensions: z
       .array(z.string())
       .optional()
-      .describe("Endings of its files, with the dot; may be left out for well-known names."),
-    languageId: z.string().optional().describe("Accepted; a file's ending says its language."),
+      .describe("File extensions with the dot; optional for well-known servers."),
+    languageId: z.string().optional().describe("Accepted; the language follows from the file extension."),
     env: z.record(z.string(), z.string()).optional().describe("Added to its environment."),
     initialization: z
       .record(z.string(), z.unknown())
@@ -275,27 +273,26 @@ const languageServerSchema = z
   .describe("A language server, whose errors the model sees with its edits.");
 export type LanguageServerConfig = z.infer<typeof languageServerSchema>;
 
-const noMeaning = () =>
-  z.unknown().optional().describe("Accepted from OpenCode's files; has no meaning here.");
+const ignored = () => z.unknown().optional().describe("Accepted from OpenCode's files; ignored.");
 
-const withoutMeaning = {
-  formatter: noMeaning(),
-  shell: noMeaning(),
-  username: noMeaning(),
-  theme: noMeaning(),
-  keybinds: noMeaning(),
-  tui: noMeaning(),
-  logLevel: noMeaning(),
-  server: noMeaning(),
-  share: noMeaning(),
-  autoshare: noMeaning(),
-  autoupdate: noMeaning(),
-  layout: noMeaning(),
-  watcher: noMeaning(),
-  reference: noMeaning(),
-  references: noMeaning(),
-  attachment: noMeaning(),
-  enterprise: noMeaning(),
+const ignoredKeys = {
+  formatter: ignored(),
+  shell: ignored(),
+  username: ignored(),
+  theme: ignored(),
+  keybinds: ignored(),
+  tui: ignored(),
+  logLevel: ignored(),
+  server: ignored(),
+  share: ignored(),
+  autoshare: ignored(),
+  autoupdate: ignored(),
+  layout: ignored(),
+  watcher: ignored(),
+  reference: ignored(),
+  references: ignored(),
+  attachment: ignored(),
+  enterprise: ignored(),
 };
 
 export const configSchema = z
@@ -309,7 +306,7 @@ export const configSchema = z
       .number()
       .positive()
       .optional()
-      .describe("A task in which nothing happens for so long is ended."),
+      .describe("Seconds without activity after which a task is ended."),
     agent: z.record(z.string(), agentConfigSchema).optional(),
     mode: z.record(z.string(), agentConfigSchema).optional().describe("Old name of agent."),
     command: z.record(z.string(), commandConfigSchema).optional().describe("Commands by name."),
@@ -337,15 +334,15 @@ export const configSchema = z
     search: z
       .strictObject({ web: searchEndpointSchema.optional(), code: searchEndpointSchema.optional() })
       .optional()
-      .describe("What websearch and codesearch ask; without it they are not offered."),
+      .describe("Services for websearch and codesearch; without them the tools are not offered."),
     snapshot: z
       .boolean()
       .optional()
       .describe("False keeps no copies of changed files; nothing can be undone."),
     compaction: z
       .looseObject({
-        auto: z.boolean().optional().describe("Sum up by itself when the context is full (true)."),
-        prune: z.boolean().optional().describe("Take old tool outputs out of the model's view (true)."),
+        auto: z.boolean().optional().describe("Compact automatically when the context is full (true)."),
+        prune: z.boolean().optional().describe("Omit old tool outputs from requests (true)."),
         reserved: z.number().int().nonnegative().optional().describe("Tokens to keep free."),
       })
       .optional(),
@@ -355,7 +352,7 @@ export const configSchema = z
         max_bytes: z.number().int().positive().optional(),
       })
       .optional()
-      .describe("Where a tool's output is cut (2000 lines, 51200 bytes)."),
+      .describe("Limits of a tool's output (2000 lines, 51200 bytes)."),
     sessions: z
       .strictObject({
         archive_after_days: z
@@ -367,36 +364,36 @@ export const configSchema = z
           .number()
           .positive()
           .optional()
-          .describe(
-            "Days without use after which a session is deleted with all that is stored of it (never).",
-          ),
+          .describe("Days without use after which a session is deleted with all its data (never)."),
       })
       .optional()
-      .describe("What becomes of old sessions. Counts in your own configuration only, not in a project's."),
+      .describe(
+        "Archiving and deletion of old sessions. Used in your own configuration only, not in a project's.",
+      ),
     environment: z
       .strictObject({
         keep: z
           .array(z.string())
           .optional()
-          .describe("Names of variables, * for any characters, that hold credentials and are passed on."),
+          .describe("Names of variables with credentials to pass on; * matches any characters."),
       })
       .optional()
       .describe(
-        "What commands and servers see of the environment; credentials only where named. Counts in your own configuration only, not in a project's.",
+        "Environment of commands and servers, without credentials unless named. Used in your own configuration only, not in a project's.",
       ),
     max_steps: z
       .number()
       .int()
       .positive()
       .optional()
-      .describe("Model calls a turn may take, whatever its agent's own limit."),
+      .describe("Maximum number of model calls per turn, for every agent."),
     max_cost: z
       .strictObject({
         turn: z.number().positive().optional(),
         session: z.number().positive().optional(),
       })
       .optional()
-      .describe("US dollars after which the person is asked whether to go on."),
+      .describe("US dollars after which the user is asked whether to continue."),
     retry: z
       .strictObject({
         attempts: z.number().int().positive().optional().describe("Tries of one model call (5)."),
@@ -405,7 +402,7 @@ export const configSchema = z
           .int()
           .positive()
           .optional()
-          .describe("The first wait; each is twice the last (2000)."),
+          .describe("First wait; each later one is twice as long (2000)."),
         max_wait_ms: z
           .number()
           .int()
@@ -417,12 +414,12 @@ export const configSchema = z
           .int()
           .positive()
           .optional()
-          .describe("Silence after which a model call counts as failed (120000)."),
+          .describe("Milliseconds without data after which a model call counts as failed (120000)."),
       })
       .optional(),
     experimental: z
       .looseObject({
-        continue_loop_on_deny: z.boolean().optional().describe("Go on with the turn after a rejected call."),
+        continue_loop_on_deny: z.boolean().optional().describe("Continue the turn after a rejected call."),
         mcp_timeout: z
           .number()
           .int()
@@ -436,12 +433,12 @@ export const configSchema = z
         primary_tools: z.array(z.string()).optional().describe("Tools that child sessions do not get."),
       })
       .optional(),
-    ...withoutMeaning,
+    ...ignoredKeys,
   })
   .describe("Configuration of Fairlead.");
 export type Config = z.infer<typeof configSchema>;
 
-/** Keys of OpenCode's files that are read and do nothing. Written out, because schemas are built only when needed. */
+/** Keys of OpenCode's files that are accepted and ignored. Listed here because schemas are built lazily. */
 export const keysWithoutMeaning: readonly string[] = Object.keys({
   formatter: true,
   shell: true,
@@ -460,4 +457,4 @@ export const keysWithoutMeaning: readonly string[] = Object.keys({
   references: true,
   attachment: true,
   enterprise: true,
-} satisfies Record<keyof typeof withoutMeaning, true>);
+} satisfies Record<keyof typeof ignoredKeys, true>);

@@ -8,35 +8,34 @@ import { isSecretFile } from "../permission/secret-file.ts";
 export interface SubstitutionContext {
   readonly env: Env;
   readonly home: string;
-  /** The file in which the value stands; `{file:…}` is relative to its folder. */
+  /** File that contains the value; relative `{file:…}` paths start at its folder. */
   readonly path: string;
-  /** Where set, only files inside this folder may be read, and no variable. */
+  /** If set, only files inside this folder may be read and no variables are substituted. */
   readonly within?: string;
 }
 
-export interface Substituted {
+export interface SubstitutionResult {
   readonly value: unknown;
-  /** What could not be filled in and is now empty. Never holds a variable's or file's content. */
+  /** References that could not be resolved; their values are empty. Contains no variable or file content. */
   readonly failures: readonly { path: (string | number)[]; message: string }[];
-  /** Values left out because this file may not read what they name. */
+  /** Paths of values that were dropped because this file may not read the referenced source. */
   readonly refused: readonly (string | number)[][];
 }
 
-/** Longest file that `{file:path}` reads, in bytes. */
 const fileLimitBytes = 1_000_000;
 
 const variable = /\{env:([^{}]*)\}/g;
 const file = /\{file:([^{}]*)\}/g;
 
-/** Fills `{env:NAME}` and `{file:path}` into the strings of a value. */
-export async function substitute(value: unknown, context: SubstitutionContext): Promise<Substituted> {
+/** Replaces `{env:NAME}` and `{file:path}` in all strings of a value. */
+export async function substitute(value: unknown, context: SubstitutionContext): Promise<SubstitutionResult> {
   const failures: { path: (string | number)[]; message: string }[] = [];
   const refused: (string | number)[][] = [];
 
   const walk = async (value: unknown, path: (string | number)[]): Promise<unknown> => {
     if (typeof value === "string") return fill(value, path);
     if (Array.isArray(value)) {
-      return present(await Promise.all(value.map((item, index) => walk(item, [...path, index]))));
+      return omitUndefinedItems(await Promise.all(value.map((item, index) => walk(item, [...path, index]))));
     }
     if (typeof value !== "object" || value === null) return value;
     const entries = Object.entries(value).map(async ([key, item]) => [key, await walk(item, [...path, key])]);
@@ -47,7 +46,7 @@ export async function substitute(value: unknown, context: SubstitutionContext): 
     return Object.fromEntries(filled.filter(([, item]) => item !== undefined));
   };
 
-  /** Variables first: a file's name may be made of them. What stands in a file is not looked at again. */
+  /** Variables first, because a file name may contain them. File contents are not substituted again. */
   const fill = async (text: string, path: (string | number)[]): Promise<string | undefined> => {
     const named = await fillAll(text, variable, (name) => fromEnvironment(name, context), path);
     return named && fillAll(named, file, (name) => fromFile(name, context), path);
@@ -56,7 +55,7 @@ export async function substitute(value: unknown, context: SubstitutionContext): 
   const fillAll = async (
     text: string,
     reference: RegExp,
-    find: (name: string) => Found | Promise<Found>,
+    find: (name: string) => Resolved | Promise<Resolved>,
     path: (string | number)[],
   ): Promise<string | undefined> => {
     let result = "";
@@ -77,12 +76,12 @@ export async function substitute(value: unknown, context: SubstitutionContext): 
   return { value: await walk(value, []), failures, refused };
 }
 
-type Found =
+type Resolved =
   | { outcome: "found"; text: string }
   | { outcome: "missing"; message: string }
   | { outcome: "refused" };
 
-function fromEnvironment(name: string, { env, within }: SubstitutionContext): Found {
+function fromEnvironment(name: string, { env, within }: SubstitutionContext): Resolved {
   if (within !== undefined) return { outcome: "refused" };
   const text = env[name];
   if (text === undefined) {
@@ -91,7 +90,7 @@ function fromEnvironment(name: string, { env, within }: SubstitutionContext): Fo
   return { outcome: "found", text };
 }
 
-async function fromFile(name: string, { home, path, within }: SubstitutionContext): Promise<Found> {
+async function fromFile(name: string, { home, path, within }: SubstitutionContext): Promise<Resolved> {
   const file = name.startsWith("~/") ? resolve(home, name.slice(2)) : resolve(dirname(path), name);
   try {
     if (within !== undefined && !(await mayRead(file, within))) return { outcome: "refused" };
@@ -104,23 +103,26 @@ async function fromFile(name: string, { home, path, within }: SubstitutionContex
     }
     return { outcome: "found", text: (await readRegularFile(file)).toString("utf8").trim() };
   } catch (thrown) {
-    const reason = codeOf(thrown) === "ENOENT" ? "there is no file" : "cannot read";
+    const reason = codeOf(thrown) === "ENOENT" ? "file not found:" : "cannot read";
     return { outcome: "missing", message: `${reason} ${file}; the value is empty` };
   }
 }
 
-/** A pipe would wait for its writer, a device never end. */
+/** Rejects pipes and devices, which would block the read. */
 async function statFile(path: string): Promise<{ size: number }> {
   const found = await stat(path);
   if (!found.isFile()) throw new Error(`${path} is not a file`);
   return found;
 }
 
-/** Judged on real paths: a link that leads out is out. What is asked for before it is read is not filled in either. */
+/**
+ * Whether a file may be read without trust. Compares real paths, because a link may lead out; secret files
+ * are excluded.
+ */
 async function mayRead(file: string, folder: string): Promise<boolean> {
   const real = await realpath(file);
   const way = relative(await realpath(folder), real);
   return way !== "" && !way.startsWith("..") && !isAbsolute(way) && !isSecretFile(real);
 }
 
-const present = (items: unknown[]): unknown[] => items.filter((item) => item !== undefined);
+const omitUndefinedItems = (items: unknown[]): unknown[] => items.filter((item) => item !== undefined);

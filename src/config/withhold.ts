@@ -4,20 +4,22 @@ import { matches } from "../permission/pattern.ts";
 import type { Action } from "../permission/rule.ts";
 import type { AgentConfig, Config, PermissionConfig, ProviderConfig } from "./schema.ts";
 
-/** What a project may set by itself, and the dotted names of what waits for the person's consent. */
+/**
+ * The settings a project may set without trust, and the dotted names of those that need the user's consent.
+ */
 export interface UntrustedSettings {
   readonly config: Config;
   readonly withheld: readonly string[];
 }
 
-/** Settings that would start a program, load code or send queries somewhere. */
-const settingsThatReachOut = ["plugin", "lsp", "search"] as const;
+/** Settings that start a program, load code or send queries. */
+const settingsWithSideEffects = ["plugin", "lsp", "search"] as const;
 
 /**
- * Settings that would lift a limit: of costs, of tasks that start tasks, of what can be undone, of what a "no" ends, of
- * tries and waits, of what goes to the model.
+ * Settings that lift a limit: costs, nested tasks, undo, effects of a rejection, retries, or what the model
+ * sees.
  */
-function settingsThatLoosen(config: Config): (keyof Config)[] {
+function findLoosenedLimits(config: Config): (keyof Config)[] {
   const { max_cost, subagent_depth, snapshot, experimental } = config;
   const { retry, tool_output, subagent_idle_seconds } = config;
   const loosened: [keyof Config, boolean][] = [
@@ -49,7 +51,7 @@ const agentKeysOfProjects = new Set([
   "tools",
 ]);
 
-/** Not what a model costs, nor which one is meant by a known name: by these the person's limits are counted. */
+/** Without cost or id, because the user's cost limits are computed from them. */
 const modelKeysOfProjects = new Set([
   "name",
   "family",
@@ -61,60 +63,63 @@ const modelKeysOfProjects = new Set([
   "modalities",
 ]);
 
-/** What a person decides for all projects: what is deleted, and which credentials programs get. */
+/** Settings that only the user may set, for all projects. */
 const personalSettings = ["sessions", "environment"] as const;
 
-/** A project's configuration without what no project may say, trusted or not, and the names of that. */
-export function withoutPersonal(config: Config): { config: Config; leftOut: readonly string[] } {
+/** Omits the settings that no project may set, trusted or not. */
+export function omitPersonalSettings(config: Config): { config: Config; leftOut: readonly string[] } {
   const leftOut = personalSettings.filter((key) => config[key] !== undefined);
   if (leftOut.length === 0) return { config, leftOut };
-  const kept = { ...config };
-  for (const key of leftOut) delete kept[key];
-  return { config: kept, leftOut };
+  const result = { ...config };
+  for (const key of leftOut) delete result[key];
+  return { config: result, leftOut };
 }
 
 /**
- * Leaves out of a project's configuration what would run, load or redirect something or loosen a permission.
- * What remains can describe and tighten only.
+ * Omits settings that start, load or redirect something or loosen a permission.
+ * The rest can only describe or tighten.
  */
 export function withholdUntrusted(config: Config): UntrustedSettings {
   const withheld: string[] = [];
-  const kept: Config = { ...config };
+  const result: Config = { ...config };
 
-  for (const key of [...settingsThatReachOut, ...settingsThatLoosen(config)]) {
-    if (kept[key] !== undefined) withheld.push(key);
-    delete kept[key];
+  for (const key of [...settingsWithSideEffects, ...findLoosenedLimits(config)]) {
+    if (result[key] !== undefined) withheld.push(key);
+    delete result[key];
   }
-  if (kept.permission !== undefined) {
-    kept.permission = restricted(kept.permission, ["ask", "deny"], "permission", withheld);
+  if (result.permission !== undefined) {
+    result.permission = restrictPermission(result.permission, ["ask", "deny"], "permission", withheld);
   }
-  if (kept.tools !== undefined) kept.tools = switchedOff(kept.tools, "tools", withheld);
-  if (kept.mcp !== undefined) kept.mcp = disabledServers(kept.mcp, withheld);
-  if (kept.provider !== undefined) kept.provider = describedProviders(kept.provider, withheld);
-  if (kept.agent !== undefined) kept.agent = tightenedAgents(kept.agent, "agent", withheld);
-  if (kept.mode !== undefined) kept.mode = tightenedAgents(kept.mode, "mode", withheld);
-  if (kept.command !== undefined) kept.command = commandsWithoutShell(kept.command, withheld);
-  if (kept.instructions !== undefined) {
-    kept.instructions = pathsInside(kept.instructions, "instructions", withheld);
+  if (result.tools !== undefined) result.tools = restrictTools(result.tools, "tools", withheld);
+  if (result.mcp !== undefined) result.mcp = restrictServers(result.mcp, withheld);
+  if (result.provider !== undefined) result.provider = restrictProviders(result.provider, withheld);
+  if (result.agent !== undefined) result.agent = restrictAgents(result.agent, "agent", withheld);
+  if (result.mode !== undefined) result.mode = restrictAgents(result.mode, "mode", withheld);
+  if (result.command !== undefined) result.command = omitShellCommands(result.command, withheld);
+  if (result.instructions !== undefined) {
+    result.instructions = omitOutsidePaths(result.instructions, "instructions", withheld);
   }
-  if (kept.skills?.paths !== undefined) {
-    kept.skills = { ...kept.skills, paths: pathsInside(kept.skills.paths, "skills.paths", withheld) };
+  if (result.skills?.paths !== undefined) {
+    result.skills = {
+      ...result.skills,
+      paths: omitOutsidePaths(result.skills.paths, "skills.paths", withheld),
+    };
   }
-  return { config: withoutUndefined(kept), withheld };
+  return { config: omitUndefined(result), withheld };
 }
 
-/** Without the models that it chooses: where the person limits costs, one whose price is not known would not be counted. */
+/** Omits chosen models. If the user limits costs, a model without a known price would not be counted. */
 export function withholdModels(config: Config): UntrustedSettings {
   const withheld: string[] = [];
   const withoutModel = <T extends { model?: unknown }>(value: T, name: string): T => {
     if (value.model === undefined) return value;
     withheld.push(`${name}.model`);
-    return withoutUndefined({ ...value, model: undefined });
+    return omitUndefined({ ...value, model: undefined });
   };
   const inEach = <T extends { model?: unknown }>(values: Record<string, T> | undefined, name: string) =>
     values && mapValues(values, (value, key) => withoutModel(value, `${name}.${key}`));
   for (const key of ["model", "small_model"] as const) if (config[key] !== undefined) withheld.push(key);
-  const kept = withoutUndefined({
+  const result = omitUndefined({
     ...config,
     model: undefined,
     small_model: undefined,
@@ -122,31 +127,31 @@ export function withholdModels(config: Config): UntrustedSettings {
     mode: inEach(config.mode, "mode"),
     command: inEach(config.command, "command"),
   });
-  return { config: kept, withheld };
+  return { config: result, withheld };
 }
 
 /**
- * Lays the person's own denials behind the rules that an untrusted project added, because the last rule wins
- * and a project's "ask" must not lift a "deny".
+ * Appends the user's denials to the rules of an untrusted project, because the last rule wins
+ * and a project's "ask" must not override a "deny".
  */
-export function restateDenials(person: Config, merged: PermissionConfig): PermissionConfig {
-  const own = withSwitches(person);
-  if (own === "deny") return "deny";
-  if (typeof own === "string" || Object.keys(own).length === 0) return merged;
+export function restateDenials(own: Config, merged: PermissionConfig): PermissionConfig {
+  const ownRules = mergeToolSwitches(own);
+  if (ownRules === "deny") return "deny";
+  if (typeof ownRules === "string" || Object.keys(ownRules).length === 0) return merged;
   const restated: Exclude<PermissionConfig, string> =
     typeof merged === "string" ? { "*": merged } : { ...merged };
-  for (const [permission, rules] of Object.entries(own)) {
+  for (const [permission, rules] of Object.entries(ownRules)) {
     const denied = typeof rules === "string" ? rules === "deny" : Object.values(rules).includes("deny");
     if (!denied) continue;
-    const behind = deniedLast(rules, restated[permission]);
+    const rulesWithDenials = moveDenialsLast(rules, restated[permission]);
     delete restated[permission];
-    restated[permission] = behind;
+    restated[permission] = rulesWithDenials;
   }
   return restated;
 }
 
-/** With what the older key `tools` switches off and nothing of `permission` switches on again. */
-function withSwitches({ tools = {}, permission = {} }: Config): PermissionConfig {
+/** Adds denials for tools that the older key `tools` switches off, unless `permission` mentions them. */
+function mergeToolSwitches({ tools = {}, permission = {} }: Config): PermissionConfig {
   if (typeof permission === "string") return permission;
   const names = Object.keys(permission);
   const off = Object.keys(tools)
@@ -157,29 +162,29 @@ function withSwitches({ tools = {}, permission = {} }: Config): PermissionConfig
 }
 
 /**
- * Of the steps that the person allows and those that an untrusted project does, the fewer; and the person's agent to
- * start with, which may be one that changes nothing.
+ * Limits steps to the smaller of the user's and the project's value, and keeps the user's default agent,
+ * which may be read-only.
  */
 export function restateLimits(own: Config, merged: Config): Config {
   const agents =
-    merged.agent && mapValues(merged.agent, (agent, name) => fewerSteps(own.agent?.[name], agent));
-  const max_steps = fewest(own.max_steps, merged.max_steps);
+    merged.agent && mapValues(merged.agent, (agent, name) => limitSteps(own.agent?.[name], agent));
+  const max_steps = minimum(own.max_steps, merged.max_steps);
   const default_agent = own.default_agent ?? merged.default_agent;
-  return withoutUndefined({ ...merged, agent: agents, max_steps, default_agent });
+  return omitUndefined({ ...merged, agent: agents, max_steps, default_agent });
 }
 
-function fewerSteps(own: AgentConfig | undefined, merged: AgentConfig): AgentConfig {
+function limitSteps(own: AgentConfig | undefined, merged: AgentConfig): AgentConfig {
   const allowed = own?.steps ?? own?.maxSteps;
   return allowed === undefined ? merged : { ...merged, steps: Math.min(allowed, merged.steps ?? allowed) };
 }
 
-function fewest(own: number | undefined, merged: number | undefined): number | undefined {
+function minimum(own: number | undefined, merged: number | undefined): number | undefined {
   return own === undefined ? merged : Math.min(own, merged ?? own);
 }
 
 type Rules = Exclude<PermissionConfig, string>[string];
 
-function deniedLast(own: Rules, merged: Rules | undefined): Rules {
+function moveDenialsLast(own: Rules, merged: Rules | undefined): Rules {
   if (typeof own === "string") return own;
   const rules = typeof merged === "object" ? merged : merged === undefined ? {} : { "*": merged };
   const denials = Object.entries(own).filter(([, action]) => action === "deny");
@@ -187,7 +192,7 @@ function deniedLast(own: Rules, merged: Rules | undefined): Rules {
   return Object.fromEntries([...others, ...denials]);
 }
 
-function restricted(
+function restrictPermission(
   permission: PermissionConfig,
   actions: readonly Action[],
   name: string,
@@ -205,7 +210,7 @@ function restricted(
   });
 }
 
-function switchedOff(
+function restrictTools(
   tools: Record<string, boolean>,
   name: string,
   withheld: string[],
@@ -217,7 +222,7 @@ function switchedOff(
   });
 }
 
-function disabledServers(mcp: NonNullable<Config["mcp"]>, withheld: string[]): NonNullable<Config["mcp"]> {
+function restrictServers(mcp: NonNullable<Config["mcp"]>, withheld: string[]): NonNullable<Config["mcp"]> {
   return mapValues(mcp, (server, name) => {
     if (server.enabled === false) return { enabled: false };
     withheld.push(`mcp.${name}`);
@@ -225,7 +230,7 @@ function disabledServers(mcp: NonNullable<Config["mcp"]>, withheld: string[]): N
   });
 }
 
-function describedProviders(
+function restrictProviders(
   providers: Record<string, ProviderConfig>,
   withheld: string[],
 ): Record<string, ProviderConfig> {
@@ -234,30 +239,30 @@ function describedProviders(
     const described =
       models &&
       mapValues(models, (model, key) =>
-        only(model, modelKeysOfProjects, `provider.${id}.models.${key}`, withheld),
+        pickKeys(model, modelKeysOfProjects, `provider.${id}.models.${key}`, withheld),
       );
-    return withoutUndefined({ name, whitelist, blacklist, models: described });
+    return omitUndefined({ name, whitelist, blacklist, models: described });
   });
 }
 
-function tightenedAgents(
+function restrictAgents(
   agents: Record<string, AgentConfig>,
   kind: string,
   withheld: string[],
 ): Record<string, AgentConfig> {
   return mapValues(agents, (agent, key) => {
     const name = `${kind}.${key}`;
-    const kept = only(agent, agentKeysOfProjects, name, withheld);
-    // An agent's rules stand behind the person's: an "ask" there could lift a denial, so only "deny" is kept.
-    if (kept.permission !== undefined) {
-      kept.permission = restricted(kept.permission, ["deny"], `${name}.permission`, withheld);
+    const result = pickKeys(agent, agentKeysOfProjects, name, withheld);
+    // Agent rules come after the user's rules, and an "ask" could override a denial: keep only "deny".
+    if (result.permission !== undefined) {
+      result.permission = restrictPermission(result.permission, ["deny"], `${name}.permission`, withheld);
     }
-    if (kept.tools !== undefined) kept.tools = switchedOff(kept.tools, `${name}.tools`, withheld);
-    return withoutUndefined(kept);
+    if (result.tools !== undefined) result.tools = restrictTools(result.tools, `${name}.tools`, withheld);
+    return omitUndefined(result);
   });
 }
 
-function commandsWithoutShell(
+function omitShellCommands(
   commands: NonNullable<Config["command"]>,
   withheld: string[],
 ): NonNullable<Config["command"]> {
@@ -268,8 +273,8 @@ function commandsWithoutShell(
   });
 }
 
-/** A path that leads out of the project, or a URL, would send what the person did not mean to share. */
-function pathsInside(paths: string[], name: string, withheld: string[]): string[] {
+/** Omits paths outside the project and URLs, which could send content that the user did not mean to share. */
+function omitOutsidePaths(paths: string[], name: string, withheld: string[]): string[] {
   const inside = paths.filter((path) => staysInside(path));
   if (inside.length < paths.length) withheld.push(name);
   return inside;
@@ -280,19 +285,19 @@ function staysInside(path: string): boolean {
   return !out && !isAbsolute(path) && !path.split(/[\\/]/).includes("..");
 }
 
-function only<T extends Record<string, unknown>>(
+function pickKeys<T extends Record<string, unknown>>(
   value: T,
   keys: Set<string>,
   name: string,
   withheld: string[],
 ): T {
-  const kept = { ...value };
-  for (const key of Object.keys(kept)) {
+  const result = { ...value };
+  for (const key of Object.keys(result)) {
     if (keys.has(key)) continue;
     withheld.push(`${name}.${key}`);
-    delete kept[key];
+    delete result[key];
   }
-  return kept;
+  return result;
 }
 
 function mapValues<T, R>(
@@ -307,10 +312,10 @@ function mapValues<T, R>(
   return Object.fromEntries(mapped);
 }
 
-function withoutUndefined<T extends object>(value: T): T {
-  const kept = { ...value };
-  for (const key of Object.keys(kept)) {
-    if (Reflect.get(kept, key) === undefined) Reflect.deleteProperty(kept, key);
+function omitUndefined<T extends object>(value: T): T {
+  const result = { ...value };
+  for (const key of Object.keys(result)) {
+    if (Reflect.get(result, key) === undefined) Reflect.deleteProperty(result, key);
   }
-  return kept;
+  return result;
 }

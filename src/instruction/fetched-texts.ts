@@ -1,16 +1,16 @@
 import { messageOf } from "../base/errors.ts";
 
-/** URLs of one session; further ones are left out. */
+/** Maximum number of URLs per session; the rest is ignored. */
 const urlsLimit = 20;
 
 export type FetchedText = { readonly text: string } | { readonly problem: string };
 
-/** Texts of configured URLs, each fetched once and kept, failures too, for as long as a session lives. */
+/** Contents of configured URLs, fetched once per session. Failures are cached too. */
 export class FetchedTexts {
   readonly #fetch: (url: string) => Promise<string>;
-  readonly #kept = new Map<string, Promise<FetchedText>>();
+  readonly #cache = new Map<string, Promise<FetchedText>>();
 
-  /** `fetch` ends in good time and rejects with what went wrong. */
+  /** `fetch` must time out by itself and reject on failure. */
   constructor(fetch: (url: string) => Promise<string>) {
     this.#fetch = fetch;
   }
@@ -20,13 +20,13 @@ export class FetchedTexts {
   }
 
   get(url: string): Promise<FetchedText> {
-    const kept = this.#kept.get(url) ?? this.#fetchNew(url);
-    this.#kept.set(url, kept);
-    return kept;
+    const text = this.#cache.get(url) ?? this.#fetchNew(url);
+    this.#cache.set(url, text);
+    return text;
   }
 
   async #fetchNew(url: string): Promise<FetchedText> {
-    if (this.#kept.size >= urlsLimit) return { problem: `only ${urlsLimit} addresses are fetched` };
+    if (this.#cache.size >= urlsLimit) return { problem: `only ${urlsLimit} addresses are fetched` };
     try {
       return { text: await this.#fetch(url) };
     } catch (thrown) {

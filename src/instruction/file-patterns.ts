@@ -4,10 +4,10 @@ import { isAbsolute, join, relative, resolve, sep } from "node:path";
 import { Minimatch } from "minimatch";
 import { codeOf, messageOf } from "../base/errors.ts";
 
-/** Entries of folders that one glob may look at. */
+/** Maximum number of folder entries that one glob visits. */
 const ENTRIES_LIMIT = 20_000;
 
-/** Never entered by `**`. */
+/** Folders that `**` does not enter. */
 const SKIPPED_FOLDERS: readonly string[] = ["node_modules", ".git"];
 
 const MATCH_OPTIONS = { dot: true, nocomment: true, nonegate: true } as const;
@@ -15,11 +15,11 @@ const MATCH_OPTIONS = { dot: true, nocomment: true, nonegate: true } as const;
 export interface FoundFiles {
   /** Absolute, sorted within each folder. */
   paths: string[];
-  /** Why nothing or not everything was found. */
+  /** Why files are missing from the result. */
   notes: string[];
 }
 
-/** Finds the files of a path or glob; a relative one is tried from each of the folders. */
+/** Finds the files of a path or glob. A relative one is resolved against each folder. */
 export async function findFiles(
   entry: string,
   context: { home: string; folders: readonly string[] },
@@ -29,7 +29,7 @@ export async function findFiles(
   const found: FoundFiles = { paths: [], notes: [] };
   for (const folder of folders) await findFrom(folder, pattern, found);
   if (found.paths.length === 0)
-    found.notes.push(`${entry} was configured as instructions, but no file matches`);
+    found.notes.push(`${entry} is configured as instructions, but no file matches`);
   return found;
 }
 
@@ -45,7 +45,7 @@ async function findFrom(folder: string, pattern: string, found: FoundFiles): Pro
   found.paths.push(...files.filter((file) => matcher.match(toSlashes(relative(base, file)))).sort());
 }
 
-/** The leading folders that are written out, and the segments from the first wildcard on. */
+/** Splits a pattern into the literal leading folders and the rest from the first wildcard on. */
 function splitPattern(folder: string, pattern: string): { base: string; rest: string[] } {
   const segments = toSlashes(pattern)
     .split("/")
@@ -65,7 +65,7 @@ async function listFiles(base: string, depth: number, found: FoundFiles): Promis
       for (const entry of await listFolder(folder, found)) {
         if (++looked > ENTRIES_LIMIT) {
           found.notes.push(
-            `${base} holds more than ${ENTRIES_LIMIT} entries; instructions in the rest are not read`,
+            `${base} contains more than ${ENTRIES_LIMIT} entries; instructions in the rest are ignored`,
           );
           return files;
         }

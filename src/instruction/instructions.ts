@@ -8,75 +8,78 @@ import { isSecretFile } from "../permission/secret-file.ts";
 import type { FetchedTexts } from "./fetched-texts.ts";
 import { findFiles } from "./file-patterns.ts";
 
-/** Names looked for in each folder; the first that is there counts. */
+/** File names in order of preference; the first that exists is used. */
 const NAMES = ["AGENTS.md", "CLAUDE.md"] as const;
 
 export const FILE_LIMIT_BYTES = 32 * 1024;
 export const TOTAL_LIMIT_BYTES = 100 * 1024;
 export const FILES_LIMIT = 100;
 
-/** What a file tells agents about the project. */
+/** An instruction file for the model. */
 export interface Instruction {
-  /** Absolute real path, or the URL. */
+  /** Real path, or URL. */
   path: string;
-  /** Ends with a note where it was cut. */
+  /** Ends with a note if it was truncated. */
   text: string;
 }
 
 export interface InstructionSources {
   readonly cwd: string;
-  /** Root of the worktree, or `cwd` where there is none. */
+  /** Root of the worktree, or `cwd`. */
   readonly root: string;
   readonly additionalDirectories?: readonly string[];
-  /** Of the global configuration folders the first that has instructions counts. */
+  /** Global configuration folders; the first with instructions is used. */
   readonly configFolders: readonly string[];
   readonly home: string;
-  /** Further paths and globs, absolute, from `~/`, or relative to `cwd` or a folder above it up to the root. */
+  /**
+   * Further paths and globs: absolute, from `~/`, or relative to `cwd` or one of its parents up to the root.
+   */
   readonly configured?: readonly string[];
-  /** What stands at configured URLs. */
+  /** Contents of configured URLs. */
   readonly fetched: FetchedTexts;
 }
 
 export interface LoadedInstructions {
-  /** General before special: global, root down to cwd, additional directories, configured. */
+  /** From general to specific: global, root down to `cwd`, additional directories, configured. */
   instructions: Instruction[];
-  /** What was left out and why, for the person. */
+  /** Skipped files with the reason, for the user. */
   notes: string[];
 }
 
-/** Reads every instruction file that holds for the whole session, each once. Never throws for what it finds on disk. */
+/** Loads every instruction file of a session once. Never throws for unreadable files. */
 export async function loadInstructions(sources: InstructionSources): Promise<LoadedInstructions> {
   const { cwd, additionalDirectories = [] } = sources;
   const root = isBelow(cwd, sources.root) ? sources.root : cwd;
-  const collection = new Collection();
+  const collection = new InstructionCollector();
   await addGlobal(collection, sources);
-  for (const folder of foldersDownTo(cwd, root)) await addFolder(collection, folder, root);
+  for (const folder of listFoldersDownTo(cwd, root)) await addFolder(collection, folder, root);
   for (const folder of additionalDirectories) await addFolder(collection, folder, folder);
   await addConfigured(collection, { ...sources, root });
   return { instructions: collection.instructions, notes: collection.notes };
 }
 
 /**
- * The instruction files between a file and the session's folder, outermost first. `already` holds the real paths that
- * the model has seen; what is returned is added to it.
+ * Instruction files between a file and the session's folder, outermost first. `already` contains the real
+ * paths that
+ * the model has seen; returned files are added to it.
  */
-export async function nestedInstructions(
+export async function loadNestedInstructions(
   path: string,
   context: { cwd: string; roots: readonly string[]; already: Set<string> },
 ): Promise<LoadedInstructions> {
   const root = [context.cwd, ...context.roots].find((folder) => isBelow(path, folder));
   if (root === undefined) return { instructions: [], notes: [] };
-  const collection = new Collection(context.already);
-  // Who reads one has it before them.
+  const collection = new InstructionCollector(context.already);
+  // Reading an instruction file shows it to the model.
   if (NAMES.some((name) => name === basename(path))) context.already.add(path);
-  for (const folder of foldersDownTo(dirname(path), root)) {
+  for (const folder of listFoldersDownTo(dirname(path), root)) {
     if (folder !== context.cwd) await addFolder(collection, folder, root);
   }
   return { instructions: collection.instructions, notes: collection.notes };
 }
 
-/** Gathers files once each within the limits. */
-class Collection {
+/** Collects files without duplicates, within the limits. */
+class InstructionCollector {
   readonly instructions: Instruction[] = [];
   readonly notes: string[] = [];
   readonly #seen: Set<string>;
@@ -87,17 +90,20 @@ class Collection {
     this.#seen = seen;
   }
 
-  /** Whether the file is there; adds it if it is new. With `within`, a link that leads out of that folder is left out. */
+  /**
+   * Adds a file unless it was added before; returns whether it exists. With `within`, ignores links that lead
+   * out of it.
+   */
   async add(path: string, within?: string): Promise<boolean> {
     try {
       if (statOrUndefined(path) === undefined) return false;
       const real = await realpath(path);
       if (within !== undefined && !isBelow(real, await realpath(within))) {
-        this.notes.push(`${path} links to a file outside of ${within} and was left out`);
+        this.notes.push(`${path} links to a file outside of ${within} and was ignored`);
         return true;
       }
       if (within !== undefined && isSecretFile(real)) {
-        this.notes.push(`${path} is a file of secrets and was left out`);
+        this.notes.push(`${path} is a secret file and was ignored`);
         return true;
       }
       await this.#addReal(real);
@@ -109,28 +115,26 @@ class Collection {
     }
   }
 
-  /** What stands at a URL, where it could be fetched. */
+  /** Adds the content of a URL if it was fetched. */
   async addFetched(url: string, fetched: FetchedTexts): Promise<void> {
     const page = await fetched.get(url);
-    if ("problem" in page) this.notes.push(`${url} was left out: ${page.problem}`);
-    else await this.#addNew(url, async (limit) => startOf(url, page.text, limit));
+    if ("problem" in page) this.notes.push(`${url} was ignored: ${page.problem}`);
+    else await this.#addNew(url, async (limit) => truncateText(url, page.text, limit));
   }
 
   #addReal(path: string): Promise<void> {
-    return this.#addNew(path, (limit) => readStart(path, limit));
+    return this.#addNew(path, (limit) => readTruncated(path, limit));
   }
 
-  async #addNew(path: string, read: (limit: number) => Promise<Start>): Promise<void> {
+  async #addNew(path: string, read: (limit: number) => Promise<TruncatedText>): Promise<void> {
     if (this.#isFull || this.#seen.has(path)) return;
     if (this.instructions.length >= FILES_LIMIT) {
       this.#isFull = true;
-      this.notes.push(
-        `only ${FILES_LIMIT} instruction files are read; ${path} and all after it were left out`,
-      );
+      this.notes.push(`only ${FILES_LIMIT} instruction files are read; ${path} and later ones were ignored`);
       return;
     }
     const limit = Math.min(FILE_LIMIT_BYTES, this.#freeBytes);
-    // Noted before it is read: another file of its folder may be read at the same time.
+    // Add before reading, because another file of the folder may be read concurrently.
     this.#seen.add(path);
     const { text, size } = await read(limit).catch((error: unknown) => {
       this.#seen.delete(path);
@@ -139,11 +143,14 @@ class Collection {
     this.#freeBytes -= Math.min(size, limit);
     if (text.trim() === "") return;
     this.instructions.push({ path, text });
-    if (size > limit) this.notes.push(`${path} was cut after ${limit} of its ${size} bytes`);
+    if (size > limit) this.notes.push(`${path} was truncated to ${limit} of its ${size} bytes`);
   }
 }
 
-async function addGlobal(collection: Collection, { configFolders, home }: InstructionSources): Promise<void> {
+async function addGlobal(
+  collection: InstructionCollector,
+  { configFolders, home }: InstructionSources,
+): Promise<void> {
   const places = [
     ...configFolders.map((folder) => join(folder, "AGENTS.md")),
     join(home, ".claude", "CLAUDE.md"),
@@ -153,15 +160,15 @@ async function addGlobal(collection: Collection, { configFolders, home }: Instru
   }
 }
 
-async function addFolder(collection: Collection, folder: string, within: string): Promise<void> {
+async function addFolder(collection: InstructionCollector, folder: string, within: string): Promise<void> {
   for (const name of NAMES) {
     if (await collection.add(join(folder, name), within)) return;
   }
 }
 
-async function addConfigured(collection: Collection, sources: InstructionSources): Promise<void> {
+async function addConfigured(collection: InstructionCollector, sources: InstructionSources): Promise<void> {
   const { configured = [], fetched } = sources;
-  // All at once: together they take no longer than the slowest.
+  // Fetch all in parallel.
   fetched.begin(configured.filter(isUrl));
   for (const entry of configured) {
     if (isUrl(entry)) {
@@ -170,7 +177,7 @@ async function addConfigured(collection: Collection, sources: InstructionSources
     }
     const { paths, notes } = await findFiles(entry, {
       home: sources.home,
-      folders: foldersDownTo(sources.cwd, sources.root),
+      folders: listFoldersDownTo(sources.cwd, sources.root),
     });
     collection.notes.push(...notes);
     const isRelative = !isAbsolute(entry) && !entry.startsWith("~/");
@@ -185,22 +192,22 @@ function isUrl(entry: string): boolean {
   return /^https?:\/\//i.test(entry);
 }
 
-/** The beginning of an instruction, with a note where it was cut, and the bytes of the whole. */
-interface Start {
+/** Start of an instruction file, with a note if it was truncated, and its full size in bytes. */
+interface TruncatedText {
   readonly text: string;
   readonly size: number;
 }
 
-function startOf(url: string, text: string, limit: number): Start {
+function truncateText(url: string, text: string, limit: number): TruncatedText {
   const bytes = Buffer.from(text);
   if (bytes.byteLength <= limit) return { text, size: bytes.byteLength };
   const start = new TextDecoder().decode(bytes.subarray(0, limit), { stream: true });
-  return { text: start + cutNote(url, limit, bytes.byteLength), size: bytes.byteLength };
+  return { text: start + createTruncationNote(url, limit, bytes.byteLength), size: bytes.byteLength };
 }
 
-/** At most `limit` bytes of the file, with a note at the end where there are more. */
-async function readStart(path: string, limit: number): Promise<Start> {
-  // Asked before it is opened: a pipe would wait for its writer.
+/** Reads at most `limit` bytes, and appends a note if there are more. */
+async function readTruncated(path: string, limit: number): Promise<TruncatedText> {
+  // Check first: opening a pipe would block.
   const stats = await stat(path);
   if (!stats.isFile()) throw new Error("it is not a file");
   const isLonger = stats.size > limit;
@@ -208,18 +215,18 @@ async function readStart(path: string, limit: number): Promise<Start> {
   try {
     const { buffer, bytesRead } = await file.read(Buffer.alloc(limit), 0, limit, 0);
     const text = new TextDecoder().decode(buffer.subarray(0, bytesRead), { stream: isLonger });
-    return { text: isLonger ? text + cutNote(path, limit, stats.size) : text, size: stats.size };
+    return { text: isLonger ? text + createTruncationNote(path, limit, stats.size) : text, size: stats.size };
   } finally {
     await file.close();
   }
 }
 
-function cutNote(path: string, limit: number, size: number): string {
+function createTruncationNote(path: string, limit: number, size: number): string {
   return `\n[Cut after ${limit} of ${size} bytes. Read ${path} for the rest.]`;
 }
 
-/** From the root down to a folder in it, both included. */
-function foldersDownTo(folder: string, root: string): string[] {
+/** Folders from the root down to `folder`, both included. */
+function listFoldersDownTo(folder: string, root: string): string[] {
   const steps = relative(root, folder).split(sep).filter(Boolean);
   return [root, ...steps.map((_, index) => join(root, ...steps.slice(0, index + 1)))];
 }

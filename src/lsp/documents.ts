@@ -1,22 +1,22 @@
-import { languageOf } from "./languages.ts";
+import { getLanguageId } from "./languages.ts";
 import { type Diagnostic, type Problem, toProblems } from "./problems.ts";
 import { type ServerConnection, toUri } from "./server-connection.ts";
 
-/** A text that a server is shown under its path; null is "no such file". */
-export interface ShownText {
+/** Text of a document to show to the server; null means "not found". */
+export interface DocumentText {
   readonly path: string;
   readonly text: string | null;
 }
 
-/** A text that a server has, and what it said of it. */
+/** A document in the server, with its diagnostics. */
 export interface Document {
   readonly path: string;
   readonly uri: string;
   text: string;
   version: number;
-  /** When the server last said something of this text. */
+  /** Time of the last diagnostics for this text. */
   reportedAt: number | undefined;
-  /** Whether what it said counts as complete. */
+  /** Whether the diagnostics count as complete. */
   isSettled: boolean;
   pushed: readonly Diagnostic[];
   pulled: readonly Diagnostic[];
@@ -24,7 +24,7 @@ export interface Document {
 
 const openLimit = 20;
 
-/** The documents that a server has open; the one used last at the end. */
+/** The open documents, least recently used first. */
 export class Documents {
   readonly #connection: Pick<ServerConnection, "notify">;
   readonly #open = new Map<string, Document>();
@@ -38,7 +38,7 @@ export class Documents {
   }
 
   get problems(): readonly Problem[] {
-    return [...this.#open.values()].flatMap(problemsOf);
+    return [...this.#open.values()].flatMap(listProblems);
   }
 
   find(path: string): Document | undefined {
@@ -49,7 +49,7 @@ export class Documents {
     const uri = toUri(path);
     const document: Document = { path, uri, text, version, pushed: [], pulled: [], ...unreported };
     this.#open.set(path, document);
-    const textDocument = { uri, languageId: languageOf(path), version, text };
+    const textDocument = { uri, languageId: getLanguageId(path), version, text };
     await this.#connection.notify("textDocument/didOpen", { textDocument });
     return document;
   }
@@ -62,7 +62,7 @@ export class Documents {
     return document;
   }
 
-  /** Makes it the one used last. */
+  /** Marks the document as most recently used. */
   touch(document: Document): void {
     this.#open.delete(document.path);
     this.#open.set(document.path, document);
@@ -81,7 +81,7 @@ export class Documents {
 
 const unreported = { reportedAt: undefined, isSettled: false };
 
-export function problemsOf({ path, text, pushed, pulled }: Document): Problem[] {
+export function listProblems({ path, text, pushed, pulled }: Document): Problem[] {
   const problems = [...toProblems(path, text, pushed), ...toProblems(path, text, pulled)];
   const places = new Map(problems.map((problem) => [JSON.stringify(problem), problem]));
   return [...places.values()];

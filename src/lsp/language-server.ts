@@ -1,13 +1,13 @@
 import { fileURLToPath } from "node:url";
 import { z } from "zod";
-import { type Document, Documents, problemsOf, type ShownText } from "./documents.ts";
+import { type Document, Documents, listProblems, type DocumentText } from "./documents.ts";
 import { messageOf, UserError } from "../base/errors.ts";
 import type { PipedProcess } from "../workspace/process/piped-process.ts";
-import { newProblems, type Problem, toErrors } from "./problems.ts";
-import { type quietMs, Reports, silenceLimitMs } from "./reports.ts";
+import { findNewProblems, type Problem, parseErrors } from "./problems.ts";
+import { type quietMs, DiagnosticsWaiter, firstReportMs } from "./reports.ts";
 import { ServerConnection, type ServerConnectionDeps, toUri } from "./server-connection.ts";
 
-/** A file before and after an edit; null is "no such file". */
+/** A file before and after an edit; null means "not found". */
 export interface EditedFile {
   /** Absolute. */
   readonly path: string;
@@ -16,28 +16,25 @@ export interface EditedFile {
 }
 
 export interface LanguageServerDeps extends ServerConnectionDeps {
-  /** The text of a file on disk; undefined where it is gone or no text. */
+  /** Reads a text file; undefined if it does not exist or is not text. */
   readonly read: (path: string) => Promise<string | undefined>;
   /** For tests. */
   readonly quietMs?: typeof quietMs | undefined;
 }
 
-/** What it says when a file is closed comes at once, if it says anything. */
-const closingMs = 200;
+/** Time to wait for diagnostics of a closed file, which come at once if at all. */
+const closedReportMs = 200;
 
-/**
- * A running language server. It is told of each edit and asked for the errors that came with it. All that rejects
- * does so with a sentence for the person.
- */
+/** A running language server, which checks edits for new errors. Rejections have a message for the user. */
 export class LanguageServer {
   readonly #read: LanguageServerDeps["read"];
   readonly #connection: ServerConnection;
   readonly #documents: Documents;
-  readonly #reports: Reports;
-  /** What was there before, or was told to the model. */
+  readonly #reports: DiagnosticsWaiter;
+  /** Problems from before the edits, or already shown to the model. */
   #known: readonly Problem[] = [];
   #reportsVersions = false;
-  /** A file that was closed, of which the server may say something yet. */
+  /** A closed file whose diagnostics may still arrive. */
   #closing: string | undefined;
 
   static async start(deps: LanguageServerDeps): Promise<LanguageServer> {
@@ -53,30 +50,31 @@ export class LanguageServer {
 
   private constructor(deps: LanguageServerDeps, program: PipedProcess) {
     this.#read = deps.read;
-    this.#reports = new Reports(deps.quietMs);
+    this.#reports = new DiagnosticsWaiter(deps.quietMs);
     this.#connection = new ServerConnection(deps, program, {
       onPublished: (params) => this.#take(params),
-      onFailed: () => this.#reports.ring(),
+      onFailed: () => this.#reports.wake(),
     });
     this.#documents = new Documents(this.#connection);
   }
 
   /**
-   * The errors that the edits brought. Tell {@link accept} when the model has got them; else they are found again.
+   * Returns errors caused by the edits. Call {@link accept} after showing them; otherwise they are returned
+   * again.
    */
   async check(edited: readonly EditedFile[]): Promise<Problem[]> {
     this.#connection.assertAlive();
     const before = await this.#show(await this.#textsBefore(edited));
     await this.#settle(before);
-    this.#learn(before);
+    this.#rememberProblems(before);
     const after = await this.#show(edited.map(({ path, after: text }) => ({ path, text })));
-    await this.#tellSaved(edited);
+    await this.#notifySaved(edited);
     await this.#settle(after);
     await this.#documents.closeOldest();
-    return newProblems(this.#known, this.#documents.problems);
+    return findNewProblems(this.#known, this.#documents.problems);
   }
 
-  /** What it reports now is known to the model. */
+  /** Marks the current problems as known to the model. */
   accept(): void {
     this.#known = this.#documents.problems;
   }
@@ -85,8 +83,10 @@ export class LanguageServer {
     return this.#connection.end();
   }
 
-  /** Files that are open must be what they were before the edit, whoever changed them since. */
-  async #textsBefore(edited: readonly EditedFile[]): Promise<ShownText[]> {
+  /**
+   * Restores open documents to the text before the edit, because something else may have changed the files.
+   */
+  async #textsBefore(edited: readonly EditedFile[]): Promise<DocumentText[]> {
     const touched = new Set(edited.map(({ path }) => path));
     const others = this.#documents.paths.filter((path) => !touched.has(path));
     const onDisk = others.map(async (path) => ({ path, text: (await this.#read(path)) ?? null }));
@@ -94,8 +94,8 @@ export class LanguageServer {
     return [...before, ...(await Promise.all(onDisk))];
   }
 
-  /** Opens, changes and closes documents; answers those that the server has to look at anew. */
-  async #show(texts: readonly ShownText[]): Promise<Document[]> {
+  /** Opens, changes and closes documents; returns those that need new diagnostics. */
+  async #show(texts: readonly DocumentText[]): Promise<Document[]> {
     const changed: Document[] = [];
     for (const { path, text } of texts) {
       const document = await this.#showOne(path, text);
@@ -115,22 +115,23 @@ export class LanguageServer {
     documents.touch(open);
     if (open.text === text) return undefined;
     if (this.#connection.isPulled || this.#reportsVersions) return documents.change(open, text);
-    // Without versions nobody could tell a late report on the old text from one on the new; some servers say
-    // nothing at all where a change brings nothing new. Of what is opened every server reports.
+    // Without versions, a late report on the old text looks like one on the new text, and some servers report
+    // nothing if a
+    // change causes no new problems. All servers report on opened documents.
     await documents.close(open);
-    await this.#reportOf(open);
+    await this.#waitForClosed(open);
     return documents.open(path, text, open.version + 1);
   }
 
-  /** Waits a moment for what a server says of a file that was closed. */
-  async #reportOf(closed: Document): Promise<void> {
+  /** Waits briefly for diagnostics of a closed file. */
+  async #waitForClosed(closed: Document): Promise<void> {
     this.#closing = closed.path;
-    const end = performance.now() + closingMs;
+    const end = performance.now() + closedReportMs;
     while (this.#closing !== undefined && performance.now() < end) await this.#reports.next(end);
     this.#closing = undefined;
   }
 
-  async #tellSaved(edited: readonly EditedFile[]): Promise<void> {
+  async #notifySaved(edited: readonly EditedFile[]): Promise<void> {
     const changes = edited.map(({ path, before, after }) => ({
       uri: toUri(path),
       type: fileEvent(before, after),
@@ -142,26 +143,26 @@ export class LanguageServer {
     }
   }
 
-  /** Waits until the server has said what it thinks of the documents. */
+  /** Waits until the diagnostics of the documents are complete. */
   async #settle(documents: readonly Document[]): Promise<void> {
     if (documents.length === 0) return;
     if (this.#connection.isPulled) await Promise.all(documents.map((document) => this.#pull(document)));
-    else await this.#reports.complete(documents, () => this.#connection.assertAlive());
+    else await this.#reports.waitUntilComplete(documents, () => this.#connection.assertAlive());
   }
 
   async #pull(document: Document): Promise<void> {
     const { uri } = document;
     const params = { textDocument: { uri } };
-    const asked = await this.#connection.request("textDocument/diagnostic", params, silenceLimitMs);
-    const report = reportSchema.safeParse(asked?.answer).data;
-    if (report?.items !== undefined) document.pulled = toErrors(report.items);
+    const response = await this.#connection.request("textDocument/diagnostic", params, firstReportMs);
+    const report = reportSchema.safeParse(response?.answer).data;
+    if (report?.items !== undefined) document.pulled = parseErrors(report.items);
   }
 
-  /** What is wrong in these documents before an edit is none of its doing. */
-  #learn(documents: readonly Document[]): void {
+  /** Remembers problems that exist before an edit. */
+  #rememberProblems(documents: readonly Document[]): void {
     const paths = new Set(documents.map(({ path }) => path));
     const others = this.#known.filter(({ path }) => !paths.has(path));
-    this.#known = [...others, ...documents.flatMap(problemsOf)];
+    this.#known = [...others, ...documents.flatMap(listProblems)];
   }
 
   #take(params: unknown): void {
@@ -173,10 +174,10 @@ export class LanguageServer {
     const version = report.version ?? undefined;
     if (version !== undefined) this.#reportsVersions = true;
     if (document !== undefined && (version ?? document.version) >= document.version) {
-      document.pushed = toErrors(report.diagnostics);
+      document.pushed = parseErrors(report.diagnostics);
       this.#reports.note(document);
     }
-    this.#reports.ring();
+    this.#reports.wake();
   }
 }
 
@@ -202,12 +203,12 @@ function fileEvent(before: string | null, after: string | null): 1 | 2 | 3 {
   return after === null ? 3 : 2;
 }
 
-/** Servers write the same address in different ways. */
+/** Normalizes a file URI, because servers spell them differently. */
 function toPath(uri: string): string | undefined {
   try {
     return fileURLToPath(uri);
   } catch {
-    // Not a file's: of no document that we have.
+    // Not a file URI.
     return undefined;
   }
 }

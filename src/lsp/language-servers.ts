@@ -13,92 +13,92 @@ import { describeProblems, type Problem } from "./problems.ts";
 export interface LanguageServersDeps {
   readonly processes: PipedProcesses;
   readonly snapshots: Pick<Snapshots, "load">;
-  /** Bytes of a file on disk. */
+  /** Reads a file from disk. */
   readonly read: (path: string) => Promise<Uint8Array>;
   readonly log: Log;
-  /** Tells the person. */
+  /** Shows a warning to the user. */
   readonly warn: (text: string) => void;
-  /** For tests; {@link waits} unless given. */
+  /** For tests; default {@link waits}. */
   readonly waits?: { firstMs: number; laterMs: number; quietMs?: LanguageServerDeps["quietMs"] };
 }
 
-/** Where edits were made, and what is configured there. */
+/** Folders and configuration of a session. */
 export interface ServerFolders {
   readonly servers: Readonly<Record<string, LanguageServerConfig>>;
-  /** Absolute real path of what the servers are for: the worktree. */
+  /** Real path of the worktree. */
   readonly root: string;
-  /** Paths are told relative to it. */
+  /** Paths are shown relative to it. */
   readonly cwd: string;
 }
 
-/** How long an edit waits for errors: the first one also for the server to read the project. */
+/** Time that an edit waits for errors. The first wait includes reading the project. */
 const waits = { firstMs: 15_000, laterMs: 5_000 };
-/** A server that was late so often in a row is ended. */
-const latenessLimit = 3;
+/** Consecutive timeouts after which a server is ended. */
+const timeoutsLimit = 3;
 /** Longer texts are not sent to servers. */
 const textLimitBytes = 1024 * 1024;
 
 /**
- * The language servers of this process, one for each folder and configuration, started with the first edit that is
- * theirs. They end with the process. One that fails is told of once and not started again.
+ * Language servers of this process, one per folder and configuration, started with the first matching edit.
+ * They end with the process. A failed server is reported once and not restarted.
  */
 export class LanguageServers {
   readonly #deps: LanguageServersDeps;
-  readonly #entries = new Map<string, Entry>();
+  readonly #entries = new Map<string, ServerQueue>();
 
   constructor(deps: LanguageServersDeps) {
     this.#deps = deps;
   }
 
-  /** The errors that the changes brought, in words for the model; empty where there are none. Never rejects. */
+  /** Describes errors caused by the changes, for the model; empty if there are none. Never rejects. */
   async diagnose(place: ServerFolders, changes: readonly FileChange[], signal: AbortSignal): Promise<string> {
     const edited = await Promise.all(changes.flatMap((change) => this.#toEdited(change)));
     const files = edited.filter((file) => file !== undefined);
     const servers = Object.entries(place.servers).map(([name, config]) => ({ name, config, place }));
-    const texts = await Promise.all(servers.map((server) => this.#ask(server, files, signal)));
+    const texts = await Promise.all(servers.map((server) => this.#check(server, files, signal)));
     return texts.filter((text) => text !== "").join("\n\n");
   }
 
-  async #ask(
+  async #check(
     { name, config, place }: Configured,
     edited: readonly EditedFile[],
     signal: AbortSignal,
   ): Promise<string> {
     const files = edited.filter(({ path }) => servesFile(name, config.extensions, path));
     if (files.length === 0) return "";
-    const entry = this.#entryOf({ name, config, place });
+    const entry = this.#getQueue({ name, config, place });
     if (entry === undefined || entry.isGivenUp) return "";
     const { firstMs, laterMs } = this.#deps.waits ?? waits;
     const check = entry.check(files);
-    check.catch((error: unknown) => this.#giveUp(entry, reasonOf(name, error)));
+    check.catch((error: unknown) => this.#giveUp(entry, describeFailure(name, error)));
     const waited = orAfter(check, entry.hasAnswered ? laterMs : firstMs, "late" as const);
     try {
       const found = await orWhenAborted(waited, signal, "cancelled" as const);
       if (found === "cancelled") return "";
-      if (found === "late") return this.#late(name, entry);
+      if (found === "late") return this.#onTimeout(name, entry);
       entry.accept();
       return found.length === 0 ? "" : describeProblems(name, found, place.cwd);
     } catch (error) {
-      this.#deps.log.info("no errors from a language server", { name, ...errorFields(error) });
+      this.#deps.log.info("language server check failed", { name, ...errorFields(error) });
       return "";
     }
   }
 
-  #late(name: string, entry: Entry): string {
-    entry.lateness++;
-    if (entry.lateness < latenessLimit)
-      return `${name} has not looked at this yet; errors that it finds come with a later edit.`;
-    this.#giveUp(entry, `The language server ${name} is not used any more: it does not answer in time.`);
+  #onTimeout(name: string, entry: ServerQueue): string {
+    entry.timeouts++;
+    if (entry.timeouts < timeoutsLimit)
+      return `${name} has not checked this yet; its errors are shown with a later edit.`;
+    this.#giveUp(entry, `The language server ${name} was disabled: it does not respond in time.`);
     return "";
   }
 
-  #giveUp(entry: Entry, why: string): void {
+  #giveUp(entry: ServerQueue, why: string): void {
     if (entry.isGivenUp) return;
     entry.giveUp();
-    this.#deps.warn(`${why} Edits go on without its errors.`);
+    this.#deps.warn(`${why} Edits continue without its errors.`);
   }
 
-  #entryOf({ name, config, place }: Configured): Entry | undefined {
+  #getQueue({ name, config, place }: Configured): ServerQueue | undefined {
     const { command } = config;
     if (command === undefined || config.disabled === true) return undefined;
     const { root } = place;
@@ -108,20 +108,20 @@ export class LanguageServers {
     const { processes, log } = this.#deps;
     const quietMs = this.#deps.waits?.quietMs;
     const read = (path: string) => this.#readText(path);
-    const entry = new Entry(() =>
+    const entry = new ServerQueue(() =>
       LanguageServer.start({ name, config: { ...config, command }, root, processes, read, log, quietMs }),
     );
     this.#entries.set(key, entry);
     return entry;
   }
 
-  /** Both ends of a move are files of their own. */
+  /** Treats the two paths of a move as separate files. */
   #toEdited({ path, fromPath, before, after }: FileChange): Promise<EditedFile | undefined>[] {
-    if (fromPath === undefined) return [this.#edited(path, before, after)];
-    return [this.#edited(fromPath, before, null), this.#edited(path, null, after)];
+    if (fromPath === undefined) return [this.#collectEdits(path, before, after)];
+    return [this.#collectEdits(fromPath, before, null), this.#collectEdits(path, null, after)];
   }
 
-  async #edited(
+  async #collectEdits(
     path: string,
     before: string | null | undefined,
     after: string | null | undefined,
@@ -131,7 +131,7 @@ export class LanguageServers {
     return old === undefined || fresh === undefined ? undefined : { path, before: old, after: fresh };
   }
 
-  /** Undefined for what was not kept or is too long. */
+  /** Undefined if the content is not stored or too long. */
   async #text(hash: string | null | undefined): Promise<string | null | undefined> {
     if (hash === null || hash === undefined) return hash;
     return toText(await this.#deps.snapshots.load(hash));
@@ -141,7 +141,7 @@ export class LanguageServers {
     try {
       return toText(await this.#deps.read(path));
     } catch {
-      // It is gone, or closed to us: then it is closed there too.
+      // Unreadable or deleted: close it in the server too.
       return undefined;
     }
   }
@@ -153,15 +153,15 @@ interface Configured {
   readonly place: ServerFolders;
 }
 
-/** One server from its first use on; what is asked of it is asked one after the other. */
-class Entry {
+/** A server with its queue: requests run one at a time. */
+class ServerQueue {
   readonly #start: () => Promise<LanguageServer>;
   readonly #queue = new Serial();
   #starting: Promise<LanguageServer> | undefined;
   #server: LanguageServer | undefined;
   hasAnswered = false;
   isGivenUp = false;
-  lateness = 0;
+  timeouts = 0;
 
   constructor(start: () => Promise<LanguageServer>) {
     this.#start = start;
@@ -178,22 +178,22 @@ class Entry {
   }
 
   accept(): void {
-    this.lateness = 0;
+    this.timeouts = 0;
     this.#server?.accept();
   }
 
-  /** What is left of it is ended with the process, at the latest. */
+  /** Stops using the server. Its process ends with this one at the latest. */
   giveUp(): void {
     this.isGivenUp = true;
-    // One that never started was told of by whoever asked it.
+    // A failed start is reported by its caller.
     this.#starting?.then((server) => server.end()).catch(() => {});
   }
 }
 
-/** The connection's own errors name no server. */
-function reasonOf(name: string, error: unknown): string {
+/** Adds the server's name to an error of the connection. */
+function describeFailure(name: string, error: unknown): string {
   if (error instanceof UserError) return error.message;
-  return `The language server ${name} is not used any more: ${messageOf(error)}.`;
+  return `The language server ${name} was disabled: ${messageOf(error)}.`;
 }
 
 function toText(bytes: Uint8Array | undefined): string | undefined {

@@ -1,6 +1,6 @@
 import { basename, extname } from "node:path";
 
-/** Endings of files by the names under which language servers are commonly configured. */
+/** File extensions by common language server names. */
 const extensionsOfServers: ReadonlyMap<string, readonly string[]> = new Map(
   Object.entries({
     astro: [".astro"],
@@ -31,7 +31,7 @@ const extensionsOfServers: ReadonlyMap<string, readonly string[]> = new Map(
   }),
 );
 
-/** The protocol's names of languages, where they are not the file's ending itself. */
+/** Language ids of the protocol, where they differ from the file extension. */
 const languageIds: ReadonlyMap<string, string> = new Map(
   Object.entries({
     ".bash": "shellscript",
@@ -71,14 +71,17 @@ const languageIds: ReadonlyMap<string, string> = new Map(
   }),
 );
 
-/** Whether the server is for this file. `extensions` are the configured ones; a name like `.env` or `Makefile` may stand there too. */
+/**
+ * Whether the server handles a file. `extensions` are configured and may contain names like `.env` or
+ * `Makefile`.
+ */
 export function servesFile(name: string, extensions: readonly string[] | undefined, path: string): boolean {
   const served = extensions ?? extensionsOfServers.get(name) ?? [];
   const file = basename(path);
   return served.some((extension) => file === extension || file.endsWith(withDot(extension)));
 }
 
-export function languageOf(path: string): string {
+export function getLanguageId(path: string): string {
   const extension = extname(path).toLowerCase();
   return languageIds.get(extension) ?? (extension.slice(1) || "plaintext");
 }

@@ -1,31 +1,31 @@
 import { type Message, StreamMessageWriter } from "vscode-jsonrpc/node";
 import { type Deferred, deferred } from "../base/async.ts";
 
-/** While a server leaves so many messages unread, answers to its questions among them, nothing more of it is read. */
-const unreadMessages = 1_000;
+/** Reading from a server pauses while it leaves this many messages unread. */
+const unreadMessagesLimit = 1_000;
 
-/** Messages to a language server, which says while too many of them wait to be read. */
+/** Counts unread messages to a language server and provides backpressure. */
 export class CountingMessageWriter extends StreamMessageWriter {
   #waiting = 0;
-  #full: Deferred<void> | undefined;
+  #drain: Deferred<void> | undefined;
 
-  /** Resolves when the server has read enough; undefined while it does. */
-  get room(): Promise<void> | undefined {
-    return this.#full?.promise;
+  /** Resolves when the server has read enough; undefined if it is not behind. */
+  get drained(): Promise<void> | undefined {
+    return this.#drain?.promise;
   }
 
   override async write(message: Message): Promise<void> {
-    if (++this.#waiting > unreadMessages) this.#full ??= deferred<void>();
+    if (++this.#waiting > unreadMessagesLimit) this.#drain ??= deferred<void>();
     try {
       await super.write(message);
     } finally {
       this.#waiting--;
-      if (this.#waiting <= unreadMessages) this.#makeRoom();
+      if (this.#waiting <= unreadMessagesLimit) this.#resolveDrain();
     }
   }
 
-  #makeRoom(): void {
-    this.#full?.resolve();
-    this.#full = undefined;
+  #resolveDrain(): void {
+    this.#drain?.resolve();
+    this.#drain = undefined;
   }
 }

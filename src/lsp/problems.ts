@@ -3,7 +3,7 @@ import { z } from "zod";
 import { excerpt } from "../base/text/excerpt.ts";
 import { isInside } from "../workspace/paths.ts";
 
-/** An error that a language server reports, with the text of its line, by which it is known again when lines move. */
+/** An error of a language server with the text of its line, which identifies it when lines move. */
 export interface Problem {
   /** Absolute. */
   readonly path: string;
@@ -16,15 +16,18 @@ export interface Problem {
 }
 
 const errorSeverity = 1;
-/** Characters of a message, of its code and of the line by which it is known again; errors of one file that are kept, and errors that the model is told at once. */
+/**
+ * Maximum lengths of a message, code and line text; maximum number of errors per file, and shown to the model
+ * at once.
+ */
 const messageLimit = 500;
 const codeLimit = 100;
 const lineLimit = 500;
 const problemsLimit = 200;
-const toldLimit = 20;
+const shownLimit = 20;
 
 const positionSchema = z.object({ line: z.number(), character: z.number() });
-/** As much of the protocol's Diagnostic as is used; without a severity it counts as an error. */
+/** The used part of the protocol's Diagnostic. Without a severity it counts as an error. */
 const diagnosticSchema = z.object({
   range: z.object({ start: positionSchema }),
   severity: z.number().nullish(),
@@ -40,8 +43,8 @@ const diagnosticSchema = z.object({
 });
 export type Diagnostic = z.infer<typeof diagnosticSchema>;
 
-/** The errors among what a server said of a text, as far as they are what they should be. */
-export function toErrors(values: readonly unknown[]): Diagnostic[] {
+/** Picks the valid errors from a server's diagnostics. */
+export function parseErrors(values: readonly unknown[]): Diagnostic[] {
   const errors: Diagnostic[] = [];
   for (const value of values) {
     const diagnostic = diagnosticSchema.safeParse(value).data;
@@ -52,7 +55,7 @@ export function toErrors(values: readonly unknown[]): Diagnostic[] {
   return errors;
 }
 
-/** Errors of a text with the lines that they stand in. */
+/** Adds the line texts to errors. */
 export function toProblems(path: string, text: string, errors: readonly Diagnostic[]): Problem[] {
   if (errors.length === 0) return [];
   const lines = text.split("\n");
@@ -66,17 +69,17 @@ export function toProblems(path: string, text: string, errors: readonly Diagnost
   }));
 }
 
-/** Those of `now` that were not there `before`, wherever they stand: an edit moves lines and changes some. */
-export function newProblems(before: readonly Problem[], now: readonly Problem[]): Problem[] {
-  const moved = without(now, before, ({ path, message, code, lineText }) =>
+/** Returns problems of `now` that are not in `before`, ignoring line numbers, because edits move lines. */
+export function findNewProblems(before: readonly Problem[], now: readonly Problem[]): Problem[] {
+  const moved = removeKnown(now, before, ({ path, message, code, lineText }) =>
     JSON.stringify([path, code, message, lineText]),
   );
   const same = ({ path, message, code }: Problem) => JSON.stringify([path, code, message]);
-  return without(moved.left, moved.unmatched, same).left;
+  return removeKnown(moved.left, moved.unmatched, same).left;
 }
 
-/** Takes one of `known` off the problems for each that has its key. */
-function without(
+/** Removes one of `known` for each problem with the same key. */
+function removeKnown(
   problems: readonly Problem[],
   known: readonly Problem[],
   keyOf: (problem: Problem) => string,
@@ -87,12 +90,12 @@ function without(
   return { left, unmatched: [...byKey.values()].flat() };
 }
 
-/** For the model, a line each. */
+/** Formats problems for the model, one line each. */
 export function describeProblems(server: string, problems: readonly Problem[], cwd: string): string {
-  const shown = problems.slice(0, toldLimit).map((problem) => describe(problem, cwd));
+  const shown = problems.slice(0, shownLimit).map((problem) => describe(problem, cwd));
   const more = problems.length - shown.length;
   const rest = more > 0 ? [`… and ${more} more.`] : [];
-  return [`${server} reports errors that were not there before:`, ...shown, ...rest].join("\n");
+  return [`${server} reports new errors:`, ...shown, ...rest].join("\n");
 }
 
 function describe({ path, line, column, message, code }: Problem, cwd: string): string {

@@ -1,23 +1,26 @@
 import { deferred, type Deferred, orAfter } from "../base/async.ts";
 import type { Document } from "./documents.ts";
 
-/** How long a server may be silent about a text that it was given. */
-export const silenceLimitMs = 10_000;
-/** A server may report in several pieces. They are complete when nothing came for this long, or for twice its longest pause so far. */
+/** How long to wait for the first diagnostics of a text. */
+export const firstReportMs = 10_000;
+/**
+ * Diagnostics may come in several batches. They are complete after this quiet time, or after twice the
+ * longest pause.
+ */
 export const quietMs = { first: 1_000, least: 400, most: 1_500 };
 
-/** When a server that reports by itself has said what it has to say. */
-export class Reports {
+/** Detects when a server has finished pushing diagnostics. */
+export class DiagnosticsWaiter {
   readonly #quietMs: typeof quietMs;
   #longestPauseMs: number | undefined;
   #lastReport = 0;
-  #bell: Deferred<void> = deferred();
+  #wakeUp: Deferred<void> = deferred();
 
   constructor(quiet: typeof quietMs = quietMs) {
     this.#quietMs = quiet;
   }
 
-  /** It has said something of a document. */
+  /** Records diagnostics of a document. */
   note(document: Document): void {
     const now = performance.now();
     const { reportedAt, isSettled } = document;
@@ -27,21 +30,21 @@ export class Reports {
     if (!isSettled) this.#lastReport = now;
   }
 
-  /** Whoever waits looks again. */
-  ring(): void {
-    const bell = this.#bell;
-    this.#bell = deferred();
+  /** Wakes the waiting caller. */
+  wake(): void {
+    const bell = this.#wakeUp;
+    this.#wakeUp = deferred();
     bell.resolve();
   }
 
-  /** Resolves when the bell is rung, at the latest at `end` (as `performance.now()`). */
+  /** Resolves when woken or at `end`, a `performance.now()` time. */
   async next(end: number): Promise<void> {
-    await orAfter(this.#bell.promise, Math.max(1, end - performance.now()), undefined);
+    await orAfter(this.#wakeUp.promise, Math.max(1, end - performance.now()), undefined);
   }
 
-  /** Waits until all that is to come of the documents has come. Throws what `assertAlive` throws. */
-  async complete(documents: readonly Document[], assertAlive: () => void): Promise<void> {
-    const end = performance.now() + silenceLimitMs;
+  /** Waits until the diagnostics of the documents are complete. Throws errors of `assertAlive`. */
+  async waitUntilComplete(documents: readonly Document[], assertAlive: () => void): Promise<void> {
+    const end = performance.now() + firstReportMs;
     while (true) {
       assertAlive();
       const isComplete = documents.every(({ reportedAt }) => reportedAt !== undefined);

@@ -15,7 +15,7 @@ import { CountingMessageWriter } from "./message-writer.ts";
 export interface ServerConnectionDeps {
   readonly name: string;
   readonly config: LanguageServerConfig & { command: string[] };
-  /** Absolute real path of the folder that it is for. */
+  /** Real path of the server's folder. */
   readonly root: string;
   readonly processes: PipedProcesses;
   readonly log: Log;
@@ -23,14 +23,14 @@ export interface ServerConnectionDeps {
 
 export interface ServerListener {
   onPublished(params: unknown): void;
-  /** Told when the server is not used any more. */
+  /** Called when the connection has failed. */
   onFailed(): void;
 }
 
 const startLimitMs = 30_000;
 const stderrLimit = 2_000;
 
-/** A language server's program and the messages to and fro. All that rejects does so with a sentence for the person. */
+/** Process and JSON-RPC connection of a language server. Rejections have a message for the user. */
 export class ServerConnection {
   readonly #deps: ServerConnectionDeps;
   readonly #listener: ServerListener;
@@ -51,7 +51,7 @@ export class ServerConnection {
     this.#messages.listen();
   }
 
-  /** Whether it says what is wrong when it is asked, rather than by itself. */
+  /** Whether the server supports pull diagnostics. */
   get isPulled(): boolean {
     return this.#isPulled;
   }
@@ -60,10 +60,10 @@ export class ServerConnection {
     if (this.#failure !== undefined) throw this.#failure;
   }
 
-  /** Undefined where no answer came in time. */
+  /** Undefined if no response came in time. */
   async request(method: string, params: unknown, limitMs: number): Promise<{ answer: unknown } | undefined> {
-    const asked = this.#messages.sendRequest(method, params).then((answer) => ({ answer }));
-    return orAfter(this.#orFailure(asked), limitMs, undefined);
+    const request = this.#messages.sendRequest(method, params).then((answer) => ({ answer }));
+    return orAfter(this.#orFailure(request), limitMs, undefined);
   }
 
   notify(method: string, params: unknown): Promise<void> {
@@ -75,7 +75,7 @@ export class ServerConnection {
     await this.#program.end();
   }
 
-  /** To be called first. */
+  /** Must be called first. */
   async initialize(): Promise<void> {
     const { name, config } = this.#deps;
     const answered = await this.request("initialize", this.#initializeParams(), startLimitMs);
@@ -83,8 +83,8 @@ export class ServerConnection {
       throw new UserError(`The language server ${name} did not answer within ${startLimitMs / 1000} s.`);
     const result = initializeResultSchema.safeParse(answered.answer).data;
     if (result === undefined)
-      throw new UserError(`The language server ${name} began with an answer that is none.`);
-    this.#isPulled = isGiven(result.capabilities?.diagnosticProvider);
+      throw new UserError(`The language server ${name} sent an invalid response to initialize.`);
+    this.#isPulled = isFolderUri(result.capabilities?.diagnosticProvider);
     await this.notify("initialized", {});
     if (config.initialization === undefined) return;
     await this.notify("workspace/didChangeConfiguration", { settings: config.initialization });
@@ -122,12 +122,12 @@ export class ServerConnection {
     const messages = this.#messages;
     messages.onRequest("workspace/configuration", (params: unknown) => {
       const { items } = configurationSchema.parse(params);
-      return items.map(({ section }) => settingOf(config.initialization, section));
+      return items.map(({ section }) => getSetting(config.initialization, section));
     });
     messages.onRequest("workspace/workspaceFolders", () => [this.#folder()]);
     messages.onRequest("workspace/applyEdit", () => ({ applied: false }));
     messages.onRequest("window/showDocument", () => ({ success: false }));
-    for (const method of methodsWithoutAnswer) messages.onRequest(method, () => null);
+    for (const method of methodsWithNullResult) messages.onRequest(method, () => null);
     messages.onNotification("textDocument/publishDiagnostics", (params: unknown) =>
       this.#listener.onPublished(params),
     );
@@ -139,21 +139,23 @@ export class ServerConnection {
       this.#stderr = (this.#stderr + text).slice(-stderrLimit);
     });
     this.#messages.onError(([error]) => {
-      log.warn("a language server is not understood", { name, error: error.message });
+      log.warn("language server sent an invalid message", { name, error: error.message });
       this.#fail(error.message);
     });
-    void this.#program.exited.then((how) => this.#fail(`it ended with ${wordsOf(how)}${this.#lastWords()}`));
+    void this.#program.exited.then((how) =>
+      this.#fail(`it ended with ${describeExit(how)}${this.#describeStderr()}`),
+    );
   }
 
-  #lastWords(): string {
+  #describeStderr(): string {
     const line = this.#stderr.trim().split("\n").at(-1)?.trim() ?? "";
     return line === "" ? "" : `: ${line}`;
   }
 
-  /** What waits for an answer is rejected by the end of the messages. */
+  /** Fails the connection; ending the messages rejects pending requests. */
   #fail(why: string): void {
     if (this.#failure !== undefined) return;
-    this.#failure = new UserError(`The language server ${this.#deps.name} is not used any more: ${why}`);
+    this.#failure = new UserError(`The language server ${this.#deps.name} was disabled: ${why}`);
     this.#messages.dispose();
     this.#listener.onFailed();
   }
@@ -167,7 +169,7 @@ export class ServerConnection {
   }
 }
 
-function wordsOf({ code, signalName }: PipedExit): string {
+function describeExit({ code, signalName }: PipedExit): string {
   return signalName === null ? `exit code ${code}` : `signal ${signalName}`;
 }
 
@@ -178,13 +180,13 @@ export function toUri(path: string): string {
 const initializeResultSchema = z.looseObject({
   capabilities: z.looseObject({ diagnosticProvider: z.unknown().optional() }).nullish(),
 });
-/** Settings that a server may ask for at once: each answer may be all of them. */
+/** Maximum number of settings per request, because each response may contain all of them. */
 const sectionsLimit = 1_000;
 const configurationSchema = z.looseObject({
   items: z.array(z.looseObject({ section: z.string().nullish() })).max(sectionsLimit),
 });
 
-const methodsWithoutAnswer = [
+const methodsWithNullResult = [
   "client/registerCapability",
   "client/unregisterCapability",
   "window/showMessageRequest",
@@ -192,14 +194,14 @@ const methodsWithoutAnswer = [
   "workspace/diagnostic/refresh",
 ];
 
-/** The setting under a name with dots; null where there is none, as the protocol wants it. */
-function settingOf(settings: unknown, section: string | null | undefined): unknown {
+/** Setting with a dotted name; null if there is none, as the protocol requires. */
+function getSetting(settings: unknown, section: string | null | undefined): unknown {
   let value = settings;
   for (const key of section?.split(".") ?? [])
     value = isRecord(value) && Object.hasOwn(value, key) ? value[key] : undefined;
   return value ?? null;
 }
 
-function isGiven(capability: unknown): boolean {
+function isFolderUri(capability: unknown): boolean {
   return capability !== undefined && capability !== null && capability !== false;
 }

@@ -3,10 +3,10 @@ import type { DefineTool } from "./author.ts";
 
 const define = <Definition>(definition: Definition): Definition => definition;
 
-/** What authors' files import as `fairlead/plugin` and `@opencode-ai/plugin`. */
+/** Exported to plugin files as `fairlead/plugin` and `@opencode-ai/plugin`. */
 export const tool: DefineTool = Object.assign(define, { schema: z });
 
-// Types are erased before a file runs, but the names of those that are imported without `type` are looked for.
+// Types are erased, but a name imported without `type` must still exist at run time.
 const onlyAType = undefined;
 export {
   onlyAType as Hooks,

@@ -1,44 +1,45 @@
 import type { z } from "zod";
 
 /**
- * A plugin: a function that a module exports. It is called once, before the first turn that it takes part in, and
- * returns its hooks. It runs in a process beside Fairlead, not in it.
+ * A plugin: a function that a module exports. It is called once, before the first turn, and returns its
+ * hooks.
+ * It runs in a separate process.
  */
 export type Plugin = (input: PluginInput, options: PluginOptions) => Hooks | Promise<Hooks>;
 
-/** What stands behind the plugin's name in the configuration, as in `["./audit.ts", { "level": 2 }]`; else empty. */
+/**
+ * Options after the plugin's name in the configuration, as in `["./audit.ts", { "level": 2 }]`; else empty.
+ */
 export type PluginOptions = Readonly<Record<string, unknown>>;
 
 export interface PluginInput {
-  /** Absolute paths: the session's folder, and the repository's root (the same where there is none). */
+  /** Absolute paths: the session's folder, and the repository's root (the same if there is none). */
   readonly directory: string;
   readonly worktree: string;
   readonly project: { readonly id: string; readonly worktree: string };
   readonly client: PluginClient;
 }
 
-/** What is left here of OpenCode's client; any other member throws an error that says so. */
+/** The supported part of OpenCode's client; any other member throws an error that says so. */
 export interface PluginClient {
   readonly app: {
-    /** Writes a line to Fairlead's log. */
     log(options: { body: { service?: string; level?: string; message: string } }): Promise<void>;
   };
 }
 
 /**
- * Hooks get what they may only read as `input` and what they may change as `output`: they change its fields, what
- * they return is not looked at. Each has 5 seconds. Plugins are called one after the other, each with what the one
- * before has left.
+ * Hooks must not change `input`; they change the fields of `output`, and their return value is ignored.
+ * Each has 5 seconds. Plugins are called one after the other, each with the output of the previous one.
  */
 export interface Hooks {
-  /** Told of what happens, in order. Nobody waits for it, and nothing can be changed. */
+  /** Called with events, in order. The turn does not wait for it, and it cannot change anything. */
   event?(input: { event: PluginEvent }): unknown;
-  /** A person's message before it is stored. `parts` may be joined by texts, texts in it may be changed. */
+  /** Called with a user message before it is stored. Texts may be added to `parts` and changed in it. */
   "chat.message"?(
     input: { sessionID: string; messageID: string; agent: string; model?: PluginModelRef },
     output: { message: UserMessage; parts: Part[] },
   ): unknown;
-  /** Before each call of a model for a turn. Undefined leaves the choice to the provider. */
+  /** Called before each model call of a turn. Undefined leaves the choice to the provider. */
   "chat.params"?(
     input: {
       sessionID: string;
@@ -48,30 +49,31 @@ export interface Hooks {
     },
     output: ModelParams,
   ): unknown;
-  /** Before each call of a model for a turn: the system prompt in blocks, which are sent in their order. */
+  /** Called before each model call of a turn with the blocks of the system prompt, in order. */
   "experimental.chat.system.transform"?(
     input: { sessionID: string; model: PluginModelRef },
     output: { system: string[] },
   ): unknown;
   /**
-   * Before a call is looked at and permitted; `output.args` are the model's arguments. An Error that is thrown refuses
+   * Called before a tool call is checked and permitted; `output.args` are the model's arguments. Throwing an
+   * Error refuses
    * the call, and the model reads its message.
    */
   "tool.execute.before"?(
     input: { tool: string; sessionID: string; callID: string },
     output: { args: Record<string, unknown> },
   ): unknown;
-  /** After a call that completed, before its output is cut and the model reads it. */
+  /** Called after a completed tool call, before its output is truncated for the model. */
   "tool.execute.after"?(
     input: { tool: string; sessionID: string; callID: string; args: Record<string, unknown> },
     output: { title: string; output: string; metadata: Record<string, unknown> },
   ): unknown;
   /**
-   * Before a person is asked. `status` is what the rules say, `allow` or `ask`. `deny` and `ask` always count. `allow`
-   * answers for the person only where the approval setting "auto-approve" would: never for what must be confirmed.
+   * Called before the user is asked. `status` is the verdict of the rules, `allow` or `ask`. `deny` and `ask`
+   * always
+   * apply. `allow` answers for the user only where the approval setting "auto-approve" would.
    */
   "permission.ask"?(input: PermissionQuestion, output: { status: "allow" | "ask" | "deny" }): unknown;
-  /** Tools by name. */
   tool?: Record<string, ToolDefinition>;
 }
 
@@ -79,7 +81,7 @@ export interface ModelParams {
   temperature?: number;
   topP?: number;
   maxOutputTokens?: number;
-  /** Added to the request's body. */
+  /** Added to the request body. */
   options: Record<string, unknown>;
 }
 
@@ -94,13 +96,13 @@ export interface UserMessage {
   readonly role: "user";
   readonly agent: string;
   readonly model?: PluginModelRef;
-  /** Further system text for the answer to this message. */
+  /** Additional system text for the answer to this message. */
   system?: string;
-  /** Tools that are not offered for it: false by their name. */
+  /** Tools that are not offered for this message: false by name. */
   tools?: Record<string, boolean>;
 }
 
-/** A piece of a message. Those that are not texts can be left out, not changed. */
+/** A part of a message. Parts other than texts can be removed but not changed. */
 export interface Part {
   id?: string;
   type: string;
@@ -110,7 +112,7 @@ export interface Part {
 
 export interface PermissionQuestion {
   readonly id: string;
-  /** The first permission's name, as in rules: bash, edit, … */
+  /** Name of the first permission, as in rules: bash, edit, … */
   readonly type: string;
   readonly pattern: string[];
   readonly sessionID: string;
@@ -119,11 +121,11 @@ export interface PermissionQuestion {
   readonly metadata: { readonly tool?: string; readonly input?: unknown };
 }
 
-/** What `permission.asked` says. `pattern` and `type` are the names that the hook `permission.ask` uses. */
+/** Data of `permission.asked`. `pattern` and `type` are named as in the hook `permission.ask`. */
 export interface PermissionRequest extends PermissionQuestion {
   readonly permission: string;
   readonly patterns: string[];
-  /** Patterns that "always" would allow from now on. */
+  /** Patterns that "always" would allow. */
   readonly always: string[];
   readonly tool: { readonly callID: string };
 }
@@ -131,13 +133,13 @@ export interface PermissionRequest extends PermissionQuestion {
 export type SessionStatus =
   | { readonly type: "idle" }
   | { readonly type: "busy" }
-  /** `next` is when the next attempt begins, in milliseconds since 1970. */
+  /** `next` is the start of the next attempt, in milliseconds since 1970. */
   | { readonly type: "retry"; readonly attempt: number; readonly message: string; readonly next: number };
 
 export interface PluginSession {
   readonly id: string;
   readonly projectID: string;
-  /** The session that a task works for. */
+  /** Parent session of a task's session. */
   readonly parentID?: string;
   readonly directory: string;
   readonly title: string;
@@ -154,11 +156,11 @@ export interface PluginSession {
 
 /**
  * - `session.created` and `session.deleted` {sessionID, info}; `created` comes with the first message.
- * - `session.updated` {sessionID, info, and what changed: title, agent, model or usage}
+ * - `session.updated` {sessionID, info, and the change: title, agent, model or usage}
  * - `session.status` {sessionID, status}
  * - `session.diff` {sessionID, diff: [{file, status, additions, deletions}]} after a turn that changed files
  * - `session.error` {sessionID, error} and `session.idle` {sessionID} at the end of a turn
- * - `message.updated` {info}, `message.part.updated` {part}: whole parts, no single pieces of text
+ * - `message.updated` {info}, `message.part.updated` {part}: complete parts, no text deltas
  * - `permission.asked` {@link PermissionRequest}; `permission.replied` {sessionID, requestID, callID, reply}
  * - `todo.updated` {sessionID, todos}, `file.edited` {sessionID, file}, `mcp.tools.changed` {server}
  */
@@ -168,7 +170,7 @@ export interface PluginEvent {
 }
 
 export interface ToolDefinition {
-  /** What the model reads: when to use it, and what it returns. */
+  /** Sent to the model: when to use the tool, and what it returns. */
   description: string;
   /** The arguments by name, each a schema of zod 4 such as `tool.schema.string()`. */
   args: Record<string, z.ZodType>;
@@ -185,11 +187,11 @@ export interface ToolContext {
   readonly worktree: string;
   /** Aborts when the turn is cancelled and after 10 minutes. */
   readonly abort: AbortSignal;
-  /** The title of the call's card, and facts kept with the call. */
+  /** Sets the title of the call's card, and metadata stored with the call. */
   metadata(more: { title?: string; metadata?: Record<string, unknown> }): void;
 }
 
-/** Keeps the types of the arguments between `args` and `execute`. */
+/** Infers the argument types of `execute` from `args`. */
 export interface DefineTool {
   <Args extends Record<string, z.ZodType>>(definition: {
     description: string;

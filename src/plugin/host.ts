@@ -6,15 +6,15 @@ import { packageSpecifier, registerImports } from "./imports.ts";
 import {
   answerLimit,
   type HostAnswer,
-  type HostPlace,
+  type HostFolders,
   type HostRequest,
-  type ModulePlace,
+  type ModuleLocation,
 } from "./protocol.ts";
 
-// The program that runs authors' modules, in a process of its own: what they print, hold and break stays in it.
+// Entry point of the process that runs plugin modules, which isolates their output and crashes.
 
-/** Errors that a program throws by mistake; any other is its author's word. */
-const mistakes = new Set([
+/** Error types that indicate a bug; any other error is a message of the author. */
+const bugErrorNames = new Set([
   "TypeError",
   "ReferenceError",
   "SyntaxError",
@@ -23,20 +23,20 @@ const mistakes = new Set([
   "URIError",
 ]);
 
-/** What one module brought. */
+/** A loaded module. */
 interface Module {
-  /** Of each plugin, by name. */
+  /** One map of hooks by name per plugin. */
   readonly hooks: readonly ReadonlyMap<string, Hook>[];
-  /** Names of what is neither a hook nor a group of hooks. */
+  /** Exported names that are neither a hook nor a group of hooks. */
   readonly ignored: readonly string[];
   readonly tools: ReadonlyMap<string, ToolDefinition>;
 }
 
 type Hook = (...args: unknown[]) => unknown;
 
-/** The arguments do not fit the tool. */
+/** The arguments do not match the tool's schema. */
 class InputError extends Error {}
-/** A module gave what it may not. */
+/** A module returned invalid data. */
 class InvalidPluginError extends Error {}
 
 class Host {
@@ -51,7 +51,7 @@ class Host {
         throw new InvalidPluginError(`it returned more than ${answerLimit} characters`);
       return { id: request.id, value };
     } catch (error) {
-      return { id: request.id, error: { kind: kindOf(error), message: wordsOf(error) } };
+      return { id: request.id, error: { kind: kindOf(error), message: describeError(error) } };
     }
   }
 
@@ -72,13 +72,13 @@ class Host {
     }
   }
 
-  async #load(place: ModulePlace, at: HostPlace): Promise<unknown> {
+  async #load(place: ModuleLocation, at: HostFolders): Promise<unknown> {
     if (!this.#isPrepared) registerImports(at.cover);
     this.#isPrepared = true;
     const exported = await importModule(place);
     const module =
       place.kind === "tools"
-        ? { hooks: [], ignored: [], tools: toolsOf(exported, place.name) }
+        ? { hooks: [], ignored: [], tools: collectTools(exported, place.name) }
         : await startPlugins(exported, at, place.options);
     this.#modules.set(place.name, module);
     const hooks = module.hooks.flatMap((one) => [...one.keys()]);
@@ -86,7 +86,7 @@ class Host {
     return { hooks: [...new Set(hooks)], ignored, tools: [...module.tools].map(describeTool) };
   }
 
-  /** Each plugin of the module gets what the one before has left. */
+  /** Calls each plugin of the module with the output of the previous one. */
   async #hook(name: string, hook: string, input: unknown, output: unknown): Promise<unknown> {
     for (const hooks of this.#module(name).hooks) await hooks.get(hook)?.(input, output);
     return output;
@@ -126,79 +126,79 @@ class Host {
   }
 }
 
-async function importModule({ name, from }: ModulePlace): Promise<Record<string, unknown>> {
+async function importModule({ name, from }: ModuleLocation): Promise<Record<string, unknown>> {
   return import(from === undefined ? pathToFileURL(name).href : packageSpecifier(name, from));
 }
 
-/** Functions are plugins; so is `server` of a default export that is an object. */
+/** Exported functions are plugins, and so is `server` of a default export that is an object. */
 async function startPlugins(
   exported: Record<string, unknown>,
-  place: HostPlace,
+  place: HostFolders,
   options: PluginOptions = {},
 ): Promise<Module> {
   const { default: first } = exported;
   const server: unknown =
     typeof first === "object" && first !== null ? Reflect.get(first, "server") : undefined;
   const plugins = new Set([...Object.values(exported), server].filter(isFunction));
-  if (plugins.size === 0) throw new InvalidPluginError("it exports no function, which a plugin is");
+  if (plugins.size === 0) throw new InvalidPluginError("it exports no plugin function");
   const hooks: Hooks[] = [];
   for (const plugin of plugins) {
-    const returned: unknown = await plugin(pluginInput(place), options);
+    const returned: unknown = await plugin(createPluginInput(place), options);
     if (typeof returned !== "object" || returned === null)
       throw new InvalidPluginError(`it returned ${describe(returned)} instead of its hooks`);
     hooks.push(returned);
   }
-  const named = hooks.map((one) => namedHooks(one));
+  const named = hooks.map((one) => collectHooks(one));
   return {
     hooks: named.map((one) => one.hooks),
     ignored: named.flatMap((one) => one.ignored),
-    tools: new Map(hooks.flatMap((one) => Object.entries(one.tool ?? {}).map(checkedTool))),
+    tools: new Map(hooks.flatMap((one) => Object.entries(one.tool ?? {}).map(validateTool))),
   };
 }
 
-/** Groups in groups that are looked into: `tool.execute.before` has two. */
+/** Nesting depth of hook groups: `tool.execute.before` has two levels. */
 const groupDepth = 2;
 
-/** Hooks by name, groups of hooks flattened: `{ permission: { ask } }` is `permission.ask`. */
-function namedHooks(holder: object, depth = 0): { hooks: Map<string, Hook>; ignored: string[] } {
+/** Collects hooks by name and flattens groups: `{ permission: { ask } }` is `permission.ask`. */
+function collectHooks(holder: object, depth = 0): { hooks: Map<string, Hook>; ignored: string[] } {
   const hooks = new Map<string, Hook>();
   const ignored: string[] = [];
   for (const [name, value] of Object.entries(holder)) {
     if (value === undefined || (depth === 0 && name === "tool")) continue;
-    const group = isGroup(value) && depth < groupDepth ? namedHooks(value, depth + 1) : undefined;
+    const group = isGroup(value) && depth < groupDepth ? collectHooks(value, depth + 1) : undefined;
     if (isFunction(value)) hooks.set(name, value.bind(holder));
     else if (group === undefined || group.hooks.size === 0) ignored.push(name);
-    else for (const [inner, hook] of group.hooks) setOnce(hooks, `${name}.${inner}`, hook);
+    else for (const [inner, hook] of group.hooks) addHook(hooks, `${name}.${inner}`, hook);
   }
   return { hooks, ignored };
 }
 
-/** What is written with the whole name counts before a member of a group. */
-function setOnce(hooks: Map<string, Hook>, name: string, hook: Hook): void {
+/** A hook with its full name takes precedence over a member of a group. */
+function addHook(hooks: Map<string, Hook>, name: string, hook: Hook): void {
   if (!hooks.has(name)) hooks.set(name, hook);
 }
 
 const isGroup = (value: unknown): value is object =>
   typeof value === "object" && value !== null && !Array.isArray(value);
 
-function pluginInput({ directory, worktree, projectId }: HostPlace): PluginInput & { $: unknown } {
-  return { directory, worktree, project: { id: projectId, worktree }, client, $: noShell };
+function createPluginInput({ directory, worktree, projectId }: HostFolders): PluginInput & { $: unknown } {
+  return { directory, worktree, project: { id: projectId, worktree }, client, $: rejectShell };
 }
 
-const client = absent("client", {
-  app: absent("client.app", {
+const client = rejectUnknownMembers("client", {
+  app: rejectUnknownMembers("client.app", {
     log: async ({ body }: { body: { service?: string; level?: string; message: string } }) => {
       process.send?.({ log: `${body.service ?? "plugin"} ${body.level ?? "info"}: ${body.message}` });
     },
   }),
 });
 
-const noShell = () => {
+const rejectShell = () => {
   throw new Error("Fairlead gives plugins no shell ($): use node:child_process");
 };
 
-/** An object whose other members say that they are not here, instead of being undefined. */
-function absent<T extends object>(name: string, members: T): T {
+/** An object whose other members throw a helpful error instead of being undefined. */
+function rejectUnknownMembers<T extends object>(name: string, members: T): T {
   return new Proxy(members, {
     get(target, key) {
       if (key in target || typeof key === "symbol" || key === "then") return Reflect.get(target, key);
@@ -207,19 +207,19 @@ function absent<T extends object>(name: string, members: T): T {
   });
 }
 
-/** `math.ts` gives `math` for its default export and `math_add` for the export `add`. */
-function toolsOf(exported: Record<string, unknown>, path: string): Map<string, ToolDefinition> {
+/** Names the tools of a module: the default export of `math.ts` is `math`, its export `add` is `math_add`. */
+function collectTools(exported: Record<string, unknown>, path: string): Map<string, ToolDefinition> {
   const file = path.replace(/^.*[/\\]/, "").replace(/\.[^.]*$/, "");
   const named = Object.entries(exported).filter(
     ([, value]) => typeof value === "object" && value !== null && "execute" in value,
   );
   if (named.length === 0) throw new InvalidPluginError("it exports no tool");
   return new Map(
-    named.map(([name, value]) => checkedTool([name === "default" ? file : `${file}_${name}`, value])),
+    named.map(([name, value]) => validateTool([name === "default" ? file : `${file}_${name}`, value])),
   );
 }
 
-function checkedTool([name, value]: [string, unknown]): [string, ToolDefinition] {
+function validateTool([name, value]: [string, unknown]): [string, ToolDefinition] {
   const { data } = toolSchema.safeParse(value);
   if (data === undefined)
     throw new InvalidPluginError(
@@ -276,11 +276,11 @@ function describe(value: unknown): string {
 function kindOf(error: unknown): NonNullable<HostAnswer["error"]>["kind"] {
   if (error instanceof InputError) return "input";
   if (error instanceof InvalidPluginError || !(error instanceof Error)) return "bug";
-  return mistakes.has(error.name) || "code" in error ? "bug" : "refusal";
+  return bugErrorNames.has(error.name) || "code" in error ? "bug" : "refusal";
 }
 
-/** A module's own error, with its cause: what `fetch` throws says nothing without. */
-function wordsOf(error: unknown): string {
+/** Message of a module's error with its cause, which for `fetch` is the informative part. */
+function describeError(error: unknown): string {
   if (!(error instanceof Error)) return typeof error === "string" ? error : describe(error);
   const { message, name, cause } = error;
   const why = cause instanceof Error ? cause.message || codeOf(cause) : undefined;
@@ -296,10 +296,10 @@ process.on("message", (request: HostRequest) => {
   process.send?.({ began: request.id });
   void host.answer(request).then((answer) => process.send?.(answer));
 });
-// Without Fairlead nobody needs what runs here; what that has started is its watchdog's.
+// Exit with the parent. The watchdog ends processes that modules started.
 process.on("disconnect", () => process.exit());
-// What a module left behind must not take the others along.
+// Errors in a module's background work must not end the process.
 for (const event of ["uncaughtException", "unhandledRejection"])
   process.on(event, (error: unknown) =>
-    process.send?.({ log: `something a module left behind threw: ${wordsOf(error)}` }),
+    process.send?.({ log: `uncaught error in a module: ${describeError(error)}` }),
   );

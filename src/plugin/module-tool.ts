@@ -1,24 +1,27 @@
 import { z } from "zod";
 import { showInvisible } from "../permission/invisible.ts";
 import { defineTool, type Tool, type ToolContext, ToolFailure, type ToolResult } from "../tool/tool.ts";
-import type { Asked } from "./plugin-host.ts";
+import type { HostResult } from "./plugin-host.ts";
 import { type LoadedModule, ranToolSchema } from "./protocol.ts";
 
-/** How long a call may take, in milliseconds: as long as a command at most. */
+/** Time limit of a call in milliseconds, the same as for commands. */
 export const runLimitMs = 10 * 60_000;
-/** Characters of the arguments in a call's title. */
+/** Maximum length of the arguments in a call's title. */
 const titleLimit = 100;
-/** Characters of the facts that are stored with a call, as JSON. */
+/** Maximum length of a call's metadata, as JSON. */
 const metadataLimit = 10_000;
 
-/** Asks the host; the tool is the module's own. */
+/** Runs a module's tool in the host. */
 export interface ToolHost {
-  check(args: unknown, signal: AbortSignal): Promise<Asked>;
-  run(args: unknown, context: ToolContext, callId: string, signal: AbortSignal): Promise<Asked>;
+  check(args: unknown, signal: AbortSignal): Promise<HostResult>;
+  run(args: unknown, context: ToolContext, callId: string, signal: AbortSignal): Promise<HostResult>;
 }
 
-/** A tool that a module brought. Its permission has its name and asks by default: nobody knows what it does. */
-export function moduleTool(
+/**
+ * Creates a tool from a module. Its permission has the tool's name and asks by default, because its effects
+ * are unknown.
+ */
+export function createModuleTool(
   { name, description, schema }: LoadedModule["tools"][number],
   file: string,
   host: ToolHost,
@@ -33,10 +36,10 @@ export function moduleTool(
     concurrency: "shared",
     async prepare(args, context) {
       const checked = await host.check(args, context.signal);
-      if (checked.outcome === "input") throw new ToolFailure(inputProblem(checked.message));
+      if (checked.outcome === "input") throw new ToolFailure(describeInputProblem(checked.message));
       if (checked.outcome !== "value") throw failure(name, file, checked);
       return {
-        title: titleOf(name, args),
+        title: createTitle(name, args),
         locations: [],
         preview: { text: `${name} of ${file}\n${JSON.stringify(args, null, 2)}` },
         permissions: [{ permission: name, subjects: [{ text: "*" }], always: ["*"] }],
@@ -57,30 +60,30 @@ function toResult(value: unknown): ToolResult {
   return {
     status: "completed",
     output,
-    ...(title && { title: shownTitle(title) }),
-    ...(metadata && { metadata: boundedFacts(metadata) }),
+    ...(title && { title: sanitizeTitle(title) }),
+    ...(metadata && { metadata: limitMetadata(metadata) }),
   };
 }
 
-/** A title that an author's code gives, as one short line in which nothing acts. */
-export function shownTitle(title: string): string {
+/** Sanitizes a title from a module to one short line. */
+export function sanitizeTitle(title: string): string {
   return shorten(showInvisible(title.slice(0, titleLimit * 10).replaceAll(/\s+/g, " ")));
 }
 
-/** What an author's code says of a call, as far as it is stored with it. */
-export function boundedFacts(metadata: Record<string, unknown>): Record<string, unknown> {
+/** Limits the size of metadata from a module. */
+export function limitMetadata(metadata: Record<string, unknown>): Record<string, unknown> {
   return JSON.stringify(metadata).length > metadataLimit ? { leftOut: "too long" } : metadata;
 }
 
-function failure(name: string, file: string, asked: Exclude<Asked, { outcome: "value" }>): ToolFailure {
-  return new ToolFailure(`The tool ${name} (${file}) failed: ${asked.message}`);
+function failure(name: string, file: string, result: Exclude<HostResult, { outcome: "value" }>): ToolFailure {
+  return new ToolFailure(`The tool ${name} (${file}) failed: ${result.message}`);
 }
 
-function inputProblem(lines: string): string {
+function describeInputProblem(lines: string): string {
   return `Invalid arguments. Call the tool again with these fixed:\n${lines}`;
 }
 
-function titleOf(name: string, args: unknown): string {
+function createTitle(name: string, args: unknown): string {
   return `${name} ${shorten(showInvisible(JSON.stringify(args).replaceAll(/\s+/g, " ")))}`;
 }
 

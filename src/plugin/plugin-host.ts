@@ -5,53 +5,56 @@ import type { Log } from "../base/log.ts";
 import type { NodeProgram, NodeProgramOptions } from "../workspace/process/node-program.ts";
 import { type HostAnswer, type HostRequest, parseHostMessage } from "./protocol.ts";
 
-/** A host that does not answer a word within this time is stuck in somebody's loop. */
+/** A host that answers no ping within this time is stuck in a loop. */
 const pingLimitMs = 2_000;
-/** How long the host may take to turn to a request: it may have to start first, on a busy machine. */
-const beginLimitMs = 20_000;
-const lostMessage = "the process of plugins was ended; whether the call was done is not known";
-/** Characters of what modules print that one host may add to the log. */
-const printedLimit = 100_000;
+/** Time until the host begins a request; it may have to start first, on a busy machine. */
+const startLimitMs = 20_000;
+const lostMessage = "the plugin process was ended; it is unknown whether the call completed";
+/** Maximum number of characters that one host may add to the log. */
+const logLimit = 100_000;
 
-/** Characters of what a module says of an error, which goes to the model and the person. */
+/** Maximum length of a module's error, which is shown to the model and the user. */
 const errorLimit = 2_000;
 
-/** Starts the program that runs authors' modules. Its environment has no keys and no other credentials. */
+/** Starts the host process. Its environment contains no credentials. */
 export type StartHost = (options: NodeProgramOptions) => NodeProgram;
 
 export interface PluginHostOptions {
   readonly start: StartHost;
   readonly cwd: string;
   readonly log: Log;
-  /** The host is gone, or stuck and was ended. `why` is the end of a sentence, `suspect` the module that was in it. */
+  /**
+   * Called when the host ended or was ended because it was stuck. `why` is a phrase, `suspect` the module it
+   * was running.
+   */
   onLost(why: string, suspect: string | undefined): void;
 }
 
-/** An answer's value, or why there is none. `lost` is the host's end, not the module's word. */
-export type Asked =
+/** Response value, or why there is none. `lost` means that the host ended. */
+export type HostResult =
   | { outcome: "value"; value: unknown }
   | { outcome: "refusal" | "bug" | "input" | "late" | "lost"; message: string };
 
-/** A request without what the host adds. */
-export type Ask = HostRequest extends infer Request
+/** A request without the id. */
+export type HostRequestBody = HostRequest extends infer Request
   ? Request extends HostRequest
     ? Omit<Request, "id">
     : never
   : never;
 
-interface Waiting {
-  readonly answer: Deferred<Asked>;
+interface PendingRequest {
+  readonly answer: Deferred<HostResult>;
   readonly began: Deferred<undefined>;
   readonly module?: string | undefined;
 }
 
-/** The process that runs authors' modules. Never rejects, never hangs, whatever they do. */
+/** The process that runs plugin modules. Its methods never reject and never hang. */
 export class PluginHost {
   readonly #options: PluginHostOptions;
   readonly #program: NodeProgram;
-  readonly #waiting = new Map<number, Waiting>();
-  /** Requests that the host has turned to, the newest last. */
-  #began: number[] = [];
+  readonly #pending = new Map<number, PendingRequest>();
+  /** Ids of requests that the host has begun, newest last. */
+  #begun: number[] = [];
   #lastId = 0;
   #printed = 0;
   #isLost = false;
@@ -70,34 +73,34 @@ export class PluginHost {
     return this.#isLost;
   }
 
-  /** Waits at most so long from when the host turns to it. Who does not answer in time is asked whether it is alive. */
-  async ask(request: Ask, limitMs: number, signal?: AbortSignal): Promise<Asked> {
-    if (this.#isLost) return { outcome: "lost", message: "the process of plugins has ended" };
+  /** Sends a request. The time limit starts when the host begins it; after that the host is pinged. */
+  async request(request: HostRequestBody, limitMs: number, signal?: AbortSignal): Promise<HostResult> {
+    if (this.#isLost) return { outcome: "lost", message: "the plugin process has ended" };
     const id = ++this.#lastId;
-    const waiting = newWaiting(moduleOf(request));
-    this.#waiting.set(id, waiting);
+    const waiting = createPendingRequest(getModule(request));
+    this.#pending.set(id, waiting);
     const abort = () => void this.#abort(id);
     signal?.addEventListener("abort", abort, { once: true });
     this.#program.send({ ...request, id });
     if (signal?.aborted) abort();
     try {
       const { began, answer } = waiting;
-      await orAfter(Promise.race([began.promise, answer.promise]), beginLimitMs, undefined);
+      await orAfter(Promise.race([began.promise, answer.promise]), startLimitMs, undefined);
       const answered = await orAfter(answer.promise, limitMs, undefined);
       if (answered !== undefined) return answered;
       await this.#abort(id);
       const late = { outcome: "late", message: `took more than ${limitMs / 1000} seconds` } as const;
       return this.#isLost ? { outcome: "lost", message: lostMessage } : late;
     } finally {
-      this.#waiting.delete(id);
-      this.#began = this.#began.filter((began) => began !== id);
+      this.#pending.delete(id);
+      this.#begun = this.#begun.filter((other) => other !== id);
       signal?.removeEventListener("abort", abort);
     }
   }
 
   async end(how: "gently" | "quickly"): Promise<void> {
     this.#isLost = true;
-    for (const { answer } of this.#waiting.values())
+    for (const { answer } of this.#pending.values())
       answer.resolve({ outcome: "lost", message: lostMessage });
     await this.#program.end(how);
   }
@@ -106,18 +109,18 @@ export class PluginHost {
     this.#program.kill();
   }
 
-  /** Also finds out whether the host still listens at all. */
+  /** Aborts a request and checks that the host still responds. */
   async #abort(run: number): Promise<void> {
     if (this.#isLost) return;
     this.#program.send({ ask: "abort", run, id: ++this.#lastId });
     const id = ++this.#lastId;
-    const pong = newWaiting(undefined);
-    this.#waiting.set(id, pong);
+    const pong = createPendingRequest(undefined);
+    this.#pending.set(id, pong);
     this.#program.send({ ask: "ping", id });
     const answered = await orAfter(pong.answer.promise, pingLimitMs, undefined);
-    this.#waiting.delete(id);
-    if (answered === undefined) return this.#lose("it was stuck in a loop and was ended");
-    this.#waiting.get(run)?.answer.resolve({ outcome: "late", message: "it was cancelled" });
+    this.#pending.delete(id);
+    if (answered === undefined) return this.#lose("it did not respond and was ended");
+    this.#pending.get(run)?.answer.resolve({ outcome: "late", message: "it was cancelled" });
   }
 
   #read(message: unknown): void {
@@ -125,49 +128,49 @@ export class PluginHost {
     if (read === undefined) return;
     if ("log" in read) return this.#print(read.log);
     if ("began" in read) return this.#begin(read.began);
-    this.#waiting.get(read.id)?.answer.resolve(toAsked(read));
+    this.#pending.get(read.id)?.answer.resolve(toHostResult(read));
   }
 
   #begin(id: number): void {
-    const waiting = this.#waiting.get(id);
+    const waiting = this.#pending.get(id);
     if (waiting?.module === undefined) return;
-    this.#began.push(id);
+    this.#begun.push(id);
     waiting.began.resolve(undefined);
   }
 
   #lose(why: string): void {
     if (this.#isLost) return;
-    const suspect = this.#began.map((id) => this.#waiting.get(id)?.module).findLast((module) => module);
-    // Told first: who waits for an answer asks next whose fault it was.
+    const suspect = this.#begun.map((id) => this.#pending.get(id)?.module).findLast((module) => module);
+    // Report the cause first, because waiting callers read it next.
     this.#options.onLost(why, suspect);
     void this.end("quickly").catch((error: unknown) =>
-      this.#options.log.error("the process of plugins did not end", errorFields(error)),
+      this.#options.log.error("plugin process did not end", errorFields(error)),
     );
   }
 
   #print(text: string): void {
-    if (this.#printed > printedLimit) return;
+    if (this.#printed > logLimit) return;
     this.#printed += text.length;
-    const more = this.#printed > printedLimit ? " (no more of it is logged)" : "";
-    this.#options.log.info(`plugins: ${text.trimEnd().slice(0, printedLimit)}${more}`);
+    const more = this.#printed > logLimit ? " (further output is not logged)" : "";
+    this.#options.log.info(`plugins: ${text.trimEnd().slice(0, logLimit)}${more}`);
   }
 }
 
-function newWaiting(module: string | undefined): Waiting {
-  return { answer: deferred<Asked>(), began: deferred<undefined>(), module };
+function createPendingRequest(module: string | undefined): PendingRequest {
+  return { answer: deferred<HostResult>(), began: deferred<undefined>(), module };
 }
 
-function moduleOf(request: Ask): string | undefined {
+function getModule(request: HostRequestBody): string | undefined {
   if (!("module" in request)) return undefined;
   return typeof request.module === "string" ? request.module : request.module.name;
 }
 
-function toAsked({ value, error }: HostAnswer): Asked {
+function toHostResult({ value, error }: HostAnswer): HostResult {
   if (error !== undefined) return { outcome: error.kind, message: excerpt(error.message, errorLimit) };
   try {
     return { outcome: "value", value: JSON.parse(value ?? "null") };
   } catch {
-    // A module can write into the channel by itself.
-    return { outcome: "bug", message: "the answer is no JSON" };
+    // A module can write to the channel.
+    return { outcome: "bug", message: "the response is not valid JSON" };
   }
 }

@@ -16,30 +16,30 @@ import type {
 
 export type { SessionStatus } from "./author.ts";
 
-// What a session holds in the words that authors of plugins know.
+// Converts session data to the types of the plugin API.
 
-export function authorModel({ provider, model }: ModelRef): PluginModelRef {
+export function toPluginModel({ provider, model }: ModelRef): PluginModelRef {
   return { providerID: provider, modelID: model };
 }
 
-export function authorMessage({ id, sessionId, agent, model, system, tools }: UserInfo): UserMessage {
+export function toPluginMessage({ id, sessionId, agent, model, system, tools }: UserInfo): UserMessage {
   return {
     id,
     sessionID: sessionId,
     role: "user",
     agent,
-    ...(model && { model: authorModel(model) }),
+    ...(model && { model: toPluginModel(model) }),
     ...(system && { system }),
     ...(tools && { tools }),
   };
 }
 
-export function authorPart(part: StoredPart, sessionID: string, messageID: string): Part {
-  const words = { ...part, sessionID, messageID };
-  return part.type === "tool" ? { ...words, callID: part.callId } : words;
+export function toPluginPart(part: StoredPart, sessionID: string, messageID: string): Part {
+  const common = { ...part, sessionID, messageID };
+  return part.type === "tool" ? { ...common, callID: part.callId } : common;
 }
 
-export function authorQuestion({
+export function toPermissionQuestion({
   sessionId,
   callId,
   title,
@@ -58,14 +58,14 @@ export function authorQuestion({
   };
 }
 
-export function authorPermission(question: Question, id: string): PermissionRequest {
-  const { type, pattern, ...asked } = authorQuestion(question);
+export function toPermissionRequest(question: Question, id: string): PermissionRequest {
+  const { type, pattern, ...rest } = toPermissionQuestion(question);
   const { always, callId: callID } = question;
   const tool = { callID };
-  return { ...asked, id, type, pattern, permission: type, patterns: pattern, always: [...always], tool };
+  return { ...rest, id, type, pattern, permission: type, patterns: pattern, always: [...always], tool };
 }
 
-export function authorSession(info: SessionInfo): PluginSession {
+export function toPluginSession(info: SessionInfo): PluginSession {
   const { id, projectId: projectID, parentId, cwd, title, agent, model, cost, time, version, summary } = info;
   return {
     id,
@@ -74,7 +74,7 @@ export function authorSession(info: SessionInfo): PluginSession {
     directory: cwd,
     title: title ?? "",
     agent,
-    ...(model && { model: authorModel(model) }),
+    ...(model && { model: toPluginModel(model) }),
     cost,
     time,
     version,
@@ -83,30 +83,34 @@ export function authorSession(info: SessionInfo): PluginSession {
 }
 
 /**
- * Returns the events of a session's change. Single pieces of text and live output make none. `infoOf` returns what is
- * stored of a live session.
+ * Converts a session change to plugin events. Text deltas and live output have none. `infoOf` returns the
+ * stored
+ * info of an open session.
  */
-export function authorEvents(
+export function toPluginEvents(
   event: SessionEvent,
   infoOf: (id: SessionId) => SessionInfo | undefined,
 ): PluginEvent[] {
   const sessionID = event.sessionId;
   const updated = (changed: Record<string, unknown>): PluginEvent[] => {
     const info = infoOf(sessionID);
-    const properties = { sessionID, ...(info && { info: authorSession(info) }), ...changed };
+    const properties = { sessionID, ...(info && { info: toPluginSession(info) }), ...changed };
     return [{ type: "session.updated", properties }];
   };
   switch (event.type) {
     case "message":
-      return [{ type: "message.updated", properties: { info: authorInfo(event.info) } }];
+      return [{ type: "message.updated", properties: { info: toMessageInfo(event.info) } }];
     case "part":
       return [
         {
           type: "message.part.updated",
-          properties: { part: authorPart(event.part, sessionID, event.messageId) },
+          properties: { part: toPluginPart(event.part, sessionID, event.messageId) },
         },
-        ...editedFiles(event.part).map((file) => ({ type: "file.edited", properties: { file, sessionID } })),
-        ...statusesOf(event.part).map((status) => ({
+        ...listEditedFiles(event.part).map((file) => ({
+          type: "file.edited",
+          properties: { file, sessionID },
+        })),
+        ...listStatuses(event.part).map((status) => ({
           type: "session.status",
           properties: { sessionID, status },
         })),
@@ -118,11 +122,11 @@ export function authorEvents(
     case "agent":
       return updated({ agent: event.agent });
     case "model":
-      return updated({ model: event.model && authorModel(event.model) });
+      return updated({ model: event.model && toPluginModel(event.model) });
     case "usage":
       return updated({ usage: event.usage });
     case "child":
-      return authorEvents(event.event, infoOf);
+      return toPluginEvents(event.event, infoOf);
     case "delta":
     case "summary":
     case "tool-output":
@@ -134,21 +138,21 @@ export function authorEvents(
   }
 }
 
-function authorInfo(info: MessageInfo): Record<string, unknown> {
-  if (info.role === "user") return { ...authorMessage(info), time: info.time };
+function toMessageInfo(info: MessageInfo): Record<string, unknown> {
+  if (info.role === "user") return { ...toPluginMessage(info), time: info.time };
   const { sessionId: sessionID, parentId: parentID, model, ...rest } = info;
-  return { ...rest, sessionID, parentID, ...authorModel(model) };
+  return { ...rest, sessionID, parentID, ...toPluginModel(model) };
 }
 
-/** A step that begins ends the wait for a retry. */
-function statusesOf(part: StoredPart): SessionStatus[] {
+/** Starting a step ends the wait for a retry. */
+function listStatuses(part: StoredPart): SessionStatus[] {
   if (part.type === "step-start") return [{ type: "busy" }];
   if (part.type !== "retry") return [];
   const { attempt, error: message, time, delayMs } = part;
   return [{ type: "retry", attempt, message, next: time + delayMs }];
 }
 
-function editedFiles(part: StoredPart): string[] {
+function listEditedFiles(part: StoredPart): string[] {
   if (part.type !== "tool" || !isFinished(part.state) || !("changes" in part.state)) return [];
   return (part.state.changes ?? []).map(({ path }) => path);
 }

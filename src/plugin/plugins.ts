@@ -19,25 +19,26 @@ import {
   type Module,
   type PluginsOptions,
 } from "./loaded-modules.ts";
-import type { Asked } from "./plugin-host.ts";
+import type { HostResult } from "./plugin-host.ts";
 
-/** Events that wait for one module. */
+/** Maximum number of queued events per module. */
 const waitingEventsLimit = 200;
-/** How long events that wait are waited for at the end: of the last session, and of the program, whose client may be in a hurry. */
-const lastEventsMs = { gently: 500, quickly: 50 };
+/** Time to deliver queued events when the last session closes, and when the program exits. */
+const eventFlushMs = { gently: 500, quickly: 50 };
 
-/** Which call it is about, in authors' words. */
+/** Identifies a tool call, in the terms of the plugin API. */
 export interface CallName {
   readonly tool: string;
   readonly sessionID: string;
   readonly callID: string;
 }
 
-export type Permitted = { status: "allow" | "ask" } | { status: "deny"; by: string };
+export type BeforeCallResult = { status: "allow" | "ask" } | { status: "deny"; by: string };
 
 /**
- * The plugins and tools of authors that a project's sessions share. They run in a process of their own; whatever they
- * do there, a turn goes on: who throws, hangs or answers nonsense is named, switched off and not asked again.
+ * Plugins and tools shared by the sessions of a project. They run in a separate process and cannot stop a
+ * turn:
+ * a module that throws, hangs or returns invalid data is reported and disabled.
  */
 export class Plugins {
   readonly #modules: LoadedModules;
@@ -48,26 +49,32 @@ export class Plugins {
     this.#log = options.log;
   }
 
-  /** Starts the host and loads all modules, one after the other. Never rejects for what they do. */
+  /** Starts the host and loads all modules in order. Never rejects. */
   load(): Promise<void> {
     return this.#modules.load();
   }
 
-  /** Tools of all modules that are in use. */
+  /** Tools of all enabled modules. */
   get tools(): readonly Tool[] {
     return this.#modules.inUse.flatMap(({ tools }) => tools);
   }
 
-  /** A session takes part: what is wrong is told to it now and later. The last that leaves ends all of it. */
-  join(tell: (problem: string) => void): { leave: () => void } {
-    return this.#modules.join(tell);
+  /**
+   * Registers a session, which is notified of current and later problems. The last one to leave stops the
+   * host.
+   */
+  join(notify: (problem: string) => void): { leave: () => void } {
+    return this.#modules.join(notify);
   }
 
   has(hook: HookName): boolean {
     return this.#users(hook).length > 0;
   }
 
-  /** The arguments as plugins leave them, or why the call may not run. What looks at calls and breaks lets none through. */
+  /**
+   * Returns the arguments as changed by plugins, or why the call must not run. If a hook fails, the call is
+   * refused.
+   */
   async beforeCall(
     call: CallName,
     args: Record<string, unknown>,
@@ -75,13 +82,13 @@ export class Plugins {
   ): Promise<{ args: Record<string, unknown> } | { refused: string }> {
     let output = { args };
     for (const module of this.#users("tool.execute.before")) {
-      const asked = await this.#hook(module, "tool.execute.before", call, output, signal);
-      if (asked.outcome === "refusal")
-        return { refused: `Not run. The plugin ${module.shown} refused this call: ${asked.message}` };
-      const next = this.#accept(module, "tool.execute.before", asked, argsSchema, signal);
+      const result = await this.#hook(module, "tool.execute.before", call, output, signal);
+      if (result.outcome === "refusal")
+        return { refused: `Not run. The plugin ${module.displayName} refused this call: ${result.message}` };
+      const next = this.#accept(module, "tool.execute.before", result, argsSchema, signal);
       if (next === undefined)
         return {
-          refused: `Not run, because the plugin ${module.shown}, which looks at each call first, broke and was switched off. Make the call again if it is still needed.`,
+          refused: `Not run, because the plugin ${module.displayName}, which checks each call, failed and was switched off. Repeat the call if it is still needed.`,
         };
       output = next;
     }
@@ -93,7 +100,7 @@ export class Plugins {
     result: CallResult,
     signal: AbortSignal,
   ): Promise<CallResult> {
-    return this.#changed("tool.execute.after", call, result, resultSchema, signal);
+    return this.#applyHooks("tool.execute.after", call, result, resultSchema, signal);
   }
 
   params(
@@ -101,17 +108,17 @@ export class Plugins {
     params: ModelParams,
     signal: AbortSignal,
   ): Promise<ModelParams> {
-    return this.#changed("chat.params", input, params, paramsSchema, signal);
+    return this.#applyHooks("chat.params", input, params, paramsSchema, signal);
   }
 
-  /** Returns the system prompt as plugins leave it; blocks that they empty are left out. */
+  /** Returns the system prompt as changed by plugins, without empty blocks. */
   async system(
     input: { sessionID: string; model: PluginModelRef },
     system: readonly string[],
     signal: AbortSignal,
   ): Promise<string[]> {
     const before = { system: [...system] };
-    const after = await this.#changed(
+    const after = await this.#applyHooks(
       "experimental.chat.system.transform",
       input,
       before,
@@ -125,47 +132,47 @@ export class Plugins {
     input: Parameters<NonNullable<Hooks["chat.message"]>>[0],
     { message, parts }: { message: UserMessage; parts: Part[] },
     signal: AbortSignal,
-  ): Promise<Said> {
-    const said = { message: { ...message }, parts };
-    return this.#changed<Said>("chat.message", input, said, saidSchema, signal);
+  ): Promise<ChangedMessage> {
+    const changed = { message: { ...message }, parts };
+    return this.#applyHooks<ChangedMessage>("chat.message", input, changed, changedMessageSchema, signal);
   }
 
-  /** The first that says no decides. For one that breaks it stays as the rules say. */
+  /** Returns the first denial. A failing plugin leaves the verdict of the rules. */
   async permission(
     question: PermissionQuestion,
     status: "allow" | "ask",
     signal: AbortSignal,
-  ): Promise<Permitted> {
+  ): Promise<BeforeCallResult> {
     let output: { status: "allow" | "ask" | "deny" } = { status };
     for (const module of this.#users("permission.ask")) {
-      const asked = await this.#hook(module, "permission.ask", question, output, signal);
-      output = this.#accept(module, "permission.ask", asked, statusSchema, signal) ?? output;
-      if (output.status === "deny") return { status: "deny", by: module.shown };
+      const result = await this.#hook(module, "permission.ask", question, output, signal);
+      output = this.#accept(module, "permission.ask", result, statusSchema, signal) ?? output;
+      if (output.status === "deny") return { status: "deny", by: module.displayName };
     }
     return { status: output.status === "allow" ? "allow" : "ask" };
   }
 
-  /** Goes its way without anybody waiting, in order for each module. */
+  /** Queues an event; each module receives its events in order. */
   event(event: PluginEvent): void {
     for (const module of this.#users("event")) {
       if (module.waitingEvents >= waitingEventsLimit) {
-        this.#modules.switchOff(module, `it was ${waitingEventsLimit} events behind`);
+        this.#modules.disable(module, `it was ${waitingEventsLimit} events behind`);
         continue;
       }
       module.waitingEvents++;
-      const told = module.events.run(async () => {
+      const delivered = module.events.run(async () => {
         module.waitingEvents--;
-        if (module.off !== undefined) return;
-        const asked = await this.#hook(module, "event", { event });
-        if (asked.outcome !== "value") this.#modules.blame(module, "event", asked);
+        if (module.disabledReason !== undefined) return;
+        const result = await this.#hook(module, "event", { event });
+        if (result.outcome !== "value") this.#modules.blame(module, "event", result);
       });
-      told.catch((error: unknown) => this.#log.error("an event broke", errorFields(error)));
+      delivered.catch((error: unknown) => this.#log.error("event delivery failed", errorFields(error)));
     }
   }
 
-  /** What was told before has a moment to reach everybody. */
+  /** Stops the host after queued events were delivered or the time is up. */
   async close(how: "gently" | "quickly"): Promise<void> {
-    await orAfter(this.#modules.eventsTold(), lastEventsMs[how], undefined);
+    await orAfter(this.#modules.eventsDelivered(), eventFlushMs[how], undefined);
     await this.#modules.end(how);
   }
 
@@ -177,8 +184,8 @@ export class Plugins {
     return this.#modules.inUse.filter(({ hooks }) => hooks.includes(hook));
   }
 
-  /** What is changed by each module in turn, as it was before those that break. */
-  async #changed<Output>(
+  /** Applies each module's hook in turn. A failing hook changes nothing. */
+  async #applyHooks<Output>(
     hook: HookName,
     input: unknown,
     output: Output,
@@ -187,8 +194,8 @@ export class Plugins {
   ): Promise<Output> {
     let current = output;
     for (const module of this.#users(hook)) {
-      const asked = await this.#hook(module, hook, input, current, signal);
-      current = this.#accept(module, hook, asked, schema, signal) ?? current;
+      const result = await this.#hook(module, hook, input, current, signal);
+      current = this.#accept(module, hook, result, schema, signal) ?? current;
     }
     return current;
   }
@@ -199,29 +206,29 @@ export class Plugins {
     input: unknown,
     output?: unknown,
     signal?: AbortSignal,
-  ): Promise<Asked> {
+  ): Promise<HostResult> {
     const request = { ask: "hook", module: module.place.name, hook, input, output } as const;
-    return this.#modules.ask(module, request, hookLimitMs, signal);
+    return this.#modules.request(module, request, hookLimitMs, signal);
   }
 
-  /** Undefined where it broke. */
+  /** Undefined if the output is invalid; the module is disabled then. */
   #accept<Output>(
     module: Module,
     hook: HookName,
-    asked: Asked,
+    result: HostResult,
     schema: z.ZodType<Output>,
     signal: AbortSignal,
   ): Output | undefined {
-    if (asked.outcome === "value") {
-      const parsed = schema.safeParse(asked.value);
+    if (result.outcome === "value") {
+      const parsed = schema.safeParse(result.value);
       if (parsed.success) return parsed.data;
       const [issue] = parsed.error.issues;
-      this.#modules.switchOff(
+      this.#modules.disable(
         module,
-        `${hook} left nonsense in output.${issue?.path.join(".")}: ${issue?.message}`,
+        `${hook} set an invalid value in output.${issue?.path.join(".")}: ${issue?.message}`,
       );
     } else if (!signal.aborted) {
-      this.#modules.blame(module, hook, asked);
+      this.#modules.blame(module, hook, result);
     }
     return undefined;
   }
@@ -241,12 +248,12 @@ const paramsSchema = z.object({
   options: z.record(z.string(), z.unknown()),
 });
 const systemSchema = z.object({ system: z.array(z.string()) });
-const saidSchema = z.object({
+const changedMessageSchema = z.object({
   message: z.looseObject({
     system: z.string().optional(),
     tools: z.record(z.string(), z.boolean()).optional(),
   }),
   parts: z.array(z.looseObject({ id: z.string().optional(), type: z.string(), text: z.string().optional() })),
 });
-type Said = z.infer<typeof saidSchema>;
+type ChangedMessage = z.infer<typeof changedMessageSchema>;
 const statusSchema = z.object({ status: z.enum(["allow", "ask", "deny"]) });

@@ -1,33 +1,33 @@
 import { z } from "zod";
 
-/** A module with plugins or tools, as the host is to load it. */
-export interface ModulePlace {
+/** A module to load in the host. */
+export interface ModuleLocation {
   readonly kind: "plugin" | "tools";
-  /** A file's absolute path, or a package's name. */
+  /** Absolute file path, or a package name. */
   readonly name: string;
-  /** Where a package is looked for: a folder that has it in its `node_modules`. */
+  /** Folder with a `node_modules` that contains the package. */
   readonly from?: string;
-  /** For a plugin, as the configuration gives them. */
+  /** Plugin options from the configuration. */
   readonly options?: Readonly<Record<string, unknown>>;
 }
 
-/** Where a project's own modules may import from: of the files below `root` only these, which the person agreed to. */
+/** Files below `root` that project modules may import, because the user consented to them. */
 export interface ImportAllowlist {
   readonly root: string;
   readonly folders: readonly string[];
   readonly files: readonly string[];
 }
 
-export interface HostPlace {
+export interface HostFolders {
   readonly directory: string;
   readonly worktree: string;
   readonly projectId: string;
   readonly cover: ImportAllowlist;
 }
 
-/** What the host is asked. Each request gets one answer with its id. */
+/** A request to the host. Each gets one response with the same id. */
 export type HostRequest = { readonly id: number } & (
-  | { readonly ask: "load"; readonly module: ModulePlace; readonly place: HostPlace }
+  | { readonly ask: "load"; readonly module: ModuleLocation; readonly place: HostFolders }
   | {
       readonly ask: "hook";
       readonly module: string;
@@ -41,13 +41,13 @@ export type HostRequest = { readonly id: number } & (
       readonly module: string;
       readonly tool: string;
       readonly args: unknown;
-      readonly context: RunPlace;
+      readonly context: RunContext;
     }
   | { readonly ask: "abort"; readonly run: number }
   | { readonly ask: "ping" }
 );
 
-export interface RunPlace {
+export interface RunContext {
   readonly sessionID: string;
   readonly callID: string;
   readonly agent: string;
@@ -55,7 +55,7 @@ export interface RunPlace {
   readonly worktree: string;
 }
 
-/** Characters of one answer, as JSON. */
+/** Maximum length of a response, as JSON. */
 export const answerLimit = 10_000_000;
 
 const answerSchema = z.object({
@@ -64,23 +64,22 @@ const answerSchema = z.object({
   value: z.string().max(answerLimit).optional(),
   error: z.object({ kind: z.enum(["refusal", "bug", "input"]), message: z.string() }).optional(),
 });
-/** `refusal`: thrown on purpose, a plain Error. `input`: the arguments do not fit. `bug`: anything else. */
+/** `refusal`: thrown on purpose, a plain Error. `input`: invalid arguments. `bug`: anything else. */
 export type HostAnswer = z.infer<typeof answerSchema>;
 
 const logSchema = z.object({ log: z.string() });
-/** The host turns to the request now: if it is stuck or ends, this is what it was in. */
+/** The host begins a request. If it hangs or ends, this request is the suspect. */
 const beganSchema = z.object({ began: z.number() });
 const messageSchema = z.union([answerSchema, logSchema, beganSchema]);
 export type HostMessage = z.infer<typeof messageSchema>;
 
-/** Undefined for what a module wrote into the channel by itself. */
+/** Undefined for messages that a module wrote to the channel. */
 export const parseHostMessage = (message: unknown): HostMessage | undefined =>
   messageSchema.safeParse(message).data;
 
-/** What a module brought. */
 export const loadedModuleSchema = z.object({
   hooks: z.array(z.string()),
-  /** What it gave as hooks and is none. */
+  /** Exports that are not hooks. */
   ignored: z.array(z.string()),
   tools: z.array(
     z.object({ name: z.string(), description: z.string(), schema: z.record(z.string(), z.unknown()) }),

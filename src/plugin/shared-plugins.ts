@@ -3,7 +3,7 @@ import type { Log } from "../base/log.ts";
 import type { FoundModules } from "./modules.ts";
 import type { StartHost } from "./plugin-host.ts";
 import { Plugins } from "./plugins.ts";
-import type { HostPlace } from "./protocol.ts";
+import type { HostFolders } from "./protocol.ts";
 
 interface SharedPluginsOptions {
   readonly start: StartHost;
@@ -12,19 +12,19 @@ interface SharedPluginsOptions {
 
 export interface WantedPlugins {
   readonly found: FoundModules;
-  readonly place: Omit<HostPlace, "cover">;
-  /** Another one when a file of the modules is another. */
+  readonly place: Omit<HostFolders, "cover">;
+  /** Changes when a module file changes. */
   readonly stamp: string;
-  /** Names that no module's tool may take. */
+  /** Tool names that modules must not use. */
   readonly reserved: ReadonlySet<string>;
   readonly isUnchanged: () => Promise<boolean>;
 }
 
-/** Plugins in use: one process for all sessions that want the same of the same files. */
+/** Plugin processes in use, shared by sessions with the same modules. */
 export class SharedPlugins {
   readonly #options: SharedPluginsOptions;
   readonly #open = new Map<string, Plugins>();
-  /** Those that nobody uses any more and that still end. */
+  /** Unused processes that are still ending. */
   readonly #closing = new Set<Plugins>();
 
   constructor(options: SharedPluginsOptions) {
@@ -41,7 +41,7 @@ export class SharedPlugins {
     return plugins;
   }
 
-  /** For the program's own end. */
+  /** Ends all processes at program exit. */
   async closeAll(): Promise<void> {
     await Promise.all(this.#all.map((plugins) => plugins.close("quickly")));
   }

@@ -1,3 +1,3 @@
-/** For authors' files that import zod and have none installed. */
+/** For plugin files that import zod without installing it. */
 export * from "zod";
 export { default } from "zod";

@@ -7,7 +7,7 @@ import { readConsentContent } from "../config/consent.ts";
 import {
   type ConfigSource,
   type LoadConfigOptions,
-  limitsCosts,
+  hasCostLimit,
   type LoadedConfig,
   loadConfig,
 } from "../config/load.ts";
@@ -118,7 +118,7 @@ async function loadAll(
   const { cwd, home, trusted = false } = options;
   const root = options.worktree ?? cwd;
   const paths = config.skills?.paths;
-  const withoutModels = !trusted && limitsCosts(loaded.personal);
+  const withoutModels = !trusted && hasCostLimit(loaded.personal);
   const skills = await loadSkills({ bundled: bundledSkills, otherFolders, folders, paths, cwd, root, home });
   const agents = await loadAgents({
     config,

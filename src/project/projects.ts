@@ -1,11 +1,11 @@
 import { realpath } from "node:fs/promises";
 import type { Log } from "../base/log.ts";
 import type { Secrets } from "../base/secrets/secrets.ts";
-import { type LoadConfigOptions, type LoadedConfig, placesOf } from "../config/load.ts";
-import { pluginEntry, pluginPath } from "../config/files/module-files.ts";
+import { type LoadConfigOptions, type LoadedConfig, listWatchedPaths } from "../config/load.ts";
+import { parsePluginEntry, resolvePluginPath } from "../config/files/module-files.ts";
 import type { Home } from "../config/paths.ts";
 import type { Config } from "../config/schema.ts";
-import { watch, type WatchedPlaces } from "../config/files/stamp.ts";
+import { detectChanges, type WatchedPaths } from "../config/files/stamp.ts";
 import { collectKeys } from "../model/providers/known-keys.ts";
 import type { ModelAccess } from "../model/providers/model-access.ts";
 import { toRetryPolicy } from "../model/retry.ts";
@@ -63,11 +63,11 @@ export class Projects {
     const roots = [folder, ...others];
     const options = await this.#optionsFor(folder);
     const [watched, { configured, keys }] = await Promise.all([
-      watch(placesOf(options)),
+      detectChanges(listWatchedPaths(options)),
       this.#read(options, roots),
     ]);
     // Not awaited here: the next turn needs it first.
-    const watchedFurther = watch(getSkillAndPluginPlaces(configured, options.home));
+    const watchedFurther = detectChanges(getSkillAndPluginPlaces(configured, options.home));
     const { models, ...lists } = await this.#deps.models.openListed(configured.loaded.config, keys);
     return this.#toProject({
       configured,
@@ -90,7 +90,7 @@ export class Projects {
     const { configured, keys } = await this.#read(options, [options.cwd]);
     return {
       loaded: configured.loaded,
-      files: placesOf(options).files,
+      files: listWatchedPaths(options).files,
       problems: [...getProblems(configured), ...getTrustProblems(configured), ...keys.problems],
       consent: configured.consent,
       secrets: this.#deps.secrets,
@@ -171,14 +171,14 @@ interface OpenedProject extends Pick<Project, "workspace" | "models" | "hasChang
 }
 
 /** Locations of skills and plugins outside the configuration folders. */
-function getSkillAndPluginPlaces({ loaded, skills }: Configured, home: string): WatchedPlaces {
+function getSkillAndPluginPlaces({ loaded, skills }: Configured, home: string): WatchedPaths {
   const named = loaded.layers.flatMap(({ source, value }) =>
     (value.plugin ?? [])
-      .flatMap((entry) => pluginEntry(entry)?.name ?? [])
-      .map((name) => pluginPath(name, source, home)),
+      .flatMap((entry) => parsePluginEntry(entry)?.name ?? [])
+      .map((name) => resolvePluginPath(name, source, home)),
   );
   const files = named.filter((path) => path !== undefined);
-  return { files, holders: [], folders: skills.places };
+  return { files, configFolders: [], folders: skills.places };
 }
 
 function getTrustProblems({ problem }: Configured): string[] {

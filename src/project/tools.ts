@@ -1,6 +1,6 @@
 import { join } from "node:path";
 import { once } from "../base/async.ts";
-import { stampOf } from "../config/files/stamp.ts";
+import { computeStamp } from "../config/files/stamp.ts";
 import type { Config } from "../config/schema.ts";
 import type { FoundModules, ModuleSources } from "../plugin/modules.ts";
 import type { SharedPlugins, WantedPlugins } from "../plugin/shared-plugins.ts";
@@ -71,5 +71,5 @@ async function loadModules(
   const files = found.modules.map(({ name, from }) =>
     from === undefined ? name : join(from, "node_modules", name, "package.json"),
   );
-  return { found, stamp: await stampOf({ files, holders }, "code") };
+  return { found, stamp: await computeStamp({ files, configFolders: holders }, "code") };
 }

@@ -14,40 +14,39 @@ import type { SessionStore } from "../storage/session-store.ts";
 const hourMs = 3_600_000;
 const dayMs = 24 * hourMs;
 
-/** Between two rounds, over all processes of one store. */
+/** Interval between runs, across all processes of a store. */
 const roundEveryMs = hourMs;
-/** Between two searches for contents that nobody refers to, which read every session. */
+/** Interval between searches for unused snapshots, which read every session. */
 const snapshotsEveryMs = 7 * dayMs;
-/** After a turn's answer, so that the round does not compete with it. */
+/** Delay after a turn, so that the run does not compete with it. */
 const roundDelayMs = 2_000;
-/** Whole outputs of tools are kept so long (system.md 5). */
+/** Age at which stored tool outputs are deleted. */
 const outputAgeMs = 7 * dayMs;
-/** Contents of changed files are kept at least so long after they were last known to be used. */
+/** Age since the last known use at which unused snapshots are deleted. */
 const snapshotAgeMs = 30 * dayMs;
-/** Files looked at before other work gets its turn. */
-const sliceFiles = 64;
-/** Sessions read from the list at a time. */
+/** Files handled before yielding to other work. */
+const filesPerSlice = 64;
+/** Sessions read per page. */
 const pageSize = 500;
 
 export interface HousekeepingDeps {
   store(): Promise<SessionStore>;
-  /** Where the whole of what was cut for the model is kept. */
+  /** Folder of complete tool outputs. */
   outputFolder: string;
-  /** Where the contents of changed files are kept, as `<first two digits of the hash>/<the rest>`. */
+  /** Folder of file snapshots, as `<first two digits of the hash>/<the rest>`. */
   snapshotFolder: string;
   ages(): Promise<SessionAges>;
   log: Log;
 }
 
-/** Days without use after which a session is put away; undefined is never. */
+/** Days without use after which a session is archived or deleted; undefined means never. */
 export interface SessionAges {
   archiveAfterDays: number | undefined;
   removeAfterDays: number | undefined;
 }
 
 /**
- * Removes what nobody will ask for again. Nothing runs and no timer waits until a turn has ended and a round is due;
- * of several processes one does the round.
+ * Deletes old data. Starts no timer until a turn has ended and a run is due; only one process does each run.
  */
 export class Housekeeping {
   readonly #deps: HousekeepingDeps;
@@ -60,19 +59,19 @@ export class Housekeeping {
     this.#deps = deps;
   }
 
-  /** Costs a comparison unless a round is due. */
+  /** Cheap unless a run is due. */
   onTurnEnd(): void {
     const now = Date.now();
-    // A clock that was set back must not put the next round off for long.
+    // Do not wait if the clock was set back.
     if (now < this.#nextMs && this.#nextMs - now <= roundEveryMs) return;
     this.#nextMs = now + roundEveryMs;
     this.#timer = setTimeout(() => {
-      this.#round = this.#runBehind();
+      this.#round = this.#runInBackground();
     }, roundDelayMs);
     this.#timer.unref();
   }
 
-  /** A round, unless another process did one within the hour or does one now. Answers whether it was done. */
+  /** Runs unless another process did within the hour or does so now. Returns whether it ran. */
   async runIfDue(): Promise<boolean> {
     const store = await this.#deps.store();
     const lease = await acquireStoreLease(store.files, "housekeeping");
@@ -90,14 +89,14 @@ export class Housekeeping {
     }
   }
 
-  /** Ends a round at its next file. */
+  /** Stops a run at the next file. */
   async close(): Promise<void> {
     clearTimeout(this.#timer);
     this.#closed.abort();
     await this.#round;
   }
 
-  async #runBehind(): Promise<void> {
+  async #runInBackground(): Promise<void> {
     try {
       await this.runIfDue();
     } catch (thrown) {
@@ -108,7 +107,7 @@ export class Housekeeping {
   async #runRound(store: SessionStore, sweepsSnapshots: boolean): Promise<void> {
     const steps = [
       () => this.#sweepOutputs(),
-      () => this.#putSessionsAway(store),
+      () => this.#archiveSessions(store),
       () => (sweepsSnapshots ? this.#sweepSnapshots(store) : undefined),
     ];
     for (const step of steps) {
@@ -123,10 +122,10 @@ export class Housekeeping {
     }
   }
 
-  async #putSessionsAway(store: SessionStore): Promise<void> {
+  async #archiveSessions(store: SessionStore): Promise<void> {
     const { archiveAfterDays = Infinity, removeAfterDays = Infinity } = await this.#deps.ages();
     if (archiveAfterDays === Infinity && removeAfterDays === Infinity) return;
-    for (const info of await sessionsOf(store, Math.min(archiveAfterDays, removeAfterDays))) {
+    for (const info of await listUnusedSessions(store, Math.min(archiveAfterDays, removeAfterDays))) {
       if (this.#closed.signal.aborted) return;
       if (daysSince(info.time.updated) >= removeAfterDays) await this.#remove(store, info.id);
       else if (info.time.archived === undefined) await archive(store, info);
@@ -142,10 +141,10 @@ export class Housekeeping {
     }
   }
 
-  /** A content that a session of the same time may still show or undo counts as used, and is young again. */
+  /** A snapshot that a running session may still use counts as used, and its age is reset. */
   async #sweepSnapshots(store: SessionStore): Promise<void> {
     const old = new Map<string, string>();
-    for (const folder of await foldersIn(this.#deps.snapshotFolder)) {
+    for (const folder of await listFolders(this.#deps.snapshotFolder)) {
       for await (const path of this.#filesOlderThan(folder, snapshotAgeMs)) {
         old.set(basename(dirname(path)) + basename(path), path);
       }
@@ -162,7 +161,7 @@ export class Housekeeping {
 
   async #hashesInUse(store: SessionStore): Promise<Set<string>> {
     const used = new Set<string>();
-    // Every place that names a content does so by its hash, whatever the place is called.
+    // Snapshots are always referenced by hash, whatever the key is named.
     const add = (value: unknown) => {
       for (const [hash] of (JSON.stringify(value) ?? "").matchAll(/\b[0-9a-f]{64}\b/g)) used.add(hash);
     };
@@ -177,23 +176,23 @@ export class Housekeeping {
     return used;
   }
 
-  /** Regular files directly in the folder, which must be no link. */
+  /** Lists old regular files directly in the folder, which must not be a link. */
   async *#filesOlderThan(folder: string, ageMs: number): AsyncGenerator<string> {
-    for (const [count, { name }] of (await entriesOf(folder)).entries()) {
-      if (count % sliceFiles === 0) await breathe();
+    for (const [count, { name }] of (await readEntries(folder)).entries()) {
+      if (count % filesPerSlice === 0) await breathe();
       if (this.#closed.signal.aborted) return;
       const path = join(folder, name);
-      const found = await statOf(path);
+      const found = await statIfExists(path);
       if (found?.isFile() && Date.now() - found.mtimeMs >= ageMs) yield path;
     }
   }
 }
 
 const roundKey = ["housekeeping"];
-/** When the last round began, and the last one that looked at the snapshots. */
+/** Start of the last run, and of the last snapshot search. */
 const roundSchema = z.object({ time: z.number(), snapshots: z.number().optional() });
 
-/** A time to come is one of a clock that was ahead. */
+/** A time in the future comes from a clock that was ahead. */
 function isWithin(time: number | undefined, spanMs: number): boolean {
   return time !== undefined && Math.abs(Date.now() - time) < spanMs;
 }
@@ -202,8 +201,8 @@ function daysSince(time: number): number {
   return (Date.now() - time) / dayMs;
 }
 
-/** Sessions without a parent that nobody used for so many days. */
-async function sessionsOf(store: SessionStore, days: number): Promise<SessionInfo[]> {
+/** Top-level sessions without use for that many days. */
+async function listUnusedSessions(store: SessionStore, days: number): Promise<SessionInfo[]> {
   const found: SessionInfo[] = [];
   let cursor: string | undefined;
   do {
@@ -214,7 +213,7 @@ async function sessionsOf(store: SessionStore, days: number): Promise<SessionInf
   return found;
 }
 
-/** Left as it is while somebody has it open, or when somebody used it meanwhile. */
+/** Skips a session that is open, or was used in the meantime. */
 async function archive(store: SessionStore, { id, time: { updated } }: SessionInfo): Promise<void> {
   const opened = await store.openSession(id);
   if (opened.status !== "opened") return;
@@ -225,19 +224,19 @@ async function archive(store: SessionStore, { id, time: { updated } }: SessionIn
   await opened.writer.close();
 }
 
-async function foldersIn(folder: string): Promise<string[]> {
-  const entries = await entriesOf(folder);
+async function listFolders(folder: string): Promise<string[]> {
+  const entries = await readEntries(folder);
   return entries.filter((entry) => entry.isDirectory()).map(({ name }) => join(folder, name));
 }
 
-/** None where there is no folder, or a link in its place. */
-async function entriesOf(folder: string): Promise<Dirent[]> {
-  if (!(await statOf(folder))?.isDirectory()) return [];
+/** Empty if the folder does not exist or is a link. */
+async function readEntries(folder: string): Promise<Dirent[]> {
+  if (!(await statIfExists(folder))?.isDirectory()) return [];
   return readdir(folder, { withFileTypes: true });
 }
 
-/** Undefined for what another process removed meanwhile. */
-async function statOf(path: string) {
+/** Undefined if another process removed the file. */
+async function statIfExists(path: string) {
   try {
     return await lstat(path);
   } catch (thrown) {

@@ -11,10 +11,10 @@ import {
 } from "../message/message.ts";
 import type { SessionStore } from "../storage/session-store.ts";
 
-/** A whole session as it is written into a file, with its child sessions. */
+/** Export format of a session with its child sessions. */
 export interface SessionFile {
   readonly fairlead: "session";
-  /** Of this form; a reader refuses what it does not know. */
+  /** Readers reject unknown versions. */
   readonly version: 1;
   readonly info: SessionInfo;
   /** Oldest first. */
@@ -34,10 +34,10 @@ export const sessionFileSchema: z.ZodType<SessionFile> = z.object({
   },
 });
 
-/** Child sessions that are read of one session. */
+/** Maximum number of child sessions. */
 const childLimit = 1_000;
 
-/** Undefined for a session that is not there. */
+/** Undefined if the session does not exist. */
 export async function readSession(store: SessionStore, id: SessionId): Promise<SessionFile | undefined> {
   const info = await store.load(id);
   if (info === undefined) return undefined;

@@ -3,19 +3,19 @@ import type { Message, SessionInfo } from "../message/message.ts";
 import type { Part, ToolPart } from "../message/part.ts";
 import { isCommandMessage } from "../conversation/checkpoints.ts";
 
-/** Characters of one call's output or input that are written; the JSON form has the whole. */
+/** Maximum length of a call's input or output; the JSON export is complete. */
 const outputLimit = 4_000;
 
-/** A conversation as a document for people: what was said, and what each call did. Oldest message first. */
-export function sessionMarkdown(info: SessionInfo, messages: readonly Message[]): string {
+/** Renders a conversation as Markdown, oldest message first. */
+export function renderSession(info: SessionInfo, messages: readonly Message[]): string {
   const blocks = [
-    headOf(info),
-    ...messages.filter((message) => !isCommandMessage(message)).flatMap(messageBlocks),
+    renderHeader(info),
+    ...messages.filter((message) => !isCommandMessage(message)).flatMap(renderMessage),
   ];
   return `${blocks.filter((block) => block !== "").join("\n\n")}\n`;
 }
 
-function headOf(info: SessionInfo): string {
+function renderHeader(info: SessionInfo): string {
   const { id, title, cwd, cost, time, summary } = info;
   const facts = [
     `Session \`${id}\` in \`${cwd}\``,
@@ -28,9 +28,9 @@ function headOf(info: SessionInfo): string {
   return `# ${oneLine(title ?? "Session")}\n\n${facts.map((fact) => `- ${fact}`).join("\n")}`;
 }
 
-function messageBlocks(message: Message): string[] {
+function renderMessage(message: Message): string[] {
   const { info, parts } = message;
-  const blocks = parts.map(partBlock).filter((block) => block !== "");
+  const blocks = parts.map(renderPart).filter((block) => block !== "");
   const failed =
     info.role === "assistant" && info.error !== undefined ? [`**Failed:** ${info.error.message}`] : [];
   if (blocks.length === 0 && failed.length === 0) return [];
@@ -43,20 +43,20 @@ function messageBlocks(message: Message): string[] {
   return [`## ${who}`, ...blocks, ...failed];
 }
 
-function partBlock(part: Part): string {
+function renderPart(part: Part): string {
   switch (part.type) {
     case "text":
       return part.synthetic === true ? "" : part.text.trim();
     case "reasoning":
-      return part.text.trim() === "" ? "" : quoted(part.text);
+      return part.text.trim() === "" ? "" : quoteBlock(part.text);
     case "file":
       return `Attached: ${oneLine(part.filename ?? part.url.slice(0, 100))}`;
     case "tool":
-      return callBlock(part);
+      return renderCall(part);
     case "retry":
-      return `Tried again (${part.attempt} of ${part.attempts}) after: ${oneLine(part.error)}`;
+      return `Retried (${part.attempt} of ${part.attempts}) after: ${oneLine(part.error)}`;
     case "compaction":
-      return "The conversation was summed up here.";
+      return "The conversation was compacted here.";
     case "subtask":
       return `Task for ${part.agent}: ${oneLine(part.description)}`;
     case "step-start":
@@ -68,7 +68,7 @@ function partBlock(part: Part): string {
   }
 }
 
-function callBlock({ tool, title, state }: ToolPart): string {
+function renderCall({ tool, title, state }: ToolPart): string {
   const what = `**${tool}** ${oneLine(title ?? "")}`.trim();
   switch (state.status) {
     case "completed":
@@ -87,7 +87,7 @@ function block(text: string): string[] {
   return [fenced(rest > 0 ? `${text.slice(0, outputLimit)}\n… ${rest} more characters` : text)];
 }
 
-function quoted(text: string): string {
+function quoteBlock(text: string): string {
   return text
     .trim()
     .split("\n")

@@ -3,26 +3,26 @@ import { addTokens, noTokens } from "../conversation/turn-result.ts";
 import type { Tokens } from "../message/part.ts";
 import { isCommandMessage } from "../conversation/checkpoints.ts";
 
-/** What some model calls used and cost. */
+/** Usage and cost of model calls. */
 export interface ModelUsage {
   readonly calls: number;
   readonly tokens: Tokens;
-  /** US dollars; 0 where prices are unknown. */
+  /** US dollars; 0 if prices are unknown. */
   readonly cost: number;
 }
 
-/** Adds up model calls under names. */
+/** Sums up model calls by name. */
 export class Stats {
   readonly #byName = new Map<string, ModelUsage>();
 
-  /** What is no answer of a model counts nothing. */
+  /** Ignores messages without a model answer. */
   add(name: string, { info, ...message }: Message): void {
     if (info.role === "assistant" && !isCommandMessage({ info, ...message })) this.addCall(name, info);
   }
 
-  /** One that is no message, as that for a title. */
+  /** Adds an internal call, such as one for a title. */
   addCall(name: string, call: { tokens: Tokens; cost: number }): void {
-    const { calls, tokens, cost } = this.#byName.get(name) ?? nothing;
+    const { calls, tokens, cost } = this.#byName.get(name) ?? zeroTokens;
     this.#byName.set(name, {
       calls: calls + 1,
       tokens: addTokens(tokens, call.tokens),
@@ -30,7 +30,7 @@ export class Stats {
     });
   }
 
-  /** The dearest first. */
+  /** Highest cost first. */
   rows(): { name: string; spending: ModelUsage }[] {
     const rows = [...this.#byName].map(([name, spending]) => ({ name, spending }));
     return rows.sort(
@@ -45,11 +45,11 @@ export class Stats {
         tokens: addTokens(sum.tokens, tokens),
         cost: sum.cost + cost,
       }),
-      nothing,
+      zeroTokens,
     );
   }
 }
 
-const nothing: ModelUsage = { calls: 0, tokens: noTokens, cost: 0 };
+const zeroTokens: ModelUsage = { calls: 0, tokens: noTokens, cost: 0 };
 
 const compare = (one: string, other: string): number => (one < other ? -1 : one > other ? 1 : 0);

@@ -2,18 +2,18 @@ import type { AssistantInfo, Message } from "../message/message.ts";
 import type { Part, ToolPart } from "../message/part.ts";
 import { startsTurn, firstWords, isCommandMessage } from "../conversation/checkpoints.ts";
 
-/** Something that took time in a turn. Milliseconds, counted from the turn's beginning. */
+/** A timed step of a turn. Milliseconds since the start of the turn. */
 export interface Span {
   readonly kind: "model" | "compact" | "tool" | "wait" | "retry";
   readonly what: string;
   readonly startMs: number;
-  /** Undefined where it never ended. */
+  /** Undefined if it never ended. */
   readonly lengthMs: number | undefined;
-  /** How it ended and what it used. */
+  /** Result and usage. */
   readonly note: string;
 }
 
-/** One turn as it went, from what is stored of it. */
+/** Timing of a turn, computed from stored messages. */
 export interface TurnTrace {
   readonly id: string;
   /** Milliseconds since 1970. */
@@ -21,19 +21,19 @@ export interface TurnTrace {
   readonly words: string;
   readonly agent: string;
   readonly lengthMs: number;
-  /** Sums over the spans; tools and waits may run side by side. */
+  /** Sums over the spans, which may overlap. */
   readonly modelMs: number;
   readonly toolMs: number;
   readonly waitMs: number;
   /** US dollars. */
   readonly cost: number;
-  /** Why the last model call of it ended. */
+  /** Finish reason of the last model call. */
   readonly end: string;
   readonly spans: readonly Span[];
 }
 
-/** The turns of a session, oldest first. */
-export async function traceOf(messages: AsyncIterable<Message>): Promise<TurnTrace[]> {
+/** Traces of a session's turns, oldest first. */
+export async function createTraces(messages: AsyncIterable<Message>): Promise<TurnTrace[]> {
   const turns: Message[][] = [];
   for await (const message of messages) {
     if (isCommandMessage(message)) continue;
@@ -50,7 +50,7 @@ function traceTurn(messages: readonly Message[]): TurnTrace | undefined {
   const began = time.created;
   const answers = messages.flatMap(({ info, parts }) => (info.role === "assistant" ? [{ info, parts }] : []));
   const spans = answers
-    .flatMap(({ info, parts }) => spansOf(info, parts, began))
+    .flatMap(({ info, parts }) => createSpans(info, parts, began))
     .sort((one, other) => one.startMs - other.startMs);
   const sumOf = (...kinds: Span["kind"][]) =>
     spans.reduce((sum, { kind, lengthMs = 0 }) => (kinds.includes(kind) ? sum + lengthMs : sum), 0);
@@ -70,21 +70,21 @@ function traceTurn(messages: readonly Message[]): TurnTrace | undefined {
   };
 }
 
-function spansOf(info: AssistantInfo, parts: readonly Part[], began: number): Span[] {
+function createSpans(info: AssistantInfo, parts: readonly Part[], began: number): Span[] {
   return [
-    modelSpan(info, parts, began),
+    createModelSpan(info, parts, began),
     ...parts.flatMap((part) => {
-      if (part.type === "tool") return callSpans(part, began);
-      return part.type === "retry" ? [retrySpan(part, began)] : [];
+      if (part.type === "tool") return createCallSpans(part, began);
+      return part.type === "retry" ? [createRetrySpan(part, began)] : [];
     }),
   ];
 }
 
-/** A call starts when the model has written it whole, so that the last beginning of a part ends the stream. */
-function modelSpan(info: AssistantInfo, parts: readonly Part[], began: number): Span {
+/** Tool calls start after the model has written them, so the last part's start ends the stream. */
+function createModelSpan(info: AssistantInfo, parts: readonly Part[], began: number): Span {
   const { created, completed } = info.time;
   const hasCalls = parts.some(({ type }) => type === "tool");
-  const times = parts.flatMap(timesOf);
+  const times = parts.flatMap(getTimes);
   const end = hasCalls && times.length > 0 ? Math.max(...times) : completed;
   const firstMs = Math.min(...times) - created;
   const { input, output, reasoning, cache } = info.tokens;
@@ -104,14 +104,14 @@ function modelSpan(info: AssistantInfo, parts: readonly Part[], began: number): 
   };
 }
 
-function timesOf(part: Part): number[] {
+function getTimes(part: Part): number[] {
   if (part.type === "text" || part.type === "reasoning")
     return part.time === undefined ? [] : [part.time.start, part.time.end ?? part.time.start];
   if (part.type !== "tool" || !("time" in part.state) || part.state.time === undefined) return [];
   return [part.state.time.start - (part.decision?.waitedMs ?? 0)];
 }
 
-function callSpans({ tool, title, decision, state }: ToolPart, began: number): Span[] {
+function createCallSpans({ tool, title, decision, state }: ToolPart, began: number): Span[] {
   const what = [tool, title].filter((text) => text !== undefined && text !== "").join(" ");
   const time = "time" in state ? state.time : undefined;
   if (time === undefined) return [];
@@ -133,7 +133,7 @@ function callSpans({ tool, title, decision, state }: ToolPart, began: number): S
   return [...wait, { kind: "tool", what, startMs: time.start - began, lengthMs, note }];
 }
 
-function retrySpan(part: Part & { type: "retry" }, began: number): Span {
+function createRetrySpan(part: Part & { type: "retry" }, began: number): Span {
   const { attempt, attempts, error, delayMs, time } = part;
   return {
     kind: "retry",

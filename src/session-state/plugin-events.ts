@@ -4,10 +4,10 @@ import type { AgentError, SessionInfo } from "../message/message.ts";
 import type { Advice, Answer, Ask, GateCall, Question } from "../permission/gate.ts";
 import type { PluginEvent } from "../plugin/author.ts";
 import {
-  authorEvents,
-  authorPermission,
-  authorQuestion,
-  authorSession,
+  toPluginEvents,
+  toPermissionRequest,
+  toPermissionQuestion,
+  toPluginSession,
   type SessionStatus,
 } from "../plugin/plugin-type-mapping.ts";
 import type { Plugins } from "../plugin/plugins.ts";
@@ -28,7 +28,7 @@ export class PluginEvents {
   change(event: SessionEvent): void {
     const plugins = this.#listeners();
     if (plugins === undefined) return;
-    for (const each of authorEvents(event, this.#infoOf)) plugins.event(each);
+    for (const each of toPluginEvents(event, this.#infoOf)) plugins.event(each);
   }
 
   created(info: SessionInfo): void {
@@ -63,7 +63,7 @@ export class PluginEvents {
   advice(call: GateCall, status: "allow" | "ask", signal: AbortSignal): Promise<Advice> | undefined {
     const plugins = this.#plugins();
     if (!plugins?.has("permission.ask")) return undefined;
-    return plugins.permission(authorQuestion(call), status, signal);
+    return plugins.permission(toPermissionQuestion(call), status, signal);
   }
 
   /** Asks the user, and sends the question and its answer. */
@@ -71,7 +71,7 @@ export class PluginEvents {
     const requestID = newRequestId();
     this.#send(() => ({
       type: "permission.asked",
-      properties: { ...authorPermission(question, requestID) },
+      properties: { ...toPermissionRequest(question, requestID) },
     }));
     const answer = await ask(question, signal);
     const { sessionId: sessionID, callId: callID } = question;
@@ -93,5 +93,5 @@ export class PluginEvents {
 }
 
 function sessionEvent(type: "session.created" | "session.deleted", info: SessionInfo): PluginEvent {
-  return { type, properties: { sessionID: info.id, info: authorSession(info) } };
+  return { type, properties: { sessionID: info.id, info: toPluginSession(info) } };
 }

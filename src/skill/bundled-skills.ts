@@ -4,10 +4,10 @@ import { once } from "../base/async.ts";
 import { hasOnly } from "../base/validator.ts";
 import type { Skill } from "./skill.ts";
 
-/** The skills that come with the program. They do not change while it runs: their index stands for them, read once. */
+/** The bundled skills. They never change at run time, so their index is read once. */
 export class BundledSkills {
   readonly folder: string;
-  /** Rejects where they cannot be read, now. */
+  /** Rejects if the skills cannot be read. */
   readonly load: () => Promise<readonly Skill[]>;
 
   constructor(folder: string) {
@@ -25,7 +25,7 @@ async function readIndex(folder: string): Promise<Skill[]> {
   });
 }
 
-/** Name and description by the file's path below the folder; written by `npm run generate`. */
+/** Name and description by path relative to the folder. Written by `npm run generate`. */
 function isIndex(value: unknown): value is Record<string, { name: string; description: string }> {
   if (typeof value !== "object" || value === null) return false;
   return Object.values(value).every(

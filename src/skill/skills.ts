@@ -2,33 +2,33 @@ import { realpath } from "node:fs/promises";
 import { basename, dirname, isAbsolute, join } from "node:path";
 import { messageOf } from "../base/errors.ts";
 import { describeIssue } from "../config/files/expectation.ts";
-import { filesBelow, type Report } from "../config/files/folder-walk.ts";
-import { downTo, type ConfigSource } from "../config/load.ts";
+import { findFiles, type Report } from "../config/files/folder-walk.ts";
+import { listFoldersFromRoot, type ConfigSource } from "../config/load.ts";
 import { readMarkdownFile } from "../config/files/markdown-file.ts";
 import { skillDescriptionLimit, skillFrontMatterSchema } from "../config/schema.ts";
 import type { BundledSkills } from "./bundled-skills.ts";
 import type { Skill } from "./skill.ts";
 
-/** Skills of one session; further ones are reported and left out. */
+/** Maximum number of skills per session; the rest is reported and ignored. */
 const skillsLimit = 300;
 
 export interface SkillSources {
-  /** The folder with the skills that come with the program, and their index. */
+  /** Folder of the bundled skills, with their index. */
   readonly bundled: BundledSkills;
-  /** `.claude` and `.agents` folders, lowest first. */
+  /** `.claude` and `.agents` folders, lowest precedence first. */
   readonly otherFolders: readonly ConfigSource[];
-  /** Configuration folders, lowest first. */
+  /** Configuration folders, lowest precedence first. */
   readonly folders: readonly ConfigSource[];
-  /** `skills.paths`: absolute, from `~/`, or relative to `cwd` or a folder above it up to the root. */
+  /** `skills.paths`: absolute, from `~/`, or relative to `cwd` or one of its parents up to the root. */
   readonly paths?: readonly string[] | undefined;
   readonly cwd: string;
-  /** The worktree's root, or `cwd` where there is none: links of the project's skills lead no further. */
+  /** Root of the worktree, or `cwd`. Links of the project's skills must stay inside. */
   readonly root: string;
   readonly home: string;
 }
 
-/** One folder below which skills may lie. */
-interface SkillPlace {
+/** A folder to search for skills. */
+interface SkillFolder {
   readonly path: string;
   readonly within?: string;
 }
@@ -39,22 +39,25 @@ export interface SkillProblem {
 }
 
 export interface LoadedSkills {
-  /** By name. */
+  /** Sorted by name. */
   readonly skills: readonly Skill[];
   readonly problems: readonly SkillProblem[];
-  /** Where skills were looked for that can change. */
+  /** Folders to watch for changes. */
   readonly places: readonly string[];
 }
 
-/** Finds every `SKILL.md`; of two skills with one name the later wins and it is said. Never throws for what it finds. */
+/**
+ * Finds every `SKILL.md`. A later skill overrides one of the same name, with a report. Never throws for
+ * invalid content.
+ */
 export async function loadSkills(sources: SkillSources): Promise<LoadedSkills> {
   const problems: SkillProblem[] = [];
   const report: Report = (path, message) => problems.push({ path, message });
-  const places = placesOf(sources);
+  const places = listSkillFolders(sources);
   const found = new Map<string, Skill>();
   const bundled = await bundledSkills(sources.bundled, report);
   for (const skill of bundled) found.set(skill.name, skill);
-  for (const path of await skillFiles(places, report)) {
+  for (const path of await findSkillFiles(places, report)) {
     const skill = await readSkill(path, report);
     if (skill === undefined) continue;
     const other = found.get(skill.name);
@@ -70,12 +73,12 @@ async function bundledSkills({ folder, load }: BundledSkills, report: Report): P
   try {
     return await load();
   } catch (error) {
-    report(folder, `the program's own skills cannot be read (${messageOf(error)}); reinstall Fairlead`);
+    report(folder, `cannot read the bundled skills (${messageOf(error)}); reinstall Fairlead`);
     return [];
   }
 }
 
-function placesOf(sources: SkillSources): SkillPlace[] {
+function listSkillFolders(sources: SkillSources): SkillFolder[] {
   const { otherFolders, folders, root } = sources;
   const limited = ({ scope }: ConfigSource) => (scope === "project" ? { within: root } : {});
   return [
@@ -83,26 +86,29 @@ function placesOf(sources: SkillSources): SkillPlace[] {
     ...folders.flatMap((folder) =>
       ["skill", "skills"].map((name) => ({ path: join(folder.path, name), ...limited(folder) })),
     ),
-    ...(sources.paths ?? []).flatMap((path) => configuredPlaces(path, sources)),
+    ...(sources.paths ?? []).flatMap((path) => listConfiguredFolders(path, sources)),
   ];
 }
 
-function configuredPlaces(path: string, { cwd, root, home }: SkillSources): SkillPlace[] {
+function listConfiguredFolders(path: string, { cwd, root, home }: SkillSources): SkillFolder[] {
   if (path.startsWith("~/")) return [{ path: join(home, path.slice(2)) }];
   if (isAbsolute(path)) return [{ path }];
-  return downTo({ cwd, worktree: root }).map((folder) => ({ path: join(folder, path), within: root }));
+  return listFoldersFromRoot({ cwd, worktree: root }).map((folder) => ({
+    path: join(folder, path),
+    within: root,
+  }));
 }
 
-/** Real paths, each once, where it is found last. */
-async function skillFiles(places: readonly SkillPlace[], report: Report): Promise<string[]> {
+/** Real paths without duplicates; the last occurrence counts. */
+async function findSkillFiles(places: readonly SkillFolder[], report: Report): Promise<string[]> {
   const wanted = (name: string) => name === "SKILL.md";
   const found = await Promise.all(
-    places.map(({ path, within }) => filesBelow(path, { wanted, within, report })),
+    places.map(({ path, within }) => findFiles(path, { wanted, within, report })),
   );
   const real = await Promise.all(found.flat().map((path) => realpath(path)));
   const files = real.filter((path, index) => real.lastIndexOf(path) === index);
   if (files.length > skillsLimit)
-    report("skills", `${files.length} skills were found; only the first ${skillsLimit} are used`);
+    report("skills", `${files.length} skills found; only the first ${skillsLimit} are used`);
   return files.slice(0, skillsLimit);
 }
 
@@ -111,7 +117,7 @@ async function readSkill(path: string, report: Report): Promise<Skill | undefine
     const { settings, note } = await readMarkdownFile(path);
     const folder = dirname(path);
     if (note !== undefined) report(path, note);
-    const named = repaired({ name: basename(folder), ...settings }, path, report);
+    const named = repairSettings({ name: basename(folder), ...settings }, path, report);
     const parsed = skillFrontMatterSchema.safeParse(named);
     if (parsed.success) return { ...parsed.data, path, folder };
     for (const issue of parsed.error.issues) {
@@ -124,22 +130,25 @@ async function readSkill(path: string, report: Report): Promise<Skill | undefine
   return undefined;
 }
 
-/** A name that cannot be used becomes the folder's, or is spelled in another way; a long description is cut. */
-function repaired(settings: Record<string, unknown>, path: string, report: Report): Record<string, unknown> {
+/** Replaces an invalid name by a valid spelling or the folder's name, and truncates a long description. */
+function repairSettings(
+  settings: Record<string, unknown>,
+  path: string,
+  report: Report,
+): Record<string, unknown> {
   const { name, description } = settings;
   const own = basename(dirname(path));
-  const usable = [name, own, slugOf(own), slugOf(String(name))].find(isName) ?? name;
-  if (usable !== name)
-    report(path, `its name "${String(name)}" cannot be used; it is called "${String(usable)}"`);
-  return { ...settings, name: usable, description: cutDescription(description, path, report) };
+  const usable = [name, own, slugify(own), slugify(String(name))].find(isName) ?? name;
+  if (usable !== name) report(path, `its name "${String(name)}" is invalid; renamed to "${String(usable)}"`);
+  return { ...settings, name: usable, description: truncateDescription(description, path, report) };
 }
 
-function cutDescription(description: unknown, path: string, report: Report): unknown {
+function truncateDescription(description: unknown, path: string, report: Report): unknown {
   if (typeof description !== "string") return description;
   const line = description.replaceAll(/\s+/g, " ").trim();
   if (line.length <= skillDescriptionLimit) return line;
-  report(path, `its description is longer than ${skillDescriptionLimit} characters; the model sees so many`);
-  // A pair of surrogates is not cut in two.
+  report(path, `its description is longer than ${skillDescriptionLimit} characters and was truncated`);
+  // Do not split a surrogate pair.
   return `${line.slice(0, skillDescriptionLimit - 1).replace(/[\uD800-\uDBFF]$/, "")}…`;
 }
 
@@ -147,8 +156,8 @@ function isName(name: unknown): name is string {
   return skillFrontMatterSchema.shape.name.safeParse(name).success;
 }
 
-/** `My Skill (new)` as `my-skill-new`. */
-function slugOf(name: string): string {
+/** Converts `My Skill (new)` to `my-skill-new`. */
+function slugify(name: string): string {
   return name
     .toLowerCase()
     .replaceAll(/[^\p{L}\p{N}_.:]+/gu, "-")

@@ -1,5 +1,5 @@
 import type { Agent } from "../agent/agent.ts";
-import { type Filled, fillTemplate } from "../command/template.ts";
+import { type FilledPart, fillTemplate } from "../command/template.ts";
 import type { Attachment } from "../message/part.ts";
 import type { ServerPrompt } from "../mcp/tools/prompts.ts";
 import { cutText, outputLimitBytes, outputLimitLines } from "../tool/output-limit.ts";
@@ -105,9 +105,12 @@ async function skillPrompt(deps: RunDeps, name: string, typed: string): Promise<
 }
 
 /** Turns mentions that are no existing files into text: user names, packages, agents. */
-async function omitUnknownFiles(filled: readonly Filled[], { workspace }: ToolContext): Promise<Filled[]> {
+async function omitUnknownFiles(
+  filled: readonly FilledPart[],
+  { workspace }: ToolContext,
+): Promise<FilledPart[]> {
   return Promise.all(
-    filled.map(async (segment): Promise<Filled> => {
+    filled.map(async (segment): Promise<FilledPart> => {
       if (segment.kind !== "file") return segment;
       const isKnown = await resolvePath(segment.path, workspace).then(
         ({ kind }) => kind === "file" || kind === "directory",
@@ -118,7 +121,7 @@ async function omitUnknownFiles(filled: readonly Filled[], { workspace }: ToolCo
   );
 }
 
-function toCall(segment: Exclude<Filled, { kind: "text" }>): [tool: string, input: unknown] {
+function toCall(segment: Exclude<FilledPart, { kind: "text" }>): [tool: string, input: unknown] {
   return segment.kind === "shell"
     ? ["bash", { command: segment.command }]
     : ["read", { filePath: segment.path }];

@@ -1,7 +1,7 @@
 import { isDeepStrictEqual } from "node:util";
 import { isRecord } from "../base/text/record.ts";
 import type { Secrets } from "../base/secrets/secrets.ts";
-import { boundedFacts, shownTitle } from "../plugin/module-tool.ts";
+import { limitMetadata, sanitizeTitle } from "../plugin/module-tool.ts";
 import type { CallName, Plugins } from "../plugin/plugins.ts";
 import { describeInputProblem } from "../tool/invalid.ts";
 import { type Tool, type ToolContext, type ToolResult, appendNotes } from "../tool/tool.ts";
@@ -56,8 +56,8 @@ export async function applyAfterHooks(
   return {
     ...result,
     ...(after.output !== before.output && { output: after.output, notes: undefined }),
-    ...(after.title !== title && { title: shownTitle(after.title) }),
-    ...(!isDeepStrictEqual(after.metadata, before.metadata) && { metadata: boundedFacts(after.metadata) }),
+    ...(after.title !== title && { title: sanitizeTitle(after.title) }),
+    ...(!isDeepStrictEqual(after.metadata, before.metadata) && { metadata: limitMetadata(after.metadata) }),
   };
 }
 

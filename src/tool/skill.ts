@@ -3,7 +3,7 @@ import { relative } from "node:path";
 import { z } from "zod";
 import description from "../../prompts/tools/skill.md";
 import { messageOf } from "../base/errors.ts";
-import { filesBelow } from "../config/files/folder-walk.ts";
+import { findFiles } from "../config/files/folder-walk.ts";
 import { readMarkdownFile } from "../config/files/markdown-file.ts";
 import type { Skill } from "../skill/skill.ts";
 import { withSlashes } from "../workspace/paths.ts";
@@ -38,7 +38,7 @@ export function skillTool({ skills }: { skills: readonly Skill[] }): Tool {
 
 async function loadSkill(skill: Skill): Promise<ToolResult> {
   const body = await readBody(skill);
-  const files = await filesBelow(skill.folder, { wanted: () => true, within: skill.folder });
+  const files = await findFiles(skill.folder, { wanted: () => true, within: skill.folder });
   const names = files
     .filter((path) => path !== skill.path)
     .map((path) => withSlashes(relative(skill.folder, path)));

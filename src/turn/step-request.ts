@@ -2,7 +2,7 @@ import type { Agent } from "../agent/agent.ts";
 import type { Instruction } from "../instruction/instructions.ts";
 import type { GivenPrompt, UserInfo } from "../message/message.ts";
 import type { Model, ModelRequest } from "../model/model.ts";
-import { authorMessage, authorModel } from "../plugin/plugin-type-mapping.ts";
+import { toPluginMessage, toPluginModel } from "../plugin/plugin-type-mapping.ts";
 import type { Tool } from "../tool/tool.ts";
 import type { AgentCallsDeps } from "../tool-calls/agent-calls.ts";
 import type { Project } from "../conversation/project.ts";
@@ -57,7 +57,7 @@ async function transformSystem(
   const system = buildSystem(deps, question);
   const { plugins, context } = deps;
   if (!plugins?.has("experimental.chat.system.transform")) return system;
-  const input = { sessionID: context.sessionId, model: authorModel(question.model.ref) };
+  const input = { sessionID: context.sessionId, model: toPluginModel(question.model.ref) };
   return plugins.system(input, system, signal);
 }
 
@@ -86,8 +86,8 @@ async function getParams(
   const input = {
     sessionID: context.sessionId,
     agent: agent.name,
-    model: { ...authorModel(model.ref), name: model.name },
-    message: authorMessage(question),
+    model: { ...toPluginModel(model.ref), name: model.name },
+    message: toPluginMessage(question),
   };
   return plugins.params(input, params, signal);
 }

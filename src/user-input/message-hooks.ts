@@ -2,7 +2,7 @@ import { newPartId } from "../message/ids.ts";
 import type { UserInfo } from "../message/message.ts";
 import type { Part } from "../message/part.ts";
 import type { Part as AuthorPart } from "../plugin/author.ts";
-import { authorMessage, authorModel, authorPart } from "../plugin/plugin-type-mapping.ts";
+import { toPluginMessage, toPluginModel, toPluginPart } from "../plugin/plugin-type-mapping.ts";
 import type { Plugins } from "../plugin/plugins.ts";
 
 /** A user message before it is stored. */
@@ -20,9 +20,9 @@ export async function applyMessageHooks(
   signal: AbortSignal,
 ): Promise<MessageDraft> {
   const { id, sessionId, agent, model } = info;
-  const input = { sessionID: sessionId, messageID: id, agent, ...(model && { model: authorModel(model) }) };
-  const authorParts = parts.map((part) => authorPart(part, sessionId, id));
-  const result = await plugins.message(input, { message: authorMessage(info), parts: authorParts }, signal);
+  const input = { sessionID: sessionId, messageID: id, agent, ...(model && { model: toPluginModel(model) }) };
+  const authorParts = parts.map((part) => toPluginPart(part, sessionId, id));
+  const result = await plugins.message(input, { message: toPluginMessage(info), parts: authorParts }, signal);
   const { system, tools } = result.message;
   const disabled = Object.entries(tools ?? {}).filter(([, on]) => !on);
   return {

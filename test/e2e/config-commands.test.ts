@@ -58,7 +58,7 @@ describe("fairlead config show", () => {
       "instructions.1\ttheirs.md\tfairlead.json:2",
     ]);
     expect(exitCode).toBe(0);
-    expect(stderr).toContain('"theme" has no meaning here');
+    expect(stderr).toContain('"theme" is not supported');
     expect(stderr).toContain('permission.bash.git *: "allow"');
   });
 
@@ -96,7 +96,7 @@ describe("fairlead config show", () => {
         },
       ],
       problems: [],
-      notes: ['fairlead.jsonc: "theme" has no meaning here and is left alone.'],
+      notes: ['fairlead.jsonc: "theme" is not supported and is ignored.'],
       withheld: ["permission.bash.git *"],
     });
     const none = await at.run(["config", "show", "retry"]);
@@ -120,7 +120,7 @@ describe("fairlead config check", () => {
     expect(exitCode).toBe(1);
     expect(stdout.split("\n").sort()).toEqual([
       `${at.projectPath}:2:15: snapshot: expected true or false, not a string`,
-      `${at.projectPath}:3:12: modle: there is no such setting; did you mean model?`,
+      `${at.projectPath}:3:12: modle: unknown setting; did you mean model?`,
     ]);
     const { stdout: shown } = await at.run(["config", "show", "default_agent"]);
     expect(shown).toContain("default_agent\tplan");
@@ -149,18 +149,18 @@ describe("fairlead config check", () => {
     expect([checked.exitCode, checked.stdout.replaceAll(`${folder}/`, "").split("\n")]).toEqual([
       1,
       [
-        "folder.json: it is not a file; it is not read",
-        "huge.json: larger than 2000000 bytes; it is not read",
-        expect.stringMatching(/^bom.json: it is not written in UTF-8/),
-        "/dev/null: it is not a file; it is not read",
-        expect.stringMatching(/^wide.json: it is not written in UTF-8/),
+        "folder.json: not a regular file; ignored",
+        "huge.json: larger than 2000000 bytes; ignored",
+        expect.stringMatching(/^bom.json: not UTF-8/),
+        "/dev/null: not a regular file; ignored",
+        expect.stringMatching(/^wide.json: not UTF-8/),
       ],
     ]);
     const shown = await at.run(["config", "show", "model"], { FAIRLEAD_CONFIG: join(folder, "folder.json") });
     expect([shown.exitCode, shown.stdout, shown.stderr]).toEqual([
       0,
       expect.stringContaining("model\twork/large"),
-      expect.stringContaining("folder.json:1:1: it is not a file; it is not read"),
+      expect.stringContaining("folder.json:1:1: not a regular file; ignored"),
     ]);
   });
 
@@ -232,7 +232,7 @@ test("OpenCode files work unchanged, with a note for settings without effect", a
     expect(model.requests[1]?.system).toContain("You find faults.");
     const { exitCode, stderr } = await at.run(["config", "check"], env);
     expect(exitCode).toBe(0);
-    expect(stderr.split("\n").map((line) => /"(\w+)" has no meaning/.exec(line)?.[1])).toEqual([
+    expect(stderr.split("\n").map((line) => /"(\w+)" is not supported/.exec(line)?.[1])).toEqual([
       "keybinds",
       "share",
       "autoupdate",

@@ -128,7 +128,7 @@ export const fine = make(({ n }) => "x".repeat(n));
       const thoughts = thoughtText(editor.updates(sessionId));
       expect(thoughts).toMatch(/typo\.ts was switched off: loading it /);
       expect(thoughts).toMatch(/needs\.js was switched off: loading it threw: Cannot find package/);
-      expect(thoughts).toMatch(/The tool read of .*read\.js is left out/);
+      expect(thoughts).toMatch(/The tool read of .*read\.js is ignored/);
       expect(thoughts).toMatch(/broken\.js was switched off: .*code 3/);
       model.reply("Done.");
       await editor.prompt(sessionId, "Again");

@@ -21,8 +21,8 @@ test("/export writes the conversation into a new file of the workspace and nowhe
     const written = await readFile(path, "utf8");
     expect(written).toContain("## You\n\nWhat is this?\n\n## build (test/scripted)\n\nIt is a sample.\n");
     expect(written).not.toContain("/export");
-    expect(await say("/export notes.md")).toContain("is there already");
-    expect(await say("/export ../notes.md")).toContain("outside of this session's folders");
+    expect(await say("/export notes.md")).toContain("already exists");
+    expect(await say("/export ../notes.md")).toContain("outside this session's folders");
     expect(await say("/export notes.json")).toContain("fairlead sessions export --format json");
     expect(await say("/export")).toMatch(/^Written: .*\/session-\w{8}\.md$/);
   });

@@ -60,7 +60,7 @@ describe("files that change while a session is open", () => {
       model.reply("One.");
       await editor.prompt(sessionId, "Go");
       const told = thoughtText(editor.updates(sessionId));
-      expect(told.match(/wrong\d: there is no such setting/g)).toHaveLength(5);
+      expect(told.match(/wrong\d: unknown setting/g)).toHaveLength(5);
       expect(told).toContain("And 3 more problems of the configuration: /reload lists them.");
     });
   });
@@ -89,7 +89,7 @@ describe("files that change while a session is open", () => {
       model.reply("Two.");
       await editor.prompt(sessionId, "Again");
       const thoughts = thoughtText(editor.updates(sessionId));
-      expect(thoughts.match(/there is no such setting/g)).toHaveLength(1);
+      expect(thoughts.match(/unknown setting/g)).toHaveLength(1);
     });
   });
 
@@ -119,7 +119,7 @@ describe("/reload", () => {
       await editor.prompt(sessionId, "/reload");
       const text = agentText(editor.updates(sessionId));
       expect(text).toMatch(/Reloaded: \d+ agents, 0 commands, 3 skills\. No problems\./);
-      expect(text).toContain("undo.md: /undo is a command of the program; it is left out");
+      expect(text).toContain("undo.md: /undo is a built-in command; ignored");
     });
   });
 });

@@ -47,10 +47,10 @@ describe("instructions at configured addresses", () => {
       }
       const told = thoughtText(editor.updates(sessionId));
       for (const problem of [
-        /\/long\.md was cut after 32768 of its 40000 bytes/,
-        /\/gone\.md was left out: it answered with status 404/,
-        /\/away\.md was left out: Not followed: /,
-        /\/slow\.md was left out: .*within 5 seconds/,
+        /\/long\.md was truncated to 32768 of its 40000 bytes/,
+        /\/gone\.md was ignored: it answered with status 404/,
+        /\/away\.md was ignored: Not followed: /,
+        /\/slow\.md was ignored: .*within 5 seconds/,
       ])
         expect(told.match(new RegExp(problem, "g"))).toHaveLength(1);
     });
@@ -76,7 +76,7 @@ describe("instructions at configured addresses", () => {
       model.reply("One.");
       await editor.prompt(sessionId, "One");
       expect(server.requests).toHaveLength(1);
-      expect(thoughtText(editor.updates(sessionId))).toContain("/style.md was left out: the rule webfetch");
+      expect(thoughtText(editor.updates(sessionId))).toContain("/style.md was ignored: the rule webfetch");
     });
   });
 });

@@ -35,7 +35,7 @@ test("the model sees the errors that its edits bring, and only these, from a rea
       .reply("Done.");
     await editor.prompt(sessionId, "Break and mend");
     const [, , broken, mended, across, written] = model.requests.map(({ toolResults }) => toolResults.at(-1));
-    const report = "typescript reports errors that were not there before:";
+    const report = "typescript reports new errors:";
     expect(broken).toContain(
       `${report}\nuse.ts:2:37: Argument of type 'string' is not assignable to parameter of type 'number'. (2345)`,
     );

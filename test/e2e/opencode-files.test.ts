@@ -269,7 +269,7 @@ describe("files of somebody who comes from OpenCode work as they are", () => {
     expect(shown.stderr).toBe("");
     const { values, problems, notes, withheld } = JSON.parse(shown.stdout);
     expect({ problems, withheld }).toEqual({ problems: [], withheld: [] });
-    expect(notes.map((note: string) => /"(\w+)" has no meaning here/.exec(note)?.[1]).toSorted()).toEqual(
+    expect(notes.map((note: string) => /"(\w+)" is not supported/.exec(note)?.[1]).toSorted()).toEqual(
       example.notes.toSorted(),
     );
     const all = new Map(

@@ -33,7 +33,7 @@ test("programs get JSON from what people get as tables", async () => {
     expect(await json("doctor")).toEqual(
       expect.arrayContaining([
         { what: "Model", found: expect.stringContaining("test/scripted") },
-        { what: "Note", found: expect.stringContaining('"theme" has no meaning here') },
+        { what: "Note", found: expect.stringContaining('"theme" is not supported') },
       ]),
     );
     expect(await json("models")).toEqual([

@@ -162,8 +162,8 @@ describe("agents of the configuration", () => {
       agent: { helper: { welcome_message: "Hello", promt: "Help.", topP: 0.5, topK: 20 } },
     });
     expect(problems.map(({ message }) => message)).toEqual([
-      "agent.helper: welcome_message: there is no such setting, and it is left out; put it under options to send it to the provider",
-      "agent.helper: promt: there is no such setting; did you mean prompt?",
+      "agent.helper: welcome_message: unknown setting, ignored; put it under options to send it to the provider",
+      "agent.helper: promt: unknown setting; did you mean prompt?",
     ]);
     expect(agents.get("helper")).toMatchObject({ topP: 0.5, options: { top_k: 20 } });
   });
@@ -263,12 +263,11 @@ describe("agents of the configuration", () => {
       },
     });
     expect(problems).toEqual([
-      { message: "agent.one: permission.bash.rm *: must be allow, ask or deny; it asks until it is" },
-      { message: "agent.one: permission.read: must be allow, ask or deny; it asks until it is" },
-      { message: "agent.two: permission: must be allow, ask or deny; it asks until it is" },
+      { message: "agent.one: permission.bash.rm *: must be allow, ask or deny; until then it is ask" },
+      { message: "agent.one: permission.read: must be allow, ask or deny; until then it is ask" },
+      { message: "agent.two: permission: must be allow, ask or deny; until then it is ask" },
       {
-        message:
-          "agent.three: tools: must be an object of true and false; no tool is allowed by it until it is",
+        message: "agent.three: tools: must be an object of true and false; until then all tools are denied",
       },
     ]);
     expect(ownRules(agents, "one")).toEqual([
@@ -314,7 +313,7 @@ describe("the default agent", () => {
     const wanted = ["nobody", "explore", "title"];
     const loaded = await Promise.all(wanted.map((name) => load({ default_agent: name })));
     expect(loaded.map((result) => [result.default, result.problems])).toEqual([
-      ["build", [{ message: 'default_agent: there is no agent "nobody"; build is used' }]],
+      ["build", [{ message: 'default_agent: agent not found: "nobody"; build is used' }]],
       ["build", [{ message: 'default_agent: "explore" is a subagent; build is used' }]],
       ["build", [{ message: 'default_agent: "title" is hidden; build is used' }]],
     ]);
@@ -329,7 +328,9 @@ describe("the default agent", () => {
     const loaded = await load({ agent: { build: { disable: true }, plan: { disable: true } } });
     expect(loaded.default).toBe("build");
     expect(loaded.agents.get("build")?.native).toBe(true);
-    expect(loaded.problems).toEqual([{ message: "every primary agent is disabled or hidden; build stays" }]);
+    expect(loaded.problems).toEqual([
+      { message: "every primary agent is disabled or hidden; build is used" },
+    ]);
   });
 });
 
@@ -439,9 +440,9 @@ describe("agents in files", () => {
     ]);
     expect(first).toBe("mine");
     expect(waiting.map(({ message }) => message).toSorted()).toEqual([
-      "mine cannot be chosen any more (mode, hidden)",
+      "mine cannot be made unselectable (mode, hidden)",
       "more steps of plan",
-      "plan cannot be chosen any more (mode, hidden)",
+      "plan cannot be made unselectable (mode, hidden)",
     ]);
   });
 
@@ -540,8 +541,8 @@ test("a project's agent does not lead out of it or to a file of secrets, linked 
   const { agents, problems } = await load({}, { folders: [folder], confined });
   expect(["a", "b", "c"].map((name) => agents.get(name)?.prompt)).toEqual([undefined, undefined, "shared"]);
   expect(problems.map(({ message }) => message)).toEqual([
-    `it links to a file outside of ${confined.root} and is left out`,
-    "it links to a file of secrets and is left out",
+    `links to a file outside of ${confined.root} and is ignored`,
+    "links to a secret file and is ignored",
   ]);
 });
 

@@ -148,8 +148,7 @@ test("a provider whose address is empty or none is named with what is wrong, and
   };
   const models = open({}, config);
   expect(models.providers()).toEqual([]);
-  const empty =
-    "is empty; write where the API is (https://…/v1), set the variable that it names, or take it out.";
+  const empty = "is empty; set the API address (https://…/v1) or the variable that it names, or remove it.";
   const where = (place: string) => `"fairlead config show ${place}" says in which file it stands.`;
   const said = (name: string) => chosen(models, { configured: name });
   expect(chosen(models)).toMatchObject({
@@ -160,7 +159,7 @@ test("a provider whose address is empty or none is named with what is wrong, and
       message: `The model ${id}/m cannot be used: provider.${id}.options.baseURL ${empty} ${where(`provider.${id}.options.baseURL`)}`,
     });
   expect(said("old/m")).toMatchObject({
-    message: `The model old/m cannot be used: provider.old.api is no address; it begins with http:// or https:// and a host. ${where("provider.old.api")}`,
+    message: `The model old/m cannot be used: provider.old.api is not a valid address; it must begin with http:// or https:// and a host. ${where("provider.old.api")}`,
   });
   expect(said("bare/m")).toMatchObject({
     message:

@@ -1,17 +1,17 @@
 import { join } from "node:path";
 import { describe, expect, test } from "vitest";
 import { type CommandSources, loadCommands } from "../../src/command/commands.ts";
-import { type Filled, fillTemplate } from "../../src/command/template.ts";
+import { type FilledPart, fillTemplate } from "../../src/command/template.ts";
 import { listCommands, parseCommand, reservedNames } from "../../src/slash-commands/commands.ts";
 import { temporaryFolder, type TemporaryFolder } from "../support/temp.ts";
 
-const text = (filled: readonly Filled[]) =>
+const text = (filled: readonly FilledPart[]) =>
   filled.map((piece) => (piece.kind === "text" ? piece.text : `<${piece.kind}>`)).join("");
 
-const shells = (filled: readonly Filled[]) =>
+const shells = (filled: readonly FilledPart[]) =>
   filled.flatMap((piece) => (piece.kind === "shell" ? [piece.command] : []));
 
-const paths = (filled: readonly Filled[]) =>
+const paths = (filled: readonly FilledPart[]) =>
   filled.flatMap((piece) => (piece.kind === "file" ? [piece.path] : []));
 
 describe("a template", () => {
@@ -125,11 +125,11 @@ describe("commands", () => {
     ]);
     expect(problems.map(({ message }) => message)).toEqual([
       expect.stringContaining("description: "),
-      'there is no agent "nobody"; the session\'s agent answers',
-      'model: "small model" is not written as provider/model; the session\'s model answers',
-      "it has no text; it is left out",
-      "its name has a space in it, so it cannot be called; it is left out",
-      "/undo is a command of the program; it is left out",
+      'agent not found: "nobody"; the session\'s agent is used',
+      'model: "small model" is not of the form provider/model; the session\'s model is used',
+      "it has no text; ignored",
+      "the name contains a space; ignored",
+      "/undo is a built-in command; ignored",
     ]);
   });
 

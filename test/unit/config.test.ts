@@ -153,7 +153,7 @@ test("comments and trailing commas are fine, and syntax errors name file, line a
   const { config, problems, notes } = await load();
   expect(config).toEqual({ model: "a/b", username: "x" });
   expect(problems.map(({ text }) => text)).toContain("fairlead.jsonc:4:15: invalid symbol");
-  expect(notes).toEqual(['fairlead.jsonc: "username" has no meaning here and is left alone.']);
+  expect(notes).toEqual(['fairlead.jsonc: "username" is not supported and is ignored.']);
 });
 
 test("a wrong value is left out by itself and reported where it stands", async () => {
@@ -179,7 +179,7 @@ test("a wrong value is left out by itself and reported where it stands", async (
   });
   const texts = problems.map(({ text }) => text);
   expect(texts).toContain("fairlead.json:2:12: model: expected a string, not a number");
-  expect(texts).toContain("fairlead.json:4:15: nonsense: there is no such setting");
+  expect(texts).toContain("fairlead.json:4:15: nonsense: unknown setting");
   expect(texts.filter((text) => text.startsWith("fairlead.json:5:"))).toHaveLength(2);
   expect(texts.filter((text) => text.startsWith("fairlead.json:6:"))).toHaveLength(1);
   expect(texts.filter((text) => text.startsWith("fairlead.json:7:"))).toHaveLength(1);
@@ -202,7 +202,7 @@ test("what was expected is told in words, once for each wrong value, in the orde
   );
   const { problems } = await load();
   expect(problems.map(({ text }) => text.replace("fairlead.json:", ""))).toEqual([
-    "2:14: provder: there is no such setting; did you mean provider?",
+    "2:14: provder: unknown setting; did you mean provider?",
     '3:27: permission.bash: expected "allow", "ask", "deny" or an object {…}',
     '4:29: agent.x.mode: expected "primary", "subagent" or "all"',
     "4:46: agent.x.steps: expected a number above 0",
@@ -211,8 +211,8 @@ test("what was expected is told in words, once for each wrong value, in the orde
     '5:56: mcp.b.type: is missing; expected "local"',
     "6:21: subagent_depth: expected a whole number, not a number",
     "7:15: max_cost: expected an object {…}, not a number",
-    "8:11: mcp2: there is no such setting; did you mean mcp?",
-    "9:29: lsp.x.comand: there is no such setting; did you mean command?",
+    "8:11: mcp2: unknown setting; did you mean mcp?",
+    "9:29: lsp.x.comand: unknown setting; did you mean command?",
   ]);
 });
 
@@ -238,11 +238,11 @@ test("a key that stands twice is told with both its lines, and the last one coun
   // The order of rules matters: a key keeps its first place.
   expect(JSON.stringify(config.permission)).toBe('{"bash":{"*":"ask","rm *":"deny"}}');
   expect(problems.map(({ text }) => text.replace("fairlead.json:", ""))).toEqual([
-    "3:59: permission.bash.*: stands here again; this one counts, the one in line 3 does not",
-    "5:3: model: stands here again; this one counts, the one in line 2 does not",
-    "6:3: mcp: stands here again; this one counts, the one in line 4 does not",
-    "7:3: model: stands here again; this one counts, the one in line 5 does not",
-    "8:23: agent.0.x: stands here again; this one counts, the one in line 8 does not",
+    "3:59: permission.bash.*: duplicate key; this value is used, the one in line 3 is ignored",
+    "5:3: model: duplicate key; this value is used, the one in line 2 is ignored",
+    "6:3: mcp: duplicate key; this value is used, the one in line 4 is ignored",
+    "7:3: model: duplicate key; this value is used, the one in line 5 is ignored",
+    "8:23: agent.0.x: duplicate key; this value is used, the one in line 8 is ignored",
     "8:12: agent: expected an object {…}, not a list",
   ]);
 });
@@ -251,7 +251,7 @@ test("a wrong value is shown where the one stands that counts", async () => {
   await write("home/.config/fairlead/fairlead.json", '{ "model": "a/b",\n  "model": 7 }');
   const { problems } = await load();
   expect(problems.map(({ text }) => text)).toEqual([
-    "fairlead.json:2:3: model: stands here again; this one counts, the one in line 1 does not",
+    "fairlead.json:2:3: model: duplicate key; this value is used, the one in line 1 is ignored",
     "fairlead.json:2:12: model: expected a string, not a number",
   ]);
 });
@@ -260,7 +260,7 @@ test("a value that stands twice is not set in its file, another one is", async (
   const path = join(root, "twice.json");
   await write("twice.json", '{ "model": "a/b",\n  "model": "c/d" }\n');
   await expect(setInFile(path, [{ path: ["model"], value: "e/f" }], join(root, "lock"))).rejects.toThrow(
-    `${path}:2:3: model: stands here again; this one counts, the one in line 1 does not. Mend it first.`,
+    `${path}:2:3: model: duplicate key; this value is used, the one in line 1 is ignored. Fix it first.`,
   );
   await setInFile(path, [{ path: ["username"], value: "Kim" }], join(root, "lock"));
   expect((await readFile(path, "utf8")).match(/"(model|username)"/g)).toEqual([
@@ -281,10 +281,10 @@ test("a file of nothing but faults, or nested without end, is told in few words,
   expect(texts.length).toBeLessThan(200);
   expect(texts).toEqual(
     expect.arrayContaining([
-      expect.stringMatching(/^opencode\.json:1:99: invalid symbol \(and \d+ more faults like these\)$/),
-      "fairlead.json:1:1001: nested more than 200 deep; the file is left out",
-      "fairlead.jsonc:1:1: more than 200 values are wrong; the file is left out, here are the first",
-      expect.stringMatching(/username: stands here again; .* \(and 19949 more faults like these\)$/),
+      expect.stringMatching(/^opencode\.json:1:99: invalid symbol \(and \d+ more errors like these\)$/),
+      "fairlead.json:1:1001: nested more than 200 levels deep; the file is ignored",
+      "fairlead.jsonc:1:1: more than 200 values are wrong; the file is ignored, these are the first",
+      expect.stringMatching(/username: duplicate key; .* \(and 19949 more errors like these\)$/),
     ]),
   );
 });
@@ -303,7 +303,7 @@ test("one broken file does not take the others down", async () => {
 test("a file that FAIRLEAD_CONFIG names must be there", async () => {
   const { problems } = await load({ env: { FAIRLEAD_CONFIG: "/nowhere/x.json" } });
   expect(problems.map(({ text }) => text)).toEqual([
-    "x.json:1:1: there is no such file, but FAIRLEAD_CONFIG names it",
+    "x.json:1:1: file not found, but FAIRLEAD_CONFIG names it",
   ]);
 });
 
@@ -344,8 +344,8 @@ test("a provider's address that is empty or none is told where it stands, once",
   const { problems } = await load();
   expect(problems.map(({ text }) => text.replace("fairlead.json:", ""))).toEqual([
     "2:34: provider.a.options.baseURL: the environment variable UNSET is not set; the value is empty",
-    "3:34: provider.b.options.baseURL: is empty; write where the API is (https://…/v1), set the variable that it names, or take it out",
-    "4:17: provider.c.api: is no address; it begins with http:// or https:// and a host",
+    "3:34: provider.b.options.baseURL: is empty; set the API address (https://…/v1) or the variable that it names, or remove it",
+    "4:17: provider.c.api: is not a valid address; it must begin with http:// or https:// and a host",
   ]);
 });
 
@@ -455,7 +455,7 @@ test("what a person decides for all projects is left out of a project's configur
     expect({ config, notes, withheld }).toEqual({
       config: { environment },
       notes: ["sessions", "environment"].map(
-        (key) => `fairlead.json: "${key}" counts in your own configuration only, not in a project's.`,
+        (key) => `fairlead.json: "${key}" is used in your own configuration only, not in a project's.`,
       ),
       withheld: [],
     });
@@ -575,7 +575,7 @@ test("front matter is read and scripts in it are refused", () => {
   });
   expect(parseMarkdown("no front matter")).toEqual({ settings: {}, body: "no front matter" });
   expect(() => parseMarkdown("---js\n{ a: process.exit(1) }\n---\n")).toThrow(
-    "the front matter cannot be read: front matter that is a script is not run; write YAML",
+    "the front matter cannot be read: scripts in front matter are not run; write YAML",
   );
   for (let again = 0; again < 2; again++) {
     expect(() => parseMarkdown("---\na: [1\n---\n")).toThrow("the front matter cannot be read");

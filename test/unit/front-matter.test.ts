@@ -1,6 +1,6 @@
 import { describe, expect, test } from "vitest";
 import { parseMarkdown } from "../../src/config/files/markdown.ts";
-import { fromOtherProgram } from "../../src/agent/other-agent.ts";
+import { convertForeignAgent } from "../../src/agent/other-agent.ts";
 import { loadSkills } from "../../src/skill/skills.ts";
 import { temporaryFolder } from "../support/temp.ts";
 
@@ -138,8 +138,8 @@ test.each([
   ["Bash(git *), Read", "edit"],
   [["Read", "Grep"], "edit"],
 ])("a list of tools written as %j denies the others", (tools, denied) => {
-  expect(fromOtherProgram({ tools })).toMatchObject({ permission: { [denied]: "deny" } });
-  expect(fromOtherProgram({ tools })).not.toMatchObject({ permission: { read: "deny" } });
+  expect(convertForeignAgent({ tools })).toMatchObject({ permission: { [denied]: "deny" } });
+  expect(convertForeignAgent({ tools })).not.toMatchObject({ permission: { read: "deny" } });
 });
 
 describe("a skill", () => {
@@ -170,7 +170,7 @@ describe("a skill", () => {
     });
     expect(skills.map((skill) => skill.name)).toEqual([called]);
     expect(problems.map(({ message }) => message)).toEqual([
-      expect.stringMatching(new RegExp(`cannot be used; it is called "${called}"$`)),
+      expect.stringMatching(new RegExp(`is invalid; renamed to "${called}"$`)),
     ]);
   });
 
@@ -188,7 +188,7 @@ describe("a skill", () => {
     expect(skills[0]?.description).toHaveLength(1_024);
     expect(skills[0]?.description).toMatch(/^word word .*…$/);
     expect(problems.map(({ message }) => message)).toEqual([
-      "its description is longer than 1024 characters; the model sees so many",
+      "its description is longer than 1024 characters and was truncated",
     ]);
   });
 

@@ -7,7 +7,7 @@ import {
   FILE_LIMIT_BYTES,
   FILES_LIMIT,
   loadInstructions,
-  nestedInstructions,
+  loadNestedInstructions,
   TOTAL_LIMIT_BYTES,
 } from "../../src/instruction/instructions.ts";
 
@@ -90,9 +90,9 @@ test("what is configured and cannot be read is noted", async () => {
   expect(await load({ configured: ["https://example.com/rules.md", "gone.md", "docs/*.md"] })).toEqual({
     instructions: [],
     notes: [
-      "https://example.com/rules.md was left out: no network",
-      "gone.md was configured as instructions, but no file matches",
-      "docs/*.md was configured as instructions, but no file matches",
+      "https://example.com/rules.md was ignored: no network",
+      "gone.md is configured as instructions, but no file matches",
+      "docs/*.md is configured as instructions, but no file matches",
     ],
   });
 });
@@ -112,8 +112,8 @@ test("a project's file of secrets is not taken for instructions, linked or named
   expect(await load({ configured: [".env"] })).toEqual({
     instructions: [],
     notes: [
-      `${join(root, "AGENTS.md")} is a file of secrets and was left out`,
-      `${join(root, ".env")} is a file of secrets and was left out`,
+      `${join(root, "AGENTS.md")} is a secret file and was ignored`,
+      `${join(root, ".env")} is a secret file and was ignored`,
     ],
   });
 });
@@ -123,7 +123,7 @@ test("a project's link to a file outside of it is not followed", async () => {
   await symlink(join(base, "secret.txt"), join(root, "AGENTS.md"));
   expect(await load()).toEqual({
     instructions: [],
-    notes: [`${root}/AGENTS.md links to a file outside of ${root} and was left out`],
+    notes: [`${root}/AGENTS.md links to a file outside of ${root} and was ignored`],
   });
 });
 
@@ -133,7 +133,7 @@ test("a configured path in the project is not followed out of it, an absolute on
   await symlink(shared, join(root, "docs/rules.md"));
   expect(await load({ configured: ["docs/*.md"] })).toEqual({
     instructions: [],
-    notes: [`${root}/docs/rules.md links to a file outside of ${root} and was left out`],
+    notes: [`${root}/docs/rules.md links to a file outside of ${root} and was ignored`],
   });
   expect(await load({ configured: [join(root, "docs/rules.md")] })).toEqual({
     instructions: [{ path: shared, text: "shared" }],
@@ -157,7 +157,7 @@ test("a long file is cut between characters and says how to read the rest", asyn
     instructions: [
       { path, text: `${kept}\n[Cut after ${FILE_LIMIT_BYTES} of ${size} bytes. Read ${path} for the rest.]` },
     ],
-    notes: [`${path} was cut after ${FILE_LIMIT_BYTES} of its ${size} bytes`],
+    notes: [`${path} was truncated to ${FILE_LIMIT_BYTES} of its ${size} bytes`],
   });
 });
 
@@ -169,8 +169,8 @@ test("all files together are bounded, and the model learns of those that did not
   const { instructions, notes } = await load({ configured: ["rules/*.md"] });
   const rest = TOTAL_LIMIT_BYTES - 3 * FILE_LIMIT_BYTES;
   expect(notes).toEqual([
-    `${paths[3]} was cut after ${rest} of its ${FILE_LIMIT_BYTES} bytes`,
-    `${paths[4]} was cut after 0 of its ${FILE_LIMIT_BYTES} bytes`,
+    `${paths[3]} was truncated to ${rest} of its ${FILE_LIMIT_BYTES} bytes`,
+    `${paths[4]} was truncated to 0 of its ${FILE_LIMIT_BYTES} bytes`,
   ]);
   expect(instructions.at(-1)).toEqual({
     path: paths[4],
@@ -185,7 +185,7 @@ test("only so many files are read", async () => {
   const { instructions, notes } = await load({ configured: ["rules/*.md"] });
   expect(instructions).toHaveLength(FILES_LIMIT);
   expect(notes).toEqual([
-    `only ${FILES_LIMIT} instruction files are read; ${root}/rules/${FILES_LIMIT}.md and all after it were left out`,
+    `only ${FILES_LIMIT} instruction files are read; ${root}/rules/${FILES_LIMIT}.md and later ones were ignored`,
   ]);
 });
 
@@ -197,7 +197,7 @@ test("reading a file brings the instructions between it and the session's folder
   const already = new Set<string>();
   const context = { cwd: root, roots: [], already };
 
-  expect(await nestedInstructions(file, context)).toEqual({
+  expect(await loadNestedInstructions(file, context)).toEqual({
     instructions: [
       { path: join(root, "packages/AGENTS.md"), text: "packages" },
       { path: join(root, "packages/shop/CLAUDE.md"), text: "shop" },
@@ -205,15 +205,15 @@ test("reading a file brings the instructions between it and the session's folder
     notes: [],
   });
   expect([...already]).toEqual([join(root, "packages/AGENTS.md"), join(root, "packages/shop/CLAUDE.md")]);
-  expect(await nestedInstructions(file, context)).toEqual({ instructions: [], notes: [] });
+  expect(await loadNestedInstructions(file, context)).toEqual({ instructions: [], notes: [] });
 });
 
 test("files in an additional root bring its instructions, files elsewhere none", async () => {
   const outside = await write("elsewhere/AGENTS.md", "elsewhere");
   const inside = await write("api/AGENTS.md", "api");
   const context = { cwd: root, roots: [join(base, "api")], already: new Set<string>() };
-  expect(await nestedInstructions(outside, context)).toEqual({ instructions: [], notes: [] });
-  expect(await nestedInstructions(join(dirname(inside), "src/x.ts"), context)).toEqual({
+  expect(await loadNestedInstructions(outside, context)).toEqual({ instructions: [], notes: [] });
+  expect(await loadNestedInstructions(join(dirname(inside), "src/x.ts"), context)).toEqual({
     instructions: [{ path: inside, text: "api" }],
     notes: [],
   });

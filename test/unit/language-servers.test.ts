@@ -4,7 +4,7 @@ import { fileURLToPath } from "node:url";
 import { afterEach, describe, expect, test } from "vitest";
 import { silentLog } from "../../src/base/log.ts";
 import { LanguageServers } from "../../src/lsp/language-servers.ts";
-import { newProblems, type Problem } from "../../src/lsp/problems.ts";
+import { findNewProblems, type Problem } from "../../src/lsp/problems.ts";
 import type { FileChange } from "../../src/message/part.ts";
 import { openFiles } from "../../src/workspace/files/disk-files.ts";
 import { sha256 } from "../../src/workspace/files/files.ts";
@@ -64,7 +64,7 @@ async function place(behaviour: string, waits = { firstMs: 10_000, laterMs: 10_0
   };
 }
 
-const told = (...lines: string[]) => ["test reports errors that were not there before:", ...lines].join("\n");
+const told = (...lines: string[]) => ["test reports new errors:", ...lines].join("\n");
 
 describe.each(["pushes", "pushes-versions", "is-asked", "is-odd"])("a server that %s", (behaviour) => {
   test("is asked about each edit, and only what is new is told", async () => {
@@ -104,14 +104,14 @@ test("both ends of a move and several files of one change are looked at", async 
 describe("a server at fault", () => {
   test.each([
     ["crashes-on-open", "it ended with exit code 3: this language is too hard"],
-    ["prints-noise", "it prints something else than messages"],
+    ["prints-noise", "it printed something that is not a message"],
     ["announces-too-much", "a message of 99999999999 bytes is too long"],
   ])("that %s is told of once and not started again", async (behaviour, reason) => {
     await using at = await place(behaviour);
     expect(await at.edit("a.txt", "", "wrong")).toBe("");
     expect(await at.edit("a.txt", "wrong", "wrong again")).toBe("");
     expect(at.warnings).toEqual([
-      `The language server test is not used any more: ${reason} Edits go on without its errors.`,
+      `The language server test was disabled: ${reason} Edits continue without its errors.`,
     ]);
     expect(await at.startCount()).toBe(1);
   });
@@ -120,13 +120,13 @@ describe("a server at fault", () => {
     "that %s holds up edits for a bounded time",
     async (behaviour) => {
       await using at = await place(behaviour, { firstMs: 50, laterMs: 50 });
-      const late = "test has not looked at this yet; errors that it finds come with a later edit.";
+      const late = "test has not checked this yet; its errors are shown with a later edit.";
       expect(await at.edit("a.txt", "", "one")).toBe(late);
       expect(await at.edit("a.txt", "one", "two")).toBe(late);
       expect(await at.edit("a.txt", "two", "three")).toBe("");
       expect(await at.edit("a.txt", "three", "four")).toBe("");
       expect(at.warnings).toEqual([
-        "The language server test is not used any more: it does not answer in time. Edits go on without its errors.",
+        "The language server test was disabled: it does not respond in time. Edits continue without its errors.",
       ]);
     },
   );
@@ -161,7 +161,7 @@ describe("a server at fault", () => {
     };
     expect(await servers.diagnose(place, [change], new AbortController().signal)).toBe("");
     expect(warnings).toEqual([
-      'The language server typescript cannot be used: there is no program "no-such-server"; install it or write its whole path. Edits go on without its errors.',
+      'The language server typescript cannot be used: there is no program "no-such-server"; install it or write its whole path. Edits continue without its errors.',
     ]);
   });
 
@@ -195,10 +195,10 @@ describe("errors are known again", () => {
 
   test("where their lines moved, where their line changed, and where there are several alike", () => {
     const before = [problem(1, "x"), problem(5, "x"), problem(9, "y")];
-    expect(newProblems(before, [problem(3, "x"), problem(7, "x"), problem(9, "y changed")])).toEqual([]);
+    expect(findNewProblems(before, [problem(3, "x"), problem(7, "x"), problem(9, "y changed")])).toEqual([]);
     expect(
-      newProblems(before, [problem(1, "x"), problem(2, "x"), problem(3, "x"), problem(9, "y")]),
+      findNewProblems(before, [problem(1, "x"), problem(2, "x"), problem(3, "x"), problem(9, "y")]),
     ).toHaveLength(1);
-    expect(newProblems(before, [problem(1, "x", "another")])).toEqual([problem(1, "x", "another")]);
+    expect(findNewProblems(before, [problem(1, "x", "another")])).toEqual([problem(1, "x", "another")]);
   });
 });

@@ -14,7 +14,7 @@ const message = `Content-Length: ${body.length}\r\n\r\n${body}`;
 
 test("a language server that says far too much within a second is heard later, and loses nothing", async () => {
   const stream = new PassThrough();
-  const reader = new BoundedMessageReader(stream, { room: undefined });
+  const reader = new BoundedMessageReader(stream, { drained: undefined });
   const some = Promise.withResolvers<void>();
   const all = Promise.withResolvers<void>();
   let heard = 0;

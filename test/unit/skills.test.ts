@@ -51,7 +51,7 @@ test("skills come from every place, the later one wins and it is said", async ()
   ]);
 });
 
-test("where the program's own skills cannot be read that is said, and the others count", async () => {
+test("unreadable bundled skills are reported and the others are loaded", async () => {
   await using folder = await temporaryFolder({ "home/.claude/skills/a/SKILL.md": skill("a", "Fine.") });
   const bundled = new BundledSkills(join(folder.path, "bundled"));
   const { skills, problems } = await loadSkills(sources(folder, { bundled }));
@@ -59,7 +59,7 @@ test("where the program's own skills cannot be read that is said, and the others
   expect(problems).toEqual([
     {
       path: bundled.folder,
-      message: expect.stringMatching(/cannot be read \(ENOENT.*reinstall Fairlead$/),
+      message: expect.stringMatching(/cannot read the bundled skills \(ENOENT.*reinstall Fairlead$/),
     },
   ]);
 });
@@ -76,7 +76,7 @@ test("a broken skill is reported and takes no other down", async () => {
   expect(skills.map(({ name }) => name)).toEqual(["a", "c"]);
   expect(problems.map(({ message }) => message)).toEqual([
     expect.stringContaining("description:"),
-    'its name "two words" cannot be used; it is called "c"',
+    'its name "two words" is invalid; renamed to "c"',
     expect.stringContaining("the front matter cannot be read"),
     expect.stringContaining("has 300000 bytes"),
   ]);
@@ -96,7 +96,7 @@ test("a project's links lead no further than the project, a person's own may", a
   expect(skills.map(({ name }) => name)).toContain("shared");
   expect(problems).toContainEqual({
     path: join(folder.path, "repo/.claude/skills/private"),
-    message: `leads out of ${join(folder.path, "repo")} and is left out`,
+    message: `leads out of ${join(folder.path, "repo")} and is ignored`,
   });
 });
 
@@ -107,9 +107,7 @@ test("no more skills are used than the limit", async () => {
   );
   const { skills, problems } = await loadSkills(sources(folder));
   expect(skills).toHaveLength(300);
-  expect(problems).toEqual([
-    { path: "skills", message: "301 skills were found; only the first 300 are used" },
-  ]);
+  expect(problems).toEqual([{ path: "skills", message: "301 skills found; only the first 300 are used" }]);
 });
 
 test("the skills that come with the program are whole", async () => {

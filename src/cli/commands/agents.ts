@@ -1,7 +1,7 @@
 import { writeFile } from "node:fs/promises";
 import { dirname, join } from "node:path";
 import type { Agent } from "../../agent/agent.ts";
-import { agentMarkdown, authorInstructions, parseWritten, type WrittenAgent } from "../../agent/author.ts";
+import { renderAgentFile, authorInstructions, parseAgent, type WrittenAgent } from "../../agent/author.ts";
 import { codeOf, messageOf, UserError } from "../../base/errors.ts";
 import { excerpt } from "../../base/text/excerpt.ts";
 import { makeFolder } from "../../base/files/make-folder.ts";
@@ -106,7 +106,7 @@ export async function createAgent(call: Call): Promise<number> {
     model: call.has("model") ? formatModelRef(model.ref) : undefined,
     denied: call.texts("deny"),
   };
-  const text = agentMarkdown(head, written.prompt);
+  const text = renderAgentFile(head, written.prompt);
   if (call.has("print")) {
     process.stdout.write(text);
     return 0;
@@ -157,7 +157,7 @@ async function generateAgent(
     throw new UserError(
       signal.aborted ? `No answer within ${modelTimeoutMs / 1000} s.` : answer.error.message,
     );
-  const written = parseWritten(answer.text);
+  const written = parseAgent(answer.text);
   if (written === undefined)
     throw new UserError(`The model did not answer with an agent but: ${excerpt(answer.text.trim(), 200)}`);
   return written;

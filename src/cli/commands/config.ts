@@ -10,11 +10,11 @@ import {
   checkConfig,
   parseConfigFile,
   type ParsedFile,
-  problemAtPath,
-  problemsOf,
+  createProblemAtPath,
+  listProblems,
 } from "../../config/files/config-file.ts";
 import { readConfigText } from "../../config/files/config-text.ts";
-import { type ConfigValue, originsOf } from "../../config/origins.ts";
+import { type ConfigValue, findOrigins } from "../../config/origins.ts";
 import { substitute } from "../../config/substitution.ts";
 import type { Call } from "../command-line/command.ts";
 import { existingFolder, openApp } from "../local-app.ts";
@@ -24,7 +24,7 @@ import { print, printJson, printTable, writeNotice, writeToStderr } from "../ter
 export async function showConfig(call: Call): Promise<number> {
   const read = await openApp().projects.readConfiguration(await existingFolder(call.text("cwd") ?? "."));
   const wanted = call.operands[0]?.split(".") ?? [];
-  const values = originsOf(read.loaded, await readSources(read))
+  const values = findOrigins(read.loaded, await readSources(read))
     .filter(({ path }) => wanted.every((key, at) => path[at] === key))
     .map((value) => ({ ...value, value: hideSecret(value, read.secrets) }));
   if (call.has("json")) {
@@ -119,8 +119,8 @@ async function checkFile(path: string, home: string): Promise<CheckResult> {
   const file = parseConfigFile(path, read.text);
   const { value, failures } = await substitute(file.value, { env: process.env, home, path });
   const { problems, notes } = checkConfig(file, value, failures);
-  const filled = failures.map(({ path, message }) => problemAtPath(file, path, message));
-  const all = [...problemsOf(file), ...filled, ...problems];
+  const filled = failures.map(({ path, message }) => createProblemAtPath(file, path, message));
+  const all = [...listProblems(file), ...filled, ...problems];
   return {
     problems: all.map(({ line, column, message }) => `${path}:${line}:${column}: ${message}`),
     notes,

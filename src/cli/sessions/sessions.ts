@@ -6,7 +6,7 @@ import { formatModelRef } from "../../model/catalog/catalog.ts";
 import { startsTurn, firstWords } from "../../conversation/checkpoints.ts";
 import { importSession } from "../../reports/import-session.ts";
 import { readSession } from "../../reports/session-file.ts";
-import { sessionMarkdown } from "../../reports/session-markdown.ts";
+import { renderSession } from "../../reports/session-markdown.ts";
 import { type ModelUsage, Stats } from "../../reports/session-stats.ts";
 import { omitReverted } from "../../conversation/visible-messages.ts";
 import type { SessionStore } from "../../storage/session-store.ts";
@@ -235,7 +235,7 @@ async function formatJson(store: SessionStore, { id }: SessionInfo): Promise<str
 }
 
 async function formatMarkdown(store: SessionStore, info: SessionInfo): Promise<string> {
-  return sessionMarkdown(info, await collect(omitReverted(store.messages(info.id), info.revert)));
+  return renderSession(info, await collect(omitReverted(store.messages(info.id), info.revert)));
 }
 
 function toRow({ id, time, cost, title }: SessionInfo): string[] {

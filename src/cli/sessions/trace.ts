@@ -1,4 +1,4 @@
-import { type Span, traceOf, type TurnTrace } from "../../reports/trace.ts";
+import { type Span, createTraces, type TurnTrace } from "../../reports/trace.ts";
 import type { Call } from "../command-line/command.ts";
 import { findCalledSession } from "./find-session.ts";
 import { openApp } from "../local-app.ts";
@@ -10,7 +10,7 @@ import { UsageError } from "../command-line/usage.ts";
 export async function trace(call: Call): Promise<number> {
   const store = await openApp().store();
   const { id } = await findCalledSession(store, call);
-  const turns = (await traceOf(store.messages(id))).map((turn, at) => ({ turn: at + 1, ...turn }));
+  const turns = (await createTraces(store.messages(id))).map((turn, at) => ({ turn: at + 1, ...turn }));
   const number = call.number("turn");
   const wanted = number === undefined ? turns : turns.filter(({ turn }) => turn === number);
   if (number !== undefined && wanted.length === 0)

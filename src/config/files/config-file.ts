@@ -3,13 +3,21 @@ import { getNodeValue, parseTree, printParseErrorCode, type Node, type ParseErro
 import type { z } from "zod";
 import generatedSchema from "../../../schema/config.schema.json" with { type: "json" };
 import { isRecord } from "../../base/text/record.ts";
-import { expectationOf, unknownSetting, valueAt } from "./expectation.ts";
+import { describeExpectation, describeUnknownSetting, getValue } from "./expectation.ts";
 import { conforms } from "./json-schema.ts";
-import { nodeAt, offsetBelow, type Path, type RepeatedKey, repeatedKeys } from "./json-tree.ts";
-import { addressFaults } from "./provider-address.ts";
+import {
+  findNode,
+  findOffsetDeeperThan,
+  type Path,
+  type RepeatedKey,
+  findRepeatedKeys,
+} from "./json-tree.ts";
+import { checkAddresses } from "./provider-address.ts";
 import { configSchema, keysWithoutMeaning, type Config } from "../schema.ts";
 
-/** Something wrong in a configuration file. Line and column count from 1; `text` is the whole in one line. */
+/**
+ * A problem in a configuration file. Line and column count from 1; `text` is the whole report in one line.
+ */
 export interface ConfigProblem {
   readonly path: string;
   readonly line: number;
@@ -18,39 +26,39 @@ export interface ConfigProblem {
   readonly text: string;
 }
 
-/** A file as it was written: its value before anything is checked, and where its parts stand. */
+/** A parsed but unchecked file, with the syntax tree for positions. */
 export interface ParsedFile {
   readonly path: string;
   readonly text: string;
   readonly root: Node | undefined;
   readonly value: unknown;
-  /** Why it does not parse, or not as a whole. */
+  /** Syntax errors. */
   readonly problems: readonly ConfigProblem[];
   readonly repeated: readonly RepeatedKey[];
 }
 
-/** What of a value is right, and what was left out because it is wrong. */
+/** The valid part of a configuration, with a problem for each invalid value that was removed. */
 export interface CheckedConfig {
   readonly config: Config;
   readonly problems: readonly ConfigProblem[];
   readonly notes: readonly string[];
 }
 
-/** How many wrong values of one file are told apart before the whole file is left out. */
+/** Invalid values reported per file; with more, the whole file is ignored. */
 const wrongValuesLimit = 200;
 
-/** How many faults of one file are told when it does not parse or repeats itself. */
+/** Syntax errors and repeated keys reported per file. */
 const faultsLimit = 50;
 
-/** How deep values may stand in one another: whoever walks them must come to an end. */
+/** Nesting limit, so that recursive walks cannot overflow the stack. */
 const depthLimit = 200;
 
-/** Reads JSON with comments; what does not parse is reported and the rest is kept. */
+/** Parses JSON with comments. Syntax errors are reported and the parseable rest is used. */
 export function parseConfigFile(path: string, text: string): ParsedFile {
-  const tooDeep = offsetBelow(depthLimit, text);
+  const tooDeep = findOffsetDeeperThan(depthLimit, text);
   if (tooDeep !== undefined) {
-    const message = `nested more than ${depthLimit} deep; the file is left out`;
-    const problems = [problemAt(path, text, tooDeep, message)];
+    const message = `nested more than ${depthLimit} levels deep; the file is ignored`;
+    const problems = [createProblem(path, text, tooDeep, message)];
     return { path, text, root: undefined, value: {}, problems, repeated: [] };
   }
   const errors: ParseError[] = [];
@@ -58,19 +66,19 @@ export function parseConfigFile(path: string, text: string): ParsedFile {
     allowTrailingComma: true,
     allowEmptyContent: true,
   });
-  const repeated = root === undefined ? [] : repeatedKeys(root);
-  const problems = problemsAt(path, text, errors, syntaxMessage);
+  const repeated = root === undefined ? [] : findRepeatedKeys(root);
+  const problems = createProblems(path, text, errors, syntaxMessage);
   return { path, text, root, value: root === undefined ? {} : getNodeValue(root), problems, repeated };
 }
 
-/** What is wrong with a file as it is written, whatever its values mean. */
-export function problemsOf({ path, text, problems, repeated }: ParsedFile): ConfigProblem[] {
-  const told = problemsAt(path, text, repeated, (key) => repeatedMessage(key, text));
-  return [...problems, ...told].toSorted(byPlace);
+/** Returns syntax errors and repeated keys, independent of the schema. */
+export function listProblems({ path, text, problems, repeated }: ParsedFile): ConfigProblem[] {
+  const reported = createProblems(path, text, repeated, (key) => repeatedMessage(key, text));
+  return [...problems, ...reported].toSorted(byPlace);
 }
 
-/** The first of many; the last one says how many more there are. */
-function problemsAt<T extends { offset: number }>(
+/** Creates problems up to the limit; the last one mentions how many more there are. */
+function createProblems<T extends { offset: number }>(
   path: string,
   text: string,
   faults: readonly T[],
@@ -78,92 +86,95 @@ function problemsAt<T extends { offset: number }>(
 ): ConfigProblem[] {
   const rest = faults.length - faultsLimit;
   return faults.slice(0, faultsLimit).map((fault, at) => {
-    const more = rest > 0 && at === faultsLimit - 1 ? ` (and ${rest} more faults like these)` : "";
-    return problemAt(path, text, fault.offset, messageOf(fault) + more);
+    const more = rest > 0 && at === faultsLimit - 1 ? ` (and ${rest} more errors like these)` : "";
+    return createProblem(path, text, fault.offset, messageOf(fault) + more);
   });
 }
 
 function repeatedMessage({ path, before }: RepeatedKey, text: string): string {
-  return `${path.join(".")}: stands here again; this one counts, the one in line ${positionAt(text, before).line} does not`;
+  return `${path.join(".")}: duplicate key; this value is used, the one in line ${positionAt(text, before).line} is ignored`;
 }
 
 /**
- * Checks a value against the schema. A wrong value is left out by itself and reported where it stands; `told` are
- * places whose fault is reported already.
+ * Validates a value against the schema. Invalid values are removed one by one and reported with their
+ * position.
+ * `reported` are paths that need no second report.
  */
 export function checkConfig(
   file: ParsedFile,
   value: unknown,
-  told: readonly { path: Path }[] = [],
+  reported: readonly { path: Path }[] = [],
 ): CheckedConfig {
   const checked = checkValues(file, value);
-  const known = new Set(told.map(({ path }) => path.join(".")));
-  const addresses = addressFaults(checked.config)
+  const known = new Set(reported.map(({ path }) => path.join(".")));
+  const addresses = checkAddresses(checked.config)
     .filter(({ path }) => !known.has(path.join(".")))
-    .map(({ path, message }) => problemAtPath(file, path, message));
+    .map(({ path, message }) => createProblemAtPath(file, path, message));
   if (addresses.length === 0) return checked;
   return { ...checked, problems: [...checked.problems, ...addresses].toSorted(byPlace) };
 }
 
 function checkValues(file: ParsedFile, value: unknown): CheckedConfig {
   if (!isRecord(value)) {
-    return { config: {}, problems: [problemAtPath(file, [], "expected an object { … }")], notes: [] };
+    return { config: {}, problems: [createProblemAtPath(file, [], "expected an object { … }")], notes: [] };
   }
-  if (isRight(value)) return { config: value, problems: [], notes: notesOn(file.path, value) };
-  const kept: unknown = structuredClone(value);
+  if (isValid(value)) return { config: value, problems: [], notes: listIgnoredKeys(file.path, value) };
+  const candidate: unknown = structuredClone(value);
   const problems = new Map<string, ConfigProblem>();
   for (;;) {
-    const result = configSchema.safeParse(kept);
+    const result = configSchema.safeParse(candidate);
     if (result.success) {
-      const told = [...problems.values()].toSorted(byPlace);
-      return { config: result.data, problems: told, notes: notesOn(file.path, result.data) };
+      const reported = [...problems.values()].toSorted(byPlace);
+      return { config: result.data, problems: reported, notes: listIgnoredKeys(file.path, result.data) };
     }
-    const wrong = result.error.issues.flatMap((issue) => placesOf(issue, kept));
+    const wrong = result.error.issues.flatMap((issue) => locateIssue(issue, candidate));
     for (const { path, message } of wrong) {
       const place = JSON.stringify(path);
-      // Without a wrong value something may be missing: that is no second fault.
-      if (!problems.has(place)) problems.set(place, problemAtPath(file, path, message));
+      // Removing an invalid value can make a required one missing; report only the first.
+      if (!problems.has(place)) problems.set(place, createProblemAtPath(file, path, message));
     }
-    // The last item of a list goes first, so that the places of the others stay right.
-    for (const { path } of wrong.toReversed()) mend(kept, path);
+    // Remove from the end of a list, so that the other indexes stay valid.
+    for (const { path } of wrong.toReversed()) repairValue(candidate, path);
     if (problems.size > wrongValuesLimit)
-      return { config: {}, problems: tooManyWrong(file, problems), notes: [] };
+      return { config: {}, problems: reportTooManyErrors(file, problems), notes: [] };
   }
 }
 
-/** Nothing of such a file counts. */
-function tooManyWrong(file: ParsedFile, problems: ReadonlyMap<string, ConfigProblem>): ConfigProblem[] {
-  const message = `more than ${wrongValuesLimit} values are wrong; the file is left out, here are the first`;
-  const told = [...problems.values()].toSorted(byPlace).slice(0, faultsLimit);
-  return [problemAtPath(file, [], message), ...told];
+function reportTooManyErrors(
+  file: ParsedFile,
+  problems: ReadonlyMap<string, ConfigProblem>,
+): ConfigProblem[] {
+  const message = `more than ${wrongValuesLimit} values are wrong; the file is ignored, these are the first`;
+  const reported = [...problems.values()].toSorted(byPlace).slice(0, faultsLimit);
+  return [createProblemAtPath(file, [], message), ...reported];
 }
 
 const byPlace = (one: ConfigProblem, other: ConfigProblem): number =>
   one.line - other.line || one.column - other.column;
 
-/** Asks the generated schema, because the other one, which can say what is wrong, takes longer to build than a start may. */
-function isRight(value: unknown): value is Config {
+/** Uses the generated JSON schema: building the zod schema, which explains errors, would slow the start. */
+function isValid(value: unknown): value is Config {
   return conforms(value, generatedSchema);
 }
 
-/** A problem with the value at a path, or with the nearest thing around it that was written. */
-export function problemAtPath(file: ParsedFile, path: Path, message: string): ConfigProblem {
+/** Creates a problem at a path, or at its nearest parent that exists in the file. */
+export function createProblemAtPath(file: ParsedFile, path: Path, message: string): ConfigProblem {
   const where = path.length === 0 ? "" : `${path.join(".")}: `;
-  return problemAt(file.path, file.text, offsetOf(file.root, path), where + message);
+  return createProblem(file.path, file.text, offsetOf(file.root, path), where + message);
 }
 
-/** Where a value stands in its file, or the nearest thing around it; counted from 1. */
-export function positionOf(file: ParsedFile, path: Path): { line: number; column: number } {
+/** Line and column of a path, or of its nearest parent in the file. Both count from 1. */
+export function getPosition(file: ParsedFile, path: Path): { line: number; column: number } {
   return positionAt(file.text, offsetOf(file.root, path));
 }
 
-/** A value as it was written, with nothing filled in; undefined where it is not. */
-export function writtenAt({ root, text }: ParsedFile, path: Path): string | undefined {
-  const node = nodeAt(root, path);
+/** Source text of a value before substitution; undefined if the path is not in the file. */
+export function getSourceText({ root, text }: ParsedFile, path: Path): string | undefined {
+  const node = findNode(root, path);
   return node && text.slice(node.offset, node.offset + node.length);
 }
 
-function problemAt(path: string, text: string, offset: number, message: string): ConfigProblem {
+function createProblem(path: string, text: string, offset: number, message: string): ConfigProblem {
   const { line, column } = positionAt(text, offset);
   return { path, line, column, message, text: `${basename(path)}:${line}:${column}: ${message}` };
 }
@@ -176,29 +187,31 @@ function positionAt(text: string, offset: number): { line: number; column: numbe
 function offsetOf(root: Node | undefined, path: Path): number {
   if (root === undefined) return 0;
   for (let length = path.length; length > 0; length--) {
-    const node = nodeAt(root, path.slice(0, length));
+    const node = findNode(root, path.slice(0, length));
     if (node !== undefined) return length === path.length ? node.offset : (node.parent ?? node).offset;
   }
   return root.offset;
 }
 
-interface ConfigPlace {
+interface IssueLocation {
   readonly path: Path;
   readonly message: string;
 }
 
-/** `config` is the value in which the issue was found. */
-function placesOf(issue: z.core.$ZodIssue, config: unknown, around: Path = []): ConfigPlace[] {
+/** `config` is the value that was validated. */
+function locateIssue(issue: z.core.$ZodIssue, config: unknown, around: Path = []): IssueLocation[] {
   const path = [...around, ...keysOf(issue.path)];
   if (issue.code === "unrecognized_keys")
-    return issue.keys.map((key) => ({ path: [...path, key], message: unknownSetting(path, key) }));
-  const meant = issue.code === "invalid_union" ? formMeant(issue.errors) : undefined;
-  if (meant !== undefined) return meant.flatMap((inner) => placesOf(inner, config, path));
-  return [{ path, message: expectationOf(issue, valueAt(config, path)) }];
+    return issue.keys.map((key) => ({ path: [...path, key], message: describeUnknownSetting(path, key) }));
+  const meant = issue.code === "invalid_union" ? findIntendedForm(issue.errors) : undefined;
+  if (meant !== undefined) return meant.flatMap((inner) => locateIssue(inner, config, path));
+  return [{ path, message: describeExpectation(issue, getValue(config, path)) }];
 }
 
-/** Of the forms that a value may have, the one with the fewest faults inside it; undefined where all are off. */
-function formMeant(forms: readonly z.core.$ZodIssue[][]): readonly z.core.$ZodIssue[] | undefined {
+/**
+ * Picks the union member with the fewest errors inside the value; undefined if the value's type fits none.
+ */
+function findIntendedForm(forms: readonly z.core.$ZodIssue[][]): readonly z.core.$ZodIssue[] | undefined {
   return forms
     .filter((issues) => issues.every(({ path }) => path.length > 0))
     .toSorted((one, other) => one.length - other.length)
@@ -208,28 +221,31 @@ function formMeant(forms: readonly z.core.$ZodIssue[][]): readonly z.core.$ZodIs
 const keysOf = (path: readonly PropertyKey[]): Path =>
   path.map((key) => (typeof key === "number" ? key : String(key)));
 
-/** A misspelt action counts as "ask": without it a rule below might allow what was meant to be denied. */
-function mend(value: unknown, path: Path): void {
-  const parent = valueAt(value, path.slice(0, -1));
+/**
+ * Removes an invalid value. An invalid action becomes "ask", because removing it could turn a deny into an
+ * allow.
+ */
+function repairValue(value: unknown, path: Path): void {
+  const parent = getValue(value, path.slice(0, -1));
   const key = path.at(-1);
   const isRule = path.includes("permission") && key !== undefined && isRecord(parent);
   if (isRule && typeof parent[key] === "string") parent[key] = "ask";
-  else leaveOut(value, path);
+  else removeValue(value, path);
 }
 
-function leaveOut(value: unknown, path: Path): void {
-  const parent = valueAt(value, path.slice(0, -1));
+function removeValue(value: unknown, path: Path): void {
+  const parent = getValue(value, path.slice(0, -1));
   const key = path.at(-1);
   if (key === undefined) return;
   if (Array.isArray(parent) && typeof key === "number" && key < parent.length) parent.splice(key, 1);
   else if (isRecord(parent) && Object.hasOwn(parent, key)) delete parent[key];
-  else leaveOut(value, path.slice(0, -1));
+  else removeValue(value, path.slice(0, -1));
 }
 
-function notesOn(path: string, config: Config): string[] {
+function listIgnoredKeys(path: string, config: Config): string[] {
   return keysWithoutMeaning
     .filter((key) => Object.hasOwn(config, key))
-    .map((key) => `${basename(path)}: "${key}" has no meaning here and is left alone.`);
+    .map((key) => `${basename(path)}: "${key}" is not supported and is ignored.`);
 }
 
 function syntaxMessage(error: ParseError): string {

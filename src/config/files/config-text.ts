@@ -3,24 +3,23 @@ import { isMissing, messageOf } from "../../base/errors.ts";
 import { statOrUndefined } from "../../base/files/file-stat.ts";
 import { readRegularFile } from "../../base/files/regular-file.ts";
 
-/** Largest configuration file that is read, in bytes. */
 const fileLimitBytes = 2_000_000;
 
-/** A file's text, or why it has none that counts. */
+/** Text of a configuration file, or why there is none. */
 export type ConfigText =
   | { outcome: "read"; text: string }
   | { outcome: "missing" }
-  /** It is there, and is not read. */
+  /** The file exists but is not used. */
   | { outcome: "refused"; problem: string };
 
-/** Reads a configuration file, if it is one; never rejects. */
+/** Reads a configuration file. Never rejects. */
 export async function readConfigText(path: string): Promise<ConfigText> {
   try {
     const found = statOrUndefined(path);
     if (found === undefined) return { outcome: "missing" };
-    // A pipe would wait for its writer, a device never end.
-    if (!found.isFile()) return refused("it is not a file; it is not read");
-    if (found.size > fileLimitBytes) return refused(`larger than ${fileLimitBytes} bytes; it is not read`);
+    // Reading a pipe or a device would block.
+    if (!found.isFile()) return refused("not a regular file; ignored");
+    if (found.size > fileLimitBytes) return refused(`larger than ${fileLimitBytes} bytes; ignored`);
     const bytes = await readRegularFile(path);
     return isUtf8(bytes) && !bytes.includes(0)
       ? { outcome: "read", text: bytes.toString("utf8") }
@@ -30,8 +29,7 @@ export async function readConfigText(path: string): Promise<ConfigText> {
   }
 }
 
-const notText =
-  "it is not written in UTF-8; save it so (PowerShell: Set-Content -Encoding utf8); it is not read";
+const notText = "not UTF-8; save it as UTF-8 (PowerShell: Set-Content -Encoding utf8); ignored";
 
 function refused(problem: string): ConfigText {
   return { outcome: "refused", problem };

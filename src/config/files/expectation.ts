@@ -5,28 +5,28 @@ import { isRecord } from "../../base/text/record.ts";
 
 type Issue = z.core.$ZodIssue;
 
-/** What was expected where a value is wrong, in words for the person. The value itself may be a key and is not told. */
-export function expectationOf(issue: Issue, value: unknown): string {
-  const forms = [...new Set(formsOf(issue))];
+/** Describes for the user what was expected. Never shows the value, because it may be a key. */
+export function describeExpectation(issue: Issue, value: unknown): string {
+  const forms = [...new Set(listForms(issue))];
   if (forms.length === 0) return issue.message.charAt(0).toLowerCase() + issue.message.slice(1);
-  if (value === undefined) return `is missing; expected ${either(forms)}`;
+  if (value === undefined) return `is missing; expected ${joinWithOr(forms)}`;
   const not = issue.code === "invalid_type" ? `, not ${kindOf(value)}` : "";
-  return `expected ${either(forms)}${not}`;
+  return `expected ${joinWithOr(forms)}${not}`;
 }
 
-/** The same of an issue with its place, as one finds it when a whole value is checked. */
+/** Describes an issue together with its field. */
 export function describeIssue(issue: Issue, whole: unknown): { field: string; message: string } {
-  return { field: issue.path.join("."), message: expectationOf(issue, valueAt(whole, issue.path)) };
+  return { field: issue.path.join("."), message: describeExpectation(issue, getValue(whole, issue.path)) };
 }
 
-/** What is said of a setting that does not exist. */
-export function unknownSetting(path: readonly (string | number)[], key: string): string {
-  const meant = nearest(key, settingsAt(path, generatedSchema));
-  return `there is no such setting${meant === undefined ? "" : `; did you mean ${meant}?`}`;
+/** Message for an unknown setting, with a suggestion. */
+export function describeUnknownSetting(path: readonly (string | number)[], key: string): string {
+  const meant = nearest(key, listSettings(path, generatedSchema));
+  return `unknown setting${meant === undefined ? "" : `; did you mean ${meant}?`}`;
 }
 
-/** What would have been right; nothing where the issue has words of its own. */
-function formsOf(issue: Issue): readonly string[] {
+/** Expected forms; empty if the issue has its own message. */
+function listForms(issue: Issue): readonly string[] {
   switch (issue.code) {
     case "invalid_type":
       return [nouns[issue.expected] ?? issue.expected];
@@ -34,14 +34,22 @@ function formsOf(issue: Issue): readonly string[] {
       return issue.values.map((value) => JSON.stringify(value));
     case "too_small":
       return [
-        boundOf(issue.origin, Number(issue.minimum), issue.inclusive === false ? "above" : "of at least"),
+        describeBound(
+          issue.origin,
+          Number(issue.minimum),
+          issue.inclusive === false ? "above" : "of at least",
+        ),
       ];
     case "too_big":
       return [
-        boundOf(issue.origin, Number(issue.maximum), issue.inclusive === false ? "below" : "of at most"),
+        describeBound(
+          issue.origin,
+          Number(issue.maximum),
+          issue.inclusive === false ? "below" : "of at most",
+        ),
       ];
     case "invalid_union":
-      return issue.errors.flatMap((form) => form.slice(0, 1).flatMap(formsOf));
+      return issue.errors.flatMap((form) => form.slice(0, 1).flatMap(listForms));
     default:
       return [];
   }
@@ -57,7 +65,7 @@ const nouns: Readonly<Record<string, string>> = {
   record: "an object {…}",
 };
 
-function boundOf(origin: string, limit: number, word: string): string {
+function describeBound(origin: string, limit: number, word: string): string {
   if (origin === "string")
     return limit <= 1 ? "a text that is not empty" : `a text ${word} ${limit} characters`;
   if (origin === "array") return `a list ${word} ${limit} ${limit === 1 ? "entry" : "entries"}`;
@@ -70,27 +78,27 @@ function kindOf(value: unknown): string {
   return nouns[typeof value]?.replace(" {…}", "") ?? typeof value;
 }
 
-function either(forms: readonly string[]): string {
+function joinWithOr(forms: readonly string[]): string {
   const [last = "", ...others] = forms.toReversed();
   return others.length === 0 ? last : `${others.toReversed().join(", ")} or ${last}`;
 }
 
-/** The names that the schema knows at a place; none where any may stand. */
-function settingsAt(path: readonly (string | number)[], schema: unknown): string[] {
+/** Setting names that the schema knows at a path; empty if any name is allowed. */
+function listSettings(path: readonly (string | number)[], schema: unknown): string[] {
   if (!isRecord(schema)) return [];
   const forms = Array.isArray(schema["anyOf"]) ? schema["anyOf"] : [];
-  const below = forms.flatMap((form: unknown) => settingsAt(path, form));
+  const below = forms.flatMap((form: unknown) => listSettings(path, form));
   const properties = isRecord(schema["properties"]) ? schema["properties"] : {};
   const [key, ...rest] = path;
   if (key === undefined) return [...Object.keys(properties), ...below];
   return [
-    ...settingsAt(rest, properties[key] ?? schema["items"] ?? schema["additionalProperties"]),
+    ...listSettings(rest, properties[key] ?? schema["items"] ?? schema["additionalProperties"]),
     ...below,
   ];
 }
 
-/** What stands at a path; undefined where nothing does. */
-export function valueAt(value: unknown, path: readonly PropertyKey[]): unknown {
+/** Value at a path; undefined if there is none. */
+export function getValue(value: unknown, path: readonly PropertyKey[]): unknown {
   let at = value;
   for (const key of path) {
     if (Array.isArray(at)) at = at[Number(key)];

@@ -5,24 +5,27 @@ import { codeOf, isMissing, messageOf } from "../../base/errors.ts";
 import { statOrUndefined } from "../../base/files/file-stat.ts";
 import { isSecretFile } from "../../permission/secret-file.ts";
 
-/** Entries that one walk looks at, and folders that it goes down; what lies beyond is reported and left out. */
+/** Limits of one walk. Files past them are reported and skipped. */
 const entriesLimit = 5_000;
 const depthLimit = 8;
 
-/** Never entered: what package managers and git put there. */
+/** Folders of package managers and git. */
 const skipped: ReadonlySet<string> = new Set(["node_modules", ".git"]);
 
 export type Report = (path: string, message: string) => void;
 
 export interface WalkOptions {
   wanted(name: string): boolean;
-  /** A real path. Links that lead out of it, or to a file of secrets, are left out and reported. */
+  /** A real path. Links that lead out of it, or to a secret file, are skipped and reported. */
   within?: string | undefined;
   report?: Report;
 }
 
-/** The wanted files below a folder, sorted by name in each folder; none where it is not there. Links are followed. */
-export async function filesBelow(root: string, options: WalkOptions): Promise<string[]> {
+/**
+ * Finds matching files in a folder and its subfolders, sorted by name. Follows links; a missing folder has
+ * none.
+ */
+export async function findFiles(root: string, options: WalkOptions): Promise<string[]> {
   const walk = new FolderWalk(root, options);
   await walk.enter(root, 0);
   return walk.found;
@@ -32,7 +35,7 @@ class FolderWalk {
   readonly found: string[] = [];
   readonly #root: string;
   readonly #options: WalkOptions;
-  /** Real paths, so that a link to a folder above does not go round for ever. */
+  /** Real paths of visited folders, to stop at link cycles. */
   readonly #entered = new Set<string>();
   #entries = 0;
 
@@ -49,21 +52,21 @@ class FolderWalk {
       this.#entered.add(real);
       const names = (await readdir(folder)).sort();
       for (const name of names.filter((one) => !skipped.has(one)))
-        await this.#look(join(folder, name), name, depth);
+        await this.#visit(join(folder, name), name, depth);
     } catch (thrown) {
       if (!isMissing(thrown)) this.#report(folder, `cannot be listed: ${messageOf(thrown)}`);
     }
   }
 
-  async #look(path: string, name: string, depth: number): Promise<void> {
+  async #visit(path: string, name: string, depth: number): Promise<void> {
     if (this.#isFull) return;
     this.#entries++;
     if (this.#isFull)
-      this.#report(this.#root, `holds more than ${entriesLimit} entries; the rest is left out`);
+      this.#report(this.#root, `contains more than ${entriesLimit} entries; the rest is ignored`);
     const isWanted = this.#options.wanted(name);
     const kind = kindOf(path);
     if (kind === "folder" && depth >= depthLimit)
-      this.#report(path, `lies more than ${depthLimit} folders deep and is left out`);
+      this.#report(path, `is more than ${depthLimit} folders deep and is ignored`);
     else if (kind === "folder") await this.enter(path, depth + 1);
     else if (isWanted && kind === "file" && this.#mayEnter(path, await realpath(path))) this.found.push(path);
     else if (isWanted && kind === "other") this.#report(path, "is not a file");
@@ -73,8 +76,8 @@ class FolderWalk {
     const { within } = this.#options;
     if (within === undefined) return true;
     if (isBelow(real, within) && !isSecretFile(real)) return true;
-    const why = isSecretFile(real) ? "leads to a file of secrets" : `leads out of ${within}`;
-    this.#report(path, `${why} and is left out`);
+    const why = isSecretFile(real) ? "leads to a secret file" : `leads out of ${within}`;
+    this.#report(path, `${why} and is ignored`);
     return false;
   }
 

@@ -3,10 +3,7 @@ import { isRecord } from "../../base/text/record.ts";
 type Fields = Readonly<Record<string, unknown>>;
 type Check = (wanted: unknown, value: unknown, schema: Fields) => boolean;
 
-/**
- * Whether a JSON value is right by a JSON schema, of which it knows the keywords that are used here; with any other
- * keyword nothing is right.
- */
+/** Whether a value matches a JSON schema. Supports the keywords below; an unknown keyword matches nothing. */
 export function conforms(value: unknown, schema: unknown): boolean {
   if (!isRecord(schema)) return false;
   return Object.entries(schema).every(([keyword, wanted]) => checks.get(keyword)?.(wanted, value, schema));
@@ -14,7 +11,7 @@ export function conforms(value: unknown, schema: unknown): boolean {
 
 const always: Check = () => true;
 
-/** Keywords that do not apply to a value's type let it pass, as the standard says. */
+/** A keyword that does not apply to the value's type passes, as the JSON Schema standard says. */
 const checks: ReadonlyMap<string, Check> = new Map<string, Check>([
   ["$schema", always],
   ["title", always],
@@ -32,21 +29,21 @@ const checks: ReadonlyMap<string, Check> = new Map<string, Check>([
     "required",
     (wanted, value) => !isRecord(value) || stringsIn(wanted).every((key) => Object.hasOwn(value, key)),
   ],
-  ["properties", (wanted, value) => !isRecord(value) || hasRightProperties(value, wanted)],
+  ["properties", (wanted, value) => !isRecord(value) || hasValidProperties(value, wanted)],
   [
     "propertyNames",
     (wanted, value) => !isRecord(value) || Object.keys(value).every((key) => conforms(key, wanted)),
   ],
   [
     "additionalProperties",
-    (wanted, value, schema) => !isRecord(value) || hasRightOthers(value, wanted, schema),
+    (wanted, value, schema) => !isRecord(value) || hasValidOtherKeys(value, wanted, schema),
   ],
 ]);
 
 function isOfType(value: unknown, type: unknown): boolean {
   switch (type) {
     case "object":
-      // A key that could become something's prototype is left to be judged with more care.
+      // Leave "__proto__" to the stricter zod check.
       return isRecord(value) && !Object.hasOwn(value, "__proto__");
     case "array":
       return Array.isArray(value);
@@ -61,14 +58,14 @@ function isOfType(value: unknown, type: unknown): boolean {
   }
 }
 
-function hasRightProperties(value: Fields, properties: unknown): boolean {
+function hasValidProperties(value: Fields, properties: unknown): boolean {
   if (!isRecord(properties)) return false;
   return Object.entries(properties).every(
     ([key, schema]) => !Object.hasOwn(value, key) || conforms(value[key], schema),
   );
 }
 
-function hasRightOthers(value: Fields, wanted: unknown, { properties }: Fields): boolean {
+function hasValidOtherKeys(value: Fields, wanted: unknown, { properties }: Fields): boolean {
   const known = isRecord(properties) ? properties : {};
   const others = Object.keys(value).filter((key) => !Object.hasOwn(known, key));
   if (typeof wanted === "boolean") return wanted || others.length === 0;

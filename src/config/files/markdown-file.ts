@@ -4,16 +4,18 @@ import { importModule } from "../../base/import-module.ts";
 import { readRegularFile } from "../../base/files/regular-file.ts";
 import type { MarkdownFile } from "./markdown.ts";
 
-/** Largest Markdown file with settings that is read. */
 const fileLimitBytes = 256 * 1024;
 
-/** Reads a file with front matter. Throws a system error, or a {@link UserError} for what is too large, no file, or not readable as one. */
+/**
+ * Reads a file with front matter. Throws a system error, or a {@link UserError} if the file is too large, not
+ * a regular file or not parseable.
+ */
 export async function readMarkdownFile(path: string): Promise<MarkdownFile> {
-  // Asked before it is opened: a pipe would wait for its writer.
+  // Check first: opening a pipe would block.
   const found = await stat(path);
-  if (!found.isFile()) throw new UserError("is not a file");
+  if (!found.isFile()) throw new UserError("is not a regular file");
   if (found.size > fileLimitBytes)
-    throw new UserError(`has ${found.size} bytes, ${fileLimitBytes} are read at most. Make it shorter.`);
+    throw new UserError(`has ${found.size} bytes, the limit is ${fileLimitBytes}. Make it shorter.`);
   const { parseMarkdown } = await importModule(() => import("./markdown.ts"));
   return parseMarkdown((await readRegularFile(path)).toString("utf8"));
 }

@@ -2,23 +2,23 @@ import matter from "gray-matter";
 import { messageOf, UserError } from "../../base/errors.ts";
 import { isRecord } from "../../base/text/record.ts";
 
-/** A Markdown file with front matter: its settings and its text without blank edges. */
+/** A Markdown file split into front matter and trimmed text. */
 export interface MarkdownFile {
   readonly settings: Record<string, unknown>;
   readonly body: string;
-  /** What is wrong with the front matter although it could be read. */
+  /** Set if the front matter was invalid but could still be read. */
   readonly note?: string;
 }
 
 /**
- * Splits front matter (YAML or JSON) from the text. What is no YAML is read key by key, with a note.
- * Throws {@link UserError} where the front matter cannot be read.
+ * Splits front matter (YAML or JSON) from the text. Invalid YAML is read key by key, with a note.
+ * Throws {@link UserError} if the front matter cannot be read.
  */
 export function parseMarkdown(written: string): MarkdownFile {
   const text = written.replace(/^\uFEFF?(?:[^\S\n]*\n)*(?=---)/, "");
   try {
-    if (isUnclosed(text)) throw new Error('a line "---" has to end it');
-    // The library takes what tabs indent for further settings, a permission for none.
+    if (isUnclosed(text)) throw new Error('the closing line "---" is missing');
+    // gray-matter parses tab-indented lines as top-level settings, so a nested permission would be lost.
     if (isTabbed(text)) throw new Error("it is indented with tabs; use blanks");
     return split(text);
   } catch (thrown) {
@@ -31,44 +31,44 @@ export function parseMarkdown(written: string): MarkdownFile {
 }
 
 function split(text: string): MarkdownFile {
-  // Without an options object gray-matter caches by text and shares its results between callers.
+  // Without an options object gray-matter caches by text and shares results between callers.
   const { data, content } = matter(text, { engines: { js: refuse, javascript: refuse, coffee: refuse } });
   if (!isRecord(data)) throw new Error('expected "key: value" lines between the two "---"');
   return { settings: data, body: content.trim() };
 }
 
 function splitQuoted(text: string): MarkdownFile | undefined {
-  return isUnclosed(text) || isTabbed(text) ? undefined : quietly(() => split(withQuotedValues(text)));
+  return isUnclosed(text) || isTabbed(text) ? undefined : tryOrUndefined(() => split(quoteValues(text)));
 }
 
-function quietly<T>(task: () => T): T | undefined {
+function tryOrUndefined<T>(task: () => T): T | undefined {
   try {
     return task();
   } catch {
-    // The first attempt's error is the one that is reported.
+    // The caller reports the first attempt's error.
     return undefined;
   }
 }
 
 /**
- * People write `description: Use it when: …` and `argument-hint: [file] [line]`, which is not YAML. The values of
- * top-level keys that are plainly words are put between quotes.
+ * Quotes plain text values of top-level keys. People write `description: Use it when: …` and
+ * `argument-hint: [file] [line]`, which is not YAML.
  */
-function withQuotedValues(text: string): string {
+function quoteValues(text: string): string {
   return text.replace(/^---[^\S\n]*\n[^]*?\n---/, (block) =>
     block.replaceAll(/^([A-Za-z][\w-]*):[ \t]+(\S[^\r\n]*?)[ \t]*$/gm, (line, key: string, value: string) =>
-      isPlainWords(value) ? `${key}: ${JSON.stringify(value)}` : line,
+      isPlainText(value) ? `${key}: ${JSON.stringify(value)}` : line,
     ),
   );
 }
 
-function isPlainWords(value: string): boolean {
+function isPlainText(value: string): boolean {
   if (/^["'|>]/.test(value) || /^\[[^[\]]*\]$/.test(value)) return false;
   return value.includes(": ") || /^\[.*\]/.test(value) || /^[@`%]/.test(value);
 }
 
 function refuse(): never {
-  throw new Error("front matter that is a script is not run; write YAML");
+  throw new Error("scripts in front matter are not run; write YAML");
 }
 
 const firstLine = (text: string): string => text.split("\n", 1)[0] ?? text;
@@ -85,28 +85,30 @@ function isTabbed(text: string): boolean {
   return opening.test(text) && /^ *\t+ *\S/m.test(header);
 }
 
-/** Settings of agents, skills and commands, of this program and others: a value that goes on ends at one of these. */
-const usualKeys = new Set(
+/**
+ * Known keys of agents, skills and commands, also of other programs. A multi-line value ends at one of these.
+ */
+const knownKeys = new Set(
   "name description mode model variant temperature top_p topP steps maxSteps maxTurns prompt tools allowed-tools disallowedTools disallowed-tools permission permissionMode options color hidden disable label agent subtask argument-hint arguments template license version author metadata compatibility skills hooks memory mcpServers category tags type disable-model-invocation user-invocable when_to_use context globs alwaysApply paths".split(
     " ",
   ),
 );
 
-/** A key and the lines of its value. */
+/** A key with the lines of its value. */
 interface Entry {
   readonly key: string;
   readonly lines: string[];
 }
 
-/** Front matter that is no YAML as a whole, each key by itself. Undefined where no usual key is in it. */
+/** Reads each key of invalid YAML separately. Undefined if it contains no known key. */
 function splitByKeys(text: string): MarkdownFile | undefined {
   if (!opening.test(text)) return undefined;
   const lines = text.replace(opening, "").split(/\r?\n/);
   const isClosed = !isUnclosed(text);
-  const end = isClosed ? lines.findIndex((line) => closing.test(line)) : unclosedEnd(lines);
-  const entries = entriesOf(lines.slice(0, end));
-  if (!entries.some(({ key }) => usualKeys.has(key))) return undefined;
-  const settings = Object.fromEntries(entries.map((entry) => [entry.key, valueOf(entry)]));
+  const end = isClosed ? lines.findIndex((line) => closing.test(line)) : findUnclosedEnd(lines);
+  const entries = splitEntries(lines.slice(0, end));
+  if (!entries.some(({ key }) => knownKeys.has(key))) return undefined;
+  const settings = Object.fromEntries(entries.map((entry) => [entry.key, parseValue(entry)]));
   const body = lines
     .slice(isClosed ? end + 1 : end)
     .join("\n")
@@ -114,21 +116,21 @@ function splitByKeys(text: string): MarkdownFile | undefined {
   return { settings, body, note: isClosed ? notYaml : notClosed };
 }
 
-const notYaml = "its front matter is no YAML; it was read key by key (write long values indented, behind |)";
+const notYaml = "its front matter is not valid YAML and was read key by key (indent long values after |)";
 const notClosed =
-  'its front matter has no end; it was read up to the first blank line or heading (end it with "---")';
+  'its front matter is not closed and was read up to the first blank line or heading (end it with "---")';
 
-function unclosedEnd(lines: readonly string[]): number {
+function findUnclosedEnd(lines: readonly string[]): number {
   const end = lines.findIndex((line) => line.trim() === "" || /^#{1,6} /.test(line));
   return end === -1 ? lines.length : end;
 }
 
-function entriesOf(lines: readonly string[]): Entry[] {
+function splitEntries(lines: readonly string[]): Entry[] {
   const entries: Entry[] = [];
   let goesOn = false;
   for (const line of lines) {
     const key = /^([A-Za-z][\w-]*):(?:\s|$)/.exec(line)?.[1];
-    if (key !== undefined && (!goesOn || usualKeys.has(key))) {
+    if (key !== undefined && (!goesOn || knownKeys.has(key))) {
       entries.push({ key, lines: [line] });
       goesOn = false;
     } else {
@@ -139,11 +141,11 @@ function entriesOf(lines: readonly string[]): Entry[] {
   return entries;
 }
 
-function valueOf({ key, lines }: Entry): unknown {
+function parseValue({ key, lines }: Entry): unknown {
   const text = lines
     .map((line) => line.replace(/^[ \t]+/, (indent) => indent.replaceAll("\t", "  ")))
     .join("\n");
-  const read = quietly(() => split(withQuotedValues(`---\n${text}\n---\n`)));
+  const read = tryOrUndefined(() => split(quoteValues(`---\n${text}\n---\n`)));
   if (read !== undefined && Object.hasOwn(read.settings, key)) return read.settings[key];
   const value = lines
     .join("\n")

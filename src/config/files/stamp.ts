@@ -2,15 +2,18 @@ import { readdirSync } from "node:fs";
 import { join } from "node:path";
 import { codeOf } from "../../base/errors.ts";
 import { statOrUndefined } from "../../base/files/file-stat.ts";
-import { filesBelow } from "./folder-walk.ts";
+import { findFiles } from "./folder-walk.ts";
 import { isModuleFile, pluginFolderNames, toolFolderNames } from "./module-files.ts";
 
-/** Where something may stand that counts, whether it is there now or not. */
-export interface WatchedPlaces {
+/** Paths to watch, whether they exist or not. */
+export interface WatchedPaths {
   readonly files: readonly string[];
-  /** Configuration folders; of those in them that hold agents, commands and skills all Markdown files count, of those with plugins and tools all code. */
-  readonly holders: readonly string[];
-  /** All Markdown files below these count. */
+  /**
+   * Configuration folders: Markdown files of agents, commands and skills count, and code of plugins and
+   * tools.
+   */
+  readonly configFolders: readonly string[];
+  /** All Markdown files in these folders count. */
   readonly folders?: readonly string[];
 }
 
@@ -27,40 +30,43 @@ const markdownFolders: ReadonlySet<string> = new Set([
 
 const moduleFolders: ReadonlySet<string> = new Set([...pluginFolderNames, ...toolFolderNames]);
 
-/** The same as long as no file of the places, or of those none with code in the configuration folders, is made, changed, replaced or removed; reads no contents. */
-export async function stampOf(
-  { files, holders, folders = [] }: WatchedPlaces,
+/**
+ * Fingerprint of all watched files by size, inode and times; with "code", only of plugins and tools. Reads no
+ * contents.
+ */
+export async function computeStamp(
+  { files, configFolders: holders, folders = [] }: WatchedPaths,
   what: "all" | "code" = "all",
 ): Promise<string> {
   const isMarkdown = (name: string) => name.endsWith(".md");
-  const held = holders.flatMap(foldersIn);
-  const wanted = ({ path, isCode }: HeldFolder) =>
-    filesBelow(path, { wanted: isCode ? isModuleFile : isMarkdown });
+  const held = holders.flatMap(listContentFolders);
+  const wanted = ({ path, isCode }: ContentFolder) =>
+    findFiles(path, { wanted: isCode ? isModuleFile : isMarkdown });
   const below = await Promise.all([
     ...held.filter(({ isCode }) => isCode || what === "all").map(wanted),
-    ...folders.map((folder) => filesBelow(folder, { wanted: isMarkdown })),
+    ...folders.map((folder) => findFiles(folder, { wanted: isMarkdown })),
   ]);
   const paths = [...files, ...below.flat()];
-  return paths.map((path) => `${path}\n${stateOf(path)}\n`).join("");
+  return paths.map((path) => `${path}\n${describeState(path)}\n`).join("");
 }
 
-export interface Watched {
-  /** Whether something is another one now, is there that was not, or is gone. Reads no contents. */
+export interface ChangeDetector {
+  /** Whether a watched file was added, changed, replaced or removed. Reads no contents. */
   hasChanged(): Promise<boolean>;
 }
 
-/** Tells later whether something changed that was there, or not there, now. */
-export async function watch(places: WatchedPlaces): Promise<Watched> {
-  const stamp = await stampOf(places);
-  return { hasChanged: async () => (await stampOf(places)) !== stamp };
+/** Remembers the current state of the paths to detect later changes. */
+export async function detectChanges(places: WatchedPaths): Promise<ChangeDetector> {
+  const stamp = await computeStamp(places);
+  return { hasChanged: async () => (await computeStamp(places)) !== stamp };
 }
 
-interface HeldFolder {
+interface ContentFolder {
   readonly path: string;
   readonly isCode: boolean;
 }
 
-function foldersIn(holder: string): HeldFolder[] {
+function listContentFolders(holder: string): ContentFolder[] {
   try {
     if (statOrUndefined(holder) === undefined) return [];
     return readdirSync(holder)
@@ -72,7 +78,7 @@ function foldersIn(holder: string): HeldFolder[] {
   }
 }
 
-function stateOf(path: string): string {
+function describeState(path: string): string {
   try {
     const found = statOrUndefined(path);
     return found ? [found.mtimeMs, found.ctimeMs, found.size, found.ino].join(" ") : "missing";

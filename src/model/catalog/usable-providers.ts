@@ -1,5 +1,5 @@
 import type { Env } from "../../config/paths.ts";
-import { addressFault, writtenAddress } from "../../config/files/provider-address.ts";
+import { checkAddress, getBaseUrl } from "../../config/files/provider-address.ts";
 import type { Config, ProviderConfig } from "../../config/schema.ts";
 import { parseModelRef, type Preset, presets } from "./catalog.ts";
 import type { Credentials } from "../keys/credentials.ts";
@@ -54,9 +54,9 @@ function toProvider(id: string, sources: ProviderSources): Provider | undefined 
   const config = sources.config.provider?.[id];
   const preset = presets.find((one) => one.id === id);
   if (preset?.onlyWhereNamed && !isNamed(id, sources)) return undefined;
-  const written = config && writtenAddress(config);
+  const written = config && getBaseUrl(config);
   // Do not replace an invalid address with the default one.
-  if (config && addressFault(id, config)) return undefined;
+  if (config && checkAddress(id, config)) return undefined;
   const given = written ?? baseURLFrom(preset, env);
   const baseURL = given ?? preset?.baseURL;
   if (baseURL === undefined) return undefined;

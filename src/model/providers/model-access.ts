@@ -4,7 +4,7 @@ import type { Log } from "../../base/log.ts";
 import type { Secrets } from "../../base/secrets/secrets.ts";
 import type { Env } from "../../config/paths.ts";
 import type { Config } from "../../config/schema.ts";
-import { watch, type Watched } from "../../config/files/stamp.ts";
+import { detectChanges, type ChangeDetector } from "../../config/files/stamp.ts";
 import { lockFolderOf } from "../../storage/json/lock.ts";
 import { type Credentials, loadCredentials, saveCredential } from "../keys/credentials.ts";
 import { KeyCommands } from "../keys/key-command.ts";
@@ -30,7 +30,7 @@ export interface StoredKeys {
 }
 
 /** The models of a project, watched for changes of the lists. */
-export interface ProjectModels extends Watched {
+export interface ProjectModels extends ChangeDetector {
   readonly models: OpenModels;
   /** Problems with the lists, one line each, for the user. */
   readonly problems: readonly string[];
@@ -94,7 +94,7 @@ export class ModelAccess {
     // Routed providers are not asked for models.
     const providers = [...usableProviders(sources).values()].filter(({ id }) => !sources.withoutKey.has(id));
     await this.#lists.askLocal(providers);
-    const watched = watch({ files: this.#lists.files(providers), holders: [] });
+    const watched = detectChanges({ files: this.#lists.files(providers), configFolders: [] });
     const lists = await this.#lists.load(providers);
     this.#lists.keepFresh(providers, lists);
     const models = openModels({

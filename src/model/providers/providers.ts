@@ -3,7 +3,7 @@ import { isLoopback } from "../../base/loopback.ts";
 import { type Api, isApi } from "../../config/api.ts";
 import { messageOf } from "../../base/errors.ts";
 import type { Log } from "../../base/log.ts";
-import { addressFault, addressFaults, type AddressFault } from "../../config/files/provider-address.ts";
+import { checkAddress, checkAddresses, type AddressProblem } from "../../config/files/provider-address.ts";
 import type { Config, ModelConfig } from "../../config/schema.ts";
 import type { Env } from "../../config/paths.ts";
 import type { AgentError, ModelRef } from "../../message/message.ts";
@@ -333,12 +333,12 @@ function explainNoModel(providers: readonly string[], models: readonly Model[], 
   }
   if (providers.length > 0)
     return `No model is chosen among those of ${providers.join(", ")}, and none is known. Run "fairlead models --discover${providers.length === 1 ? ` ${providers[0]}` : ""}" to ask for them, and name one ${how}.`;
-  const [fault] = addressFaults(config);
+  const [fault] = checkAddresses(config);
   if (fault !== undefined) return `No model can be used: ${wrongAddress(fault)}`;
   return 'No model is set up. Run "fairlead setup", or set a key such as OPENAI_API_KEY, or OPENAI_BASE_URL and OPENAI_MODEL for another server, or add a provider to fairlead.json.';
 }
 
-const wrongAddress = ({ path, message }: AddressFault): string =>
+const wrongAddress = ({ path, message }: AddressProblem): string =>
   `${path.join(".")} ${message}. "fairlead config show ${path.join(".")}" says in which file it stands.`;
 
 function unusableModelError(name: string, config: Config): AgentError {
@@ -364,7 +364,7 @@ function explainUnusable(name: string, config: Config): string {
   if (!id || model === undefined) return 'write it as "provider/model".';
   if (!isEnabled(id, config)) return `the provider ${id} is switched off in the configuration.`;
   const written = config.provider?.[id];
-  const fault = written && addressFault(id, written);
+  const fault = written && checkAddress(id, written);
   if (fault !== undefined) return wrongAddress(fault);
   const preset = presets.find((one) => one.id === id);
   const foreign = foreignProviders.get(id);

@@ -3,7 +3,7 @@ import { createHash } from "node:crypto";
 import { basename, extname } from "node:path";
 import { z } from "zod";
 import description from "../../../prompts/tools/read.md";
-import { nestedInstructions } from "../../instruction/instructions.ts";
+import { loadNestedInstructions } from "../../instruction/instructions.ts";
 import { withFileAt } from "../../workspace/files/files.ts";
 import { listFolder } from "./folder-listing.ts";
 import { describeWindow, LineWindow, windowLimits } from "./line-window.ts";
@@ -72,7 +72,7 @@ function readPath(context: ToolContext, path: string, range: Range, signal: Abor
 async function withInstructions(context: ToolContext, path: string, result: ToolResult): Promise<ToolResult> {
   if (result.status === "failed") return result;
   const { cwd, roots } = context.workspace;
-  const { instructions } = await nestedInstructions(path, { cwd, roots, already: context.instructed });
+  const { instructions } = await loadNestedInstructions(path, { cwd, roots, already: context.instructed });
   const texts = instructions.map(
     (file) => `Instructions for this folder, from ${file.path}:\n\n${file.text.trim()}`,
   );
