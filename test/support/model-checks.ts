@@ -106,6 +106,11 @@ function callShapeViolations(call: JsonObject): string[] {
 function toolViolations(body: JsonObject): string[] {
   if (!("tools" in body)) return "tool_choice" in body ? ["The request has a tool_choice but no tools."] : [];
   const tools = listOf(body.tools).map((tool) => objectOf(objectOf(tool).function));
+  return declarationViolations(tools.map((tool) => ({ ...tool, schema: tool.parameters })));
+}
+
+/** What is wrong with the tools of a request. */
+export function declarationViolations(tools: readonly JsonObject[]): string[] {
   const names = tools.map((tool) => String(tool.name));
   const twice = names.filter((name, at) => names.indexOf(name) !== at);
   return [
@@ -122,7 +127,7 @@ function toolViolations(body: JsonObject): string[] {
 }
 
 function schemaViolations(tool: JsonObject): string[] {
-  const schema = objectOf(tool.parameters);
+  const schema = objectOf(tool.schema);
   if (schema.type !== "object") return [`The schema of the tool ${String(tool.name)} is not of type object.`];
   const { $schema: _, ...rest } = schema;
   const problem = schemaProblem(JSON.stringify(rest));

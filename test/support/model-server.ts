@@ -6,30 +6,30 @@ import {
   type ServerResponse,
 } from "node:http";
 import { text as readText } from "node:stream/consumers";
-import { isObject, listOf, objectOf, parseJson, textOf, type JsonObject } from "./json.ts";
-import { requestViolations } from "./model-checks.ts";
-import { failure, Gate, say, type Step } from "./reply.ts";
-import { writeReply } from "./reply-writer.ts";
+import { serveChat } from "./chat-server.ts";
+import { isObject, parseJson, type JsonObject } from "./json.ts";
+import { serveMessages } from "./messages-server.ts";
+import { type Bill, tokensIn } from "./prompt-cache.ts";
+import { failure, Gate, say, type Step, type Usage } from "./reply.ts";
+import { usualUsage, writeReply } from "./reply-writer.ts";
+import { serveResponses } from "./responses-server.ts";
+import type { RequestView, ServedWire } from "./served-wire.ts";
 import { Bell } from "./waiting.ts";
 
 /** One answer: text, a step, or steps in any nesting. */
 export type Reply = string | Step | readonly Reply[];
 export type ReplyFunction = (request: ModelRequest) => Reply | Promise<Reply>;
 
-/** A request for a completion, as the server received it. */
-export interface ModelRequest {
+/** A request for an answer, as the server received it. */
+export interface ModelRequest extends RequestView {
   /** Counts from 1; titles are counted apart. */
   readonly number: number;
   readonly headers: IncomingHttpHeaders;
+  /** The API that was asked. */
+  readonly api: ServedWire["api"];
   readonly body: JsonObject;
-  readonly messages: readonly JsonObject[];
-  /** The system texts, joined. */
-  readonly system: string;
-  /** The text of the last user message. */
-  readonly userText: string;
-  readonly toolNames: readonly string[];
-  /** The contents of the tool messages at the end of the request, in order. */
-  readonly toolResults: readonly string[];
+  /** What the prompt costs with the vendor's cache. */
+  readonly bill: Bill;
   /** How the exchange ended: with the whole answer sent, or cut off by either side. */
   readonly ended: Promise<"answered" | "cut">;
 }
@@ -37,7 +37,10 @@ export interface ModelRequest {
 /** What the scripted model calls every conversation unless told otherwise. */
 export const usualTitle = "A scripted title";
 
-/** Starts an OpenAI-compatible server on this machine that says what the test wrote and checks what it is sent. */
+/**
+ * Starts a server on this machine that answers what the test wrote and checks what it is sent. It is asked through chat
+ * completions, OpenAI's Responses API or Anthropic's Messages API.
+ */
 export async function startModelServer(): Promise<ModelServer> {
   const server = createServer();
   const model = new ModelServer(server);
@@ -56,11 +59,13 @@ export class ModelServer {
   readonly #standing: { matches: (request: ModelRequest) => boolean; reply: Reply | ReplyFunction }[] = [];
   readonly #gates = new Set<Gate>();
   readonly #pages = new Map<string, unknown>();
+  readonly #wires = [serveChat(), serveResponses(), serveMessages()];
   /** Paths that were asked for beside completions. */
   readonly asked: string[] = [];
   #otherwise: Reply | ReplyFunction | undefined;
   #title: Reply | ReplyFunction = usualTitle;
   #callIds = 0;
+  #countsTokens = false;
 
   constructor(server: Server) {
     this.#server = server;
@@ -109,6 +114,12 @@ export class ModelServer {
     return this;
   }
 
+  /** Reports the tokens of each prompt as the vendor's cache has them, where a script says nothing. */
+  countTokens(): this {
+    this.#countsTokens = true;
+    return this;
+  }
+
   /** Answers requests for a title. */
   title(reply: Reply | ReplyFunction): this {
     this.#title = reply;
@@ -150,7 +161,8 @@ export class ModelServer {
 
   async #answer(request: IncomingMessage, response: ServerResponse): Promise<void> {
     const path = `${request.method} ${request.url}`;
-    if (path === "POST /v1/chat/completions") return this.#complete(request, response);
+    const wire = this.#wires.find((one) => path === `POST /v1${one.path}`);
+    if (wire !== undefined) return this.#complete(wire, request, response);
     this.asked.push(path);
     const page = this.#pages.get(request.url ?? "");
     if (page !== undefined) return sendJson(response, 200, page);
@@ -165,33 +177,47 @@ export class ModelServer {
     sendJson(response, 200, { object: "list", data: [{ id: "scripted", object: "model", created: 0 }] });
   }
 
-  async #complete(incoming: IncomingMessage, response: ServerResponse): Promise<void> {
+  async #complete(wire: ServedWire, incoming: IncomingMessage, response: ServerResponse): Promise<void> {
     const body = parseJson(await readText(incoming));
     if (!isObject(body)) {
       this.violations.push("A request's body is no JSON object.");
       response.writeHead(400).end();
       return;
     }
-    const request = this.#record(incoming, response, body);
+    const request = this.#record(wire, incoming, response, body);
     const steps = flatten(await this.#replyTo(request));
     for (const step of steps) if (step instanceof Gate) this.#gates.add(step);
+    const model = String(body.model);
+    const usage = this.#countsTokens ? usageOf(request.bill) : usualUsage;
     await writeReply(response, steps, {
       stream: body.stream === true,
-      model: String(body.model),
-      newCallId: () => `call_${++this.#callIds}`,
+      model,
+      writer: wire.write(model, usage),
+      usage,
+      newCallId: () => `${wire.callPrefix}_${++this.#callIds}`,
     });
   }
 
-  #record(incoming: IncomingMessage, response: ServerResponse, body: JsonObject): ModelRequest {
-    const list = isTitleRequest(body) ? this.titleRequests : this.requests;
+  #record(
+    wire: ServedWire,
+    incoming: IncomingMessage,
+    response: ServerResponse,
+    body: JsonObject,
+  ): ModelRequest {
+    const { headers } = incoming;
+    const view = wire.view(body);
+    const list = isTitleRequest(view) ? this.titleRequests : this.requests;
     const request = {
       number: list.length + 1,
-      headers: incoming.headers,
-      ...describe(body),
+      headers,
+      api: wire.api,
+      body,
+      ...view,
+      bill: wire.bill(body),
       ended: endOf(response),
     };
     const name = list === this.requests ? `Request ${request.number}` : `Title request ${request.number}`;
-    this.violations.push(...requestViolations(body).map((text) => `${name}: ${text}`));
+    this.violations.push(...wire.violations(body, headers).map((text) => `${name}: ${text}`));
     list.push(request);
     this.#bell.ring();
     return request;
@@ -203,7 +229,7 @@ export class ModelServer {
   }
 
   #replyFor(request: ModelRequest): Reply | ReplyFunction {
-    if (isTitleRequest(request.body)) return this.#title;
+    if (isTitleRequest(request)) return this.#title;
     const standing = this.#standing.find(({ matches }) => matches(request));
     const reply = standing?.reply ?? this.#queue.shift() ?? this.#otherwise;
     if (reply !== undefined) return reply;
@@ -227,37 +253,17 @@ function flatten(reply: Reply): Step[] {
 }
 
 /** Titles are asked for without tools, under a system text that begins by speaking of titles. */
-function isTitleRequest(body: JsonObject): boolean {
-  const [opening = ""] = systemOf(body).split("\n");
-  return listOf(body.tools).length === 0 && /\btitles?\b/i.test(opening);
+function isTitleRequest({ system, toolNames }: RequestView): boolean {
+  const [opening = ""] = system.split("\n");
+  return toolNames.length === 0 && /\btitles?\b/i.test(opening);
 }
 
-function describe(body: JsonObject): Omit<ModelRequest, "number" | "headers" | "ended"> {
-  const messages = listOf(body.messages).map(objectOf);
-  const lastOther = messages.findLastIndex((message) => message.role !== "tool");
-  return {
-    body,
-    messages,
-    system: systemOf(body),
-    userText: contentText(messages.findLast((message) => message.role === "user")?.content),
-    toolNames: listOf(body.tools).map((tool) => String(objectOf(objectOf(tool).function).name)),
-    toolResults: messages.slice(lastOther + 1).map((message) => contentText(message.content)),
-  };
-}
-
-function systemOf(body: JsonObject): string {
-  const system = listOf(body.messages)
-    .map(objectOf)
-    .filter(({ role }) => role === "system" || role === "developer");
-  return system.map((message) => contentText(message.content)).join("\n");
-}
-
-function contentText(content: unknown): string {
-  if (typeof content === "string") return content;
-  return listOf(content)
-    .map((part) => textOf(objectOf(part).text) ?? "")
-    .join("");
-}
+const usageOf = (bill: Bill): Usage => ({
+  promptTokens: tokensIn(bill),
+  completionTokens: 20,
+  cachedTokens: bill.read,
+  writtenTokens: bill.write,
+});
 
 function endOf(response: ServerResponse): Promise<"answered" | "cut"> {
   return new Promise((resolve) => {

@@ -1,12 +1,17 @@
 import type { ServerResponse } from "node:http";
-import type { JsonObject } from "./json.ts";
+import { usageOnWire } from "./chat-server.ts";
 import type { CallScript, Step, Usage } from "./reply.ts";
+import type { AnswerWriter, ServedEvent } from "./served-wire.ts";
 
-const usualUsage: Usage = { promptTokens: 1000, completionTokens: 20 };
+export const usualUsage: Usage = { promptTokens: 1000, completionTokens: 20 };
 
 export interface ReplyManner {
   stream: boolean;
   model: string;
+  /** Writes the answer's events. */
+  writer: AnswerWriter;
+  /** The usage that is reported where the script says nothing. */
+  usage: Usage;
   newCallId(): string;
 }
 
@@ -17,7 +22,7 @@ export async function writeReply(
   manner: ReplyManner,
 ): Promise<void> {
   const gone = untilGone(response);
-  const sink = manner.stream ? eventSink(response, manner, gone) : bodySink(response, manner);
+  const sink = manner.stream ? eventSink(response, manner.writer, gone) : bodySink(response, manner);
   const player = new Player(response, gone, manner, sink);
   for (const step of steps) {
     await Promise.race([player.play(step), gone]);
@@ -29,7 +34,9 @@ export async function writeReply(
 /** Where the pieces of an answer go. */
 interface Sink {
   open(): void;
-  delta(delta: JsonObject): Promise<void>;
+  text(text: string): Promise<void>;
+  reasoning(text: string): Promise<void>;
+  call(index: number, piece: string, begun?: { name: string; id: string | undefined }): Promise<void>;
   chunk(value: unknown): Promise<void>;
   bytes(bytes: Uint8Array): Promise<void>;
   conclude(end: { reason: string | undefined; usage: Usage; done: boolean }): Promise<void>;
@@ -42,7 +49,7 @@ class Player {
   readonly #manner: ReplyManner;
   readonly #sink: Sink;
   #reason: string | undefined;
-  #usage = usualUsage;
+  #usage: Usage;
   #callCount = 0;
 
   constructor(response: ServerResponse, gone: Promise<void>, manner: ReplyManner, sink: Sink) {
@@ -50,14 +57,15 @@ class Player {
     this.#gone = gone;
     this.#manner = manner;
     this.#sink = sink;
+    this.#usage = manner.usage;
   }
 
   async play(step: Step): Promise<void> {
     switch (step.do) {
       case "text":
-        return this.#sink.delta({ content: step.text });
+        return this.#sink.text(step.text);
       case "reasoning":
-        return this.#sink.delta({ reasoning_content: step.text });
+        return this.#sink.reasoning(step.text);
       case "calls":
         return this.#playCalls(step.calls);
       case "usage":
@@ -108,20 +116,15 @@ class Player {
   async #playPiece(call: CallScript, index: number, round: number): Promise<void> {
     const piece = call.pieces[round];
     if (piece === undefined) return;
-    const delta =
-      round > 0
-        ? { index, function: { arguments: piece } }
-        : { index, ...this.#idOf(call), type: "function", function: { name: call.name, arguments: piece } };
-    await this.#sink.delta({ tool_calls: [delta] });
+    await this.#sink.call(index, piece, round > 0 ? undefined : { name: call.name, id: this.#idOf(call) });
   }
 
-  #idOf({ id }: CallScript): { id?: string } {
-    return id === null ? {} : { id: id ?? this.#manner.newCallId() };
+  #idOf({ id }: CallScript): string | undefined {
+    return id === null ? undefined : (id ?? this.#manner.newCallId());
   }
 
   async #playTiny(count: number, piece: string): Promise<void> {
-    for (let sent = 0; sent < count && !this.#response.destroyed; sent++)
-      await this.#sink.delta({ content: piece });
+    for (let sent = 0; sent < count && !this.#response.destroyed; sent++) await this.#sink.text(piece);
   }
 
   async #playComments(everyMs: number): Promise<void> {
@@ -148,7 +151,7 @@ class Player {
   }
 }
 
-function eventSink(response: ServerResponse, manner: ReplyManner, gone: Promise<void>): Sink {
+function eventSink(response: ServerResponse, writer: AnswerWriter, gone: Promise<void>): Sink {
   const open = () => {
     if (response.headersSent) return;
     response.writeHead(200, { "content-type": "text/event-stream", "cache-control": "no-cache" });
@@ -158,21 +161,21 @@ function eventSink(response: ServerResponse, manner: ReplyManner, gone: Promise<
     open();
     if (!response.write(data) && !response.destroyed) await Promise.race([heard(response, "drain"), gone]);
   };
-  const chunk = (value: unknown) => write(`data: ${JSON.stringify(value)}\n\n`);
-  const frame = (more: JsonObject) =>
-    chunk({ id: "chatcmpl-1", object: "chat.completion.chunk", created: 0, model: manner.model, ...more });
+  const send = async (events: readonly ServedEvent[]) => {
+    for (const { name, data } of events)
+      await write(`${name === undefined ? "" : `event: ${name}\n`}data: ${JSON.stringify(data)}\n\n`);
+  };
   return {
     open,
-    chunk,
     bytes: write,
-    delta: (delta) => frame({ choices: [{ index: 0, delta, finish_reason: null }] }),
+    chunk: (value) => write(`data: ${JSON.stringify(value)}\n\n`),
+    text: (text) => send(writer.text(text)),
+    reasoning: (text) => send(writer.reasoning(text)),
+    call: (index, piece, begun) => send(writer.call(index, piece, begun)),
     async conclude({ reason, usage, done }) {
       open();
-      if (reason !== undefined) {
-        await frame({ choices: [{ index: 0, delta: {}, finish_reason: reason }] });
-        await frame({ choices: [], usage: usageOnWire(usage) });
-      }
-      if (done) await write("data: [DONE]\n\n");
+      await send(writer.end(reason, usage));
+      if (done && writer.done !== "") await write(writer.done);
       response.end();
     },
   };
@@ -186,27 +189,27 @@ function heard(response: ServerResponse, event: "close" | "drain"): Promise<void
   return new Promise((resolve) => response.once(event, resolve));
 }
 
-/** Collects what a stream would have sent; faults of the stream's form have no meaning here. */
+/** Collects what a stream would have sent, for chat completions; faults of the stream's form have no meaning here. */
 function bodySink(response: ServerResponse, manner: ReplyManner): Sink {
   const texts = { content: "", reasoning_content: "" };
-  const calls: { id?: unknown; type: "function"; function: { name: string; arguments: string } }[] = [];
-  const takeCall = (index: number, id: unknown, piece: JsonObject) => {
-    const call = (calls[index] ??= {
-      id,
-      type: "function",
-      function: { name: String(piece.name), arguments: "" },
-    });
-    call.function.arguments += String(piece.arguments);
-  };
+  const calls: { id: unknown; type: "function"; function: { name: string; arguments: string } }[] = [];
   return {
     open() {},
     async chunk() {},
     async bytes() {},
-    async delta(delta) {
-      if (typeof delta.content === "string") texts.content += delta.content;
-      if (typeof delta.reasoning_content === "string") texts.reasoning_content += delta.reasoning_content;
-      if (!Array.isArray(delta.tool_calls)) return;
-      for (const { index, id, function: piece } of delta.tool_calls) takeCall(index, id, piece);
+    async text(text) {
+      texts.content += text;
+    },
+    async reasoning(text) {
+      texts.reasoning_content += text;
+    },
+    async call(index, piece, begun) {
+      const call = (calls[index] ??= {
+        id: begun?.id,
+        type: "function",
+        function: { name: begun?.name ?? "", arguments: "" },
+      });
+      call.function.arguments += piece;
     },
     async conclude({ reason, usage }) {
       const message = { role: "assistant", ...texts, ...(calls.length > 0 && { tool_calls: calls }) };
@@ -215,15 +218,5 @@ function bodySink(response: ServerResponse, manner: ReplyManner): Sink {
       response.writeHead(200, { "content-type": "application/json" });
       response.end(JSON.stringify({ ...head, choices, usage: usageOnWire(usage) }));
     },
-  };
-}
-
-function usageOnWire(usage: Usage): JsonObject {
-  return {
-    prompt_tokens: usage.promptTokens,
-    completion_tokens: usage.completionTokens,
-    total_tokens: usage.promptTokens + usage.completionTokens,
-    prompt_tokens_details: { cached_tokens: usage.cachedTokens ?? 0 },
-    completion_tokens_details: { reasoning_tokens: usage.reasoningTokens ?? 0 },
   };
 }

@@ -26,11 +26,13 @@ export interface CallScript {
   pieces: readonly string[];
 }
 
-/** Token counts as providers report them; `promptTokens` includes the cached ones. */
+/** Token counts; `promptTokens` includes those read from a cache and written to it. */
 export interface Usage {
   promptTokens: number;
   completionTokens: number;
   cachedTokens?: number;
+  /** Reported by the Messages API alone. */
+  writtenTokens?: number;
   reasoningTokens?: number;
 }
 

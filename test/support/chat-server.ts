@@ -1,0 +1,114 @@
+import { listOf, objectOf, textOf, type JsonObject } from "./json.ts";
+import { requestViolations } from "./model-checks.ts";
+import { MarkedCache, PrefixCache, type PromptBlock } from "./prompt-cache.ts";
+import type { Usage } from "./reply.ts";
+import type { AnswerWriter, RequestView, ServedEvent, ServedWire } from "./served-wire.ts";
+
+/** Chat completions as OpenAI-compatible servers have them. */
+export function serveChat(): ServedWire {
+  const prefixes = new PrefixCache();
+  const marks = new MarkedCache();
+  return {
+    api: "chat",
+    path: "/chat/completions",
+    callPrefix: "call",
+    view: viewChat,
+    violations: requestViolations,
+    write: writeChat,
+    bill: (body) => {
+      const blocks = blocksOf(body);
+      const isMarked = blocks.some((block) => block.isMarked);
+      const key = textOf(body.prompt_cache_key);
+      return isMarked ? marks.take(blocks) : prefixes.take(blocks.map(({ text }) => text).join(""), key);
+    },
+  };
+}
+
+function viewChat(body: JsonObject): RequestView {
+  const messages = listOf(body.messages).map(objectOf);
+  const lastOther = messages.findLastIndex((message) => message.role !== "tool");
+  const system = messages.filter(({ role }) => role === "system" || role === "developer");
+  return {
+    messages,
+    system: system.map((message) => contentText(message.content)).join("\n"),
+    userText: contentText(messages.findLast((message) => message.role === "user")?.content),
+    toolNames: listOf(body.tools).map((tool) => String(objectOf(objectOf(tool).function).name)),
+    toolResults: messages.slice(lastOther + 1).map((message) => contentText(message.content)),
+  };
+}
+
+/** The text of a message's content. */
+export function contentText(content: unknown): string {
+  if (typeof content === "string") return content;
+  return listOf(content)
+    .map((part) => textOf(objectOf(part).text) ?? "")
+    .join("");
+}
+
+/** A gateway's blocks for a model of Anthropic: a mark may be at a message or at one of its parts. */
+function blocksOf(body: JsonObject): PromptBlock[] {
+  const tools = listOf(body.tools).map(objectOf).map(blockOf);
+  const messages = listOf(body.messages).map(objectOf);
+  const isSystem = ({ role }: JsonObject) => role === "system" || role === "developer";
+  const ordered = [...messages.filter(isSystem), ...messages.filter((message) => !isSystem(message))];
+  return [...tools, ...ordered.flatMap(messageBlocks)];
+}
+
+function messageBlocks(message: JsonObject): PromptBlock[] {
+  const { content, tool_calls: calls, cache_control: mark, ...rest } = message;
+  const parts = typeof content === "string" ? [{ text: content }] : listOf(content).map(objectOf);
+  const blocks = [...parts, ...listOf(calls).map(objectOf)].map((part) => {
+    const { text, isMarked } = blockOf(part);
+    return { text: JSON.stringify(rest) + text, isMarked };
+  });
+  return blocks.map((block, at) => ({
+    ...block,
+    isMarked: block.isMarked || (mark !== undefined && at === blocks.length - 1),
+  }));
+}
+
+/** A block and its mark, which is no part of the prompt. */
+export function blockOf(value: JsonObject): PromptBlock {
+  const { cache_control: mark, ...rest } = value;
+  return { text: JSON.stringify(rest), isMarked: mark !== undefined && mark !== null };
+}
+
+function writeChat(model: string): AnswerWriter {
+  const frame = (more: JsonObject): ServedEvent[] => [
+    { data: { id: "chatcmpl-1", object: "chat.completion.chunk", created: 0, model, ...more } },
+  ];
+  const delta = (inner: JsonObject) => frame({ choices: [{ index: 0, delta: inner, finish_reason: null }] });
+  return {
+    text: (content) => delta({ content }),
+    reasoning: (text) => delta({ reasoning_content: text }),
+    call: (index, piece, begun) => delta({ tool_calls: [callDelta(index, piece, begun)] }),
+    end: (reason, usage) =>
+      reason === undefined
+        ? []
+        : [
+            ...frame({ choices: [{ index: 0, delta: {}, finish_reason: reason }] }),
+            ...frame({ choices: [], usage: usageOnWire(usage) }),
+          ],
+    done: "data: [DONE]\n\n",
+  };
+}
+
+function callDelta(
+  index: number,
+  piece: string,
+  begun?: { name: string; id: string | undefined },
+): JsonObject {
+  if (begun === undefined) return { index, function: { arguments: piece } };
+  const { name, id } = begun;
+  return { index, ...(id !== undefined && { id }), type: "function", function: { name, arguments: piece } };
+}
+
+export function usageOnWire(usage: Usage): JsonObject {
+  return {
+    prompt_tokens: usage.promptTokens,
+    completion_tokens: usage.completionTokens,
+    total_tokens: usage.promptTokens + usage.completionTokens,
+    prompt_tokens_details: { cached_tokens: usage.cachedTokens ?? 0 },
+    completion_tokens_details: { reasoning_tokens: usage.reasoningTokens ?? 0 },
+  };
+}
