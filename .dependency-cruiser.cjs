@@ -13,9 +13,10 @@ const layers = [
   ["mcp", "plugin"],
   ["tool", "command", "lsp"],
   ["agent", "model", "skill", "workspace"],
-  ["config", "instruction", "shell"],
+  ["config", "instruction"],
   ["permission", "storage"],
   ["message"],
+  ["shell"],
   ["base"],
 ];
 

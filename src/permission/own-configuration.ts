@@ -39,6 +39,13 @@ export function isOwnConfiguration(path: string, below = false): boolean {
   );
 }
 
+/** Returns why the user must confirm a change of the path each time; undefined if not. */
+export function findOwnConfigurationReason(path: string, below = false): string | undefined {
+  return isOwnConfiguration(path, below)
+    ? "it may change the agent's own configuration or what git runs"
+    : undefined;
+}
+
 /** Whether the component is a folder of the user's configuration, consents or approvals. */
 function isUserConfiguration(parts: readonly string[], index: number): boolean {
   return userFolders.has(parts[index - 1] ?? "") && ["fairlead", "opencode"].includes(parts[index] ?? "");

@@ -1,15 +1,17 @@
+import { collapseStars, matchesWildcards } from "../base/text/wildcards.ts";
+
 /** Maximum number of steps to compare two patterns; above, they count as overlapping. */
 const overlapLimit = 4_000_000;
 
 /**
  * Whether a rule's pattern matches the whole text.
- * - `*` matches any characters, including line breaks; `?` matches one.
+ * - As {@link matchesWildcards}.
  * - A pattern that ends in ` *` also matches the text without arguments.
- * - Takes at most pattern × text steps: backtracks only to the last `*`.
  */
 export function matches(pattern: string, text: string): boolean {
   return (
-    matchesPattern(pattern, text) || (pattern.endsWith(" *") && matchesPattern(pattern.slice(0, -2), text))
+    matchesWildcards(pattern, text) ||
+    (pattern.endsWith(" *") && matchesWildcards(pattern.slice(0, -2), text))
   );
 }
 
@@ -35,44 +37,6 @@ export function expandHome(pattern: string, home: string): string {
   return pattern.replace(/^(?:~|\$HOME)(?=\/|$)/, () => home);
 }
 
-/** Greedy: each `*` starts empty and grows until the next piece matches. */
-function matchesPattern(rawPattern: string, text: string): boolean {
-  const pattern = collapseStars(rawPattern);
-  const pieces = pattern.split("*");
-  const first = pieces[0] ?? "";
-  const last = pieces.at(-1) ?? "";
-  if (pieces.length === 1) return text.length === first.length && matchesAt(first, text, 0);
-  if (text.length < first.length + last.length) return false;
-  if (!matchesAt(first, text, 0) || !matchesAt(last, text, text.length - last.length)) return false;
-  return matchesInOrder(pieces.slice(1, -1), text, first.length, text.length - last.length);
-}
-
-function matchesInOrder(pieces: readonly string[], text: string, from: number, to: number): boolean {
-  let position = from;
-  for (const piece of pieces) {
-    const found = findPiece(piece, text, position, to);
-    if (found === -1) return false;
-    position = found + piece.length;
-  }
-  return true;
-}
-
-function findPiece(piece: string, text: string, from: number, to: number): number {
-  if (!piece.includes("?")) {
-    const found = text.indexOf(piece, from);
-    return found !== -1 && found + piece.length <= to ? found : -1;
-  }
-  for (let start = from; start + piece.length <= to; start++) if (matchesAt(piece, text, start)) return start;
-  return -1;
-}
-
-function matchesAt(piece: string, text: string, start: number): boolean {
-  for (let index = 0; index < piece.length; index++) {
-    if (piece[index] !== "?" && piece[index] !== text[start + index]) return false;
-  }
-  return true;
-}
-
 /** `reach[j]`: some text matches both the first i characters of `a` and the first j of `b`. */
 function intersects(a: string, b: string): boolean {
   let reach = new Uint8Array(b.length + 1);
@@ -91,8 +55,4 @@ function intersects(a: string, b: string): boolean {
     reach = next;
   }
   return reach[b.length] === 1;
-}
-
-function collapseStars(pattern: string): string {
-  return pattern.replace(/\*{2,}/g, "*");
 }

@@ -1,5 +1,5 @@
 import { z } from "zod";
-import { showInvisible } from "../permission/invisible.ts";
+import { showInvisible } from "../base/text/invisible.ts";
 import { defineTool, type Tool, type ToolContext, ToolFailure, type ToolResult } from "../tool/tool.ts";
 import type { HostResult } from "./plugin-host.ts";
 import { type LoadedModule, ranToolSchema } from "./protocol.ts";

@@ -2,6 +2,7 @@ import { join } from "node:path";
 import { once } from "../base/async.ts";
 import { computeStamp } from "../config/files/stamp.ts";
 import type { Config } from "../config/schema.ts";
+import { toShellRequests } from "../permission/shell-requests.ts";
 import type { FoundModules, ModuleSources } from "../plugin/modules.ts";
 import type { SharedPlugins, WantedPlugins } from "../plugin/shared-plugins.ts";
 import type { Project } from "../conversation/project.ts";
@@ -49,15 +50,21 @@ const loadAnalysis = () => import("../shell/analysis.ts");
 /** Loads the shell grammar and parses one line, which makes the next parse three times as fast. */
 export async function warmUpAnalysis(): Promise<void> {
   const { analyzeShell } = await loadAnalysis();
-  const place = { cwd: "/", roots: ["/"], home: "/", resolve: (path: string) => path, list: () => [] };
-  analyzeShell(sampleCommand, place);
+  analyzeShell(sampleCommand, {
+    cwd: "/",
+    roots: ["/"],
+    home: "/",
+    resolve: (path) => path,
+    findCriticalReason: () => undefined,
+    list: () => [],
+  });
 }
 
 const sampleCommand = 'cd src && git log --oneline -- "$1" | head -n 5 > out.txt; ls *.md';
 
 async function analyze(command: string, place: ShellPlace) {
   const { analyzeShell } = await loadAnalysis();
-  return analyzeShell(command, shellContext(place));
+  return toShellRequests(analyzeShell(command, shellContext(place)));
 }
 
 /** Finds plugin modules, with a stamp that changes when they do. Returns undefined when there are none. */

@@ -1,8 +1,7 @@
 import { parse } from "unbash";
 import { messageOf } from "../base/errors.ts";
-import { hasInvisible } from "../permission/invisible.ts";
-import type { PermissionRequest } from "../permission/rule.ts";
-import type { ShellContext, ShellPart } from "./part.ts";
+import { hasInvisible } from "../base/text/invisible.ts";
+import type { ShellContext, ShellEffect, ShellFacts } from "./facts.ts";
 import { findAlternativeReadings } from "./readings.ts";
 import { ShellWalk } from "./walk.ts";
 
@@ -13,19 +12,11 @@ export const commandLimit = 20_000;
 const readingLimit = 200_000;
 
 /**
- * Returns the permissions that a command line needs: `bash` for each simple command, and `edit`, `read` and
- * `external_directory` for the files and folders that it names.
+ * Determines what a command line does: the simple commands that it runs, and the files and folders that they use.
  * - Uses the disk only through `context`.
- * - Never throws: text that cannot be parsed becomes opaque requests, which only a rule for everything allows.
+ * - Never throws: text that cannot be parsed becomes opaque effects.
  */
-export function analyzeShell(command: string, context: ShellContext): PermissionRequest[] {
-  return explainShell(command, context).map(({ permission, always, ...subject }) => {
-    return { permission, subjects: [subject], always };
-  });
-}
-
-/** As {@link analyzeShell}, with a reason for each part. */
-export function explainShell(command: string, context: ShellContext): ShellPart[] {
+export function analyzeShell(command: string, context: ShellContext): ShellFacts {
   const refusal = findRefusalReason(command);
   if (refusal !== undefined)
     return [
@@ -38,15 +29,13 @@ export function explainShell(command: string, context: ShellContext): ShellPart[
   return [...createWholeParts(command, read.problem), ...analyzeOtherTexts([command, ...others], context)];
 }
 
-type AnalyzedText = { readonly parts: ShellPart[] } | { readonly problem: string };
+type AnalyzedText = { readonly parts: ShellEffect[] } | { readonly problem: string };
 
 function analyzeText(command: string, context: ShellContext): AnalyzedText {
   try {
     const walk = new ShellWalk(context);
     walk.script(parse(command), command, [context.start ?? context.cwd]);
-    const runs = walk.parts.some(
-      ({ permission, changesDirectory: steers }) => permission === "bash" && !steers,
-    );
+    const runs = walk.parts.some(({ type, changesDirectory: steers }) => type === "run" && !steers);
     return {
       parts: runs
         ? walk.parts
@@ -58,27 +47,27 @@ function analyzeText(command: string, context: ShellContext): AnalyzedText {
 }
 
 /** Analyzes the readings of a line that is opaque as written; its pieces if no reading is shell text. */
-function analyzeOtherTexts(texts: readonly string[], context: ShellContext): ShellPart[] {
+function analyzeOtherTexts(texts: readonly string[], context: ShellContext): ShellEffect[] {
   const parts = analyzeReadings(texts, context);
   return parts.length > 0 ? parts : analyzePieces(texts.flatMap(splitPieces), context);
 }
 
-function analyzeReadings(texts: readonly string[], context: ShellContext): ShellPart[] {
+function analyzeReadings(texts: readonly string[], context: ShellContext): ShellEffect[] {
   return markAlternativeReading(texts.flatMap((text) => analyzeOrSkip(text, context)));
 }
 
-function analyzePieces(pieces: readonly string[], context: ShellContext): ShellPart[] {
+function analyzePieces(pieces: readonly string[], context: ShellContext): ShellEffect[] {
   const length = pieces.reduce((sum, piece) => sum + piece.length, 0);
   const read = length <= readingLimit ? pieces.flatMap((piece) => analyzeOrSkip(piece, context)) : [];
   return markAlternativeReading([...read, ...pieces.map(createBashPart)]);
 }
 
-function markAlternativeReading(parts: readonly ShellPart[]): ShellPart[] {
-  const distinct = new Map(parts.map((part) => [`${part.permission} ${part.text}`, part]));
-  return [...distinct.values()].map((part) => ({ ...part, isAlternativeReading: true, always: [] }));
+function markAlternativeReading(parts: readonly ShellEffect[]): ShellEffect[] {
+  const distinct = new Map(parts.map((part) => [`${part.type} ${part.text}`, part]));
+  return [...distinct.values()].map((part) => ({ ...part, isAlternativeReading: true, similar: [] }));
 }
 
-function analyzeOrSkip(text: string, context: ShellContext): ShellPart[] {
+function analyzeOrSkip(text: string, context: ShellContext): ShellEffect[] {
   if (text.length > readingLimit) return [];
   const read = analyzeText(text, context);
   return "parts" in read ? read.parts : [];
@@ -97,13 +86,13 @@ function findRefusalReason(command: string): string | undefined {
 }
 
 /** Creates the part for a line without a command, which only redirects or assigns. */
-function createBashPart(command: string): ShellPart {
-  return { permission: "bash", text: command.trim(), reason: "runs in the shell", always: [] };
+function createBashPart(command: string): ShellEffect {
+  return { type: "run", text: command.trim(), reason: "runs in the shell", similar: [] };
 }
 
 /** Creates the parts of an opaque line, which may run, read and write anything. */
-function createWholeParts(command: string, opaque: string): ShellPart[] {
+function createWholeParts(command: string, opaque: string): ShellEffect[] {
   const reason = `may do anything: ${opaque}`;
-  const permissions = ["bash", "external_directory", "edit", "read"] as const;
-  return permissions.map((permission) => ({ permission, text: command, opaque, reason, always: [] }));
+  const types = ["run", "outside", "write", "read"] as const;
+  return types.map((type) => ({ type, text: command, opaque, reason, similar: [] }));
 }

@@ -86,8 +86,8 @@ const containerPrograms = new Set([
 ]);
 
 /**
- * Returns the pattern that "always allow" offers for a simple command (`git checkout *`). None if the pattern would
- * allow any program: for shells, wrappers, interpreters, runners, and unknown words.
+ * Returns a pattern of commands similar to a simple command (`git checkout *`). None if the pattern would match any
+ * program: for shells, wrappers, interpreters, runners, and unknown words.
  */
 export function createAlwaysPatterns(argv: readonly Argument[]): string[] {
   const name = argv[0]?.text ?? "";

@@ -1,6 +1,6 @@
 import { dirname, isAbsolute } from "node:path";
 import { addCommand } from "./command.ts";
-import type { EvalContext, Scan, ShellContext, ShellPart, SimpleCommand } from "./part.ts";
+import type { EvalContext, Scan, ShellContext, ShellEffect, SimpleCommand } from "./facts.ts";
 
 /** Maximum number of parts; above, the whole line is opaque. */
 const partLimit = 400;
@@ -8,7 +8,7 @@ const partLimit = 400;
 /** The distinct parts of one command line. Throws if there are more than the limit. */
 export class Collection implements Scan {
   readonly context: ShellContext;
-  readonly #parts = new Map<string, ShellPart>();
+  readonly #parts = new Map<string, ShellEffect>();
   readonly #resolved = new Map<string, string>();
   #isRearranged = false;
 
@@ -16,11 +16,11 @@ export class Collection implements Scan {
     this.context = context;
   }
 
-  get parts(): ShellPart[] {
+  get parts(): ShellEffect[] {
     return [...this.#parts.values()];
   }
 
-  add(part: ShellPart): void {
+  add(part: ShellEffect): void {
     // Parts are equal if everything except the reason is equal.
     const { reason: _, ...judged } = part;
     const key = JSON.stringify(judged);

@@ -6,7 +6,7 @@ import type { OpaqueReason } from "./opaque-reason.ts";
 import { findCdTarget } from "./syntax/working-dirs.ts";
 import { gitProgram } from "./programs/git.ts";
 import { parseOptions } from "./programs/options.ts";
-import type { EvalContext, Scan, ShellPart, SimpleCommand } from "./part.ts";
+import type { EvalContext, Scan, ShellEffect, SimpleCommand } from "./facts.ts";
 import { addPath, addUnknownPath, mayBeOption } from "./syntax/paths.ts";
 import { findProgram } from "./programs/program-table.ts";
 import {
@@ -61,12 +61,12 @@ function addDirectoryChange(scan: Scan, { argv, raw }: SimpleCommand, evalContex
   const text = canonicalText(argv);
   const also = raw === text ? [] : [raw];
   scan.add({
-    permission: "bash",
+    type: "run",
     text,
     also,
     changesDirectory: true,
     reason: `changes the folder by ${text}`,
-    always: [],
+    similar: [],
   });
 }
 
@@ -79,13 +79,13 @@ function addBash(
   const argv = rebaseProgram(scan, command.argv, evalContext);
   const text = canonicalText(argv);
   const becomes = createPattern(command.argv);
-  const part: ShellPart = {
-    permission: "bash",
+  const part: ShellEffect = {
+    type: "run",
     text,
     also: listOtherSpellings(command, text),
     ...(becomes !== undefined && { becomes }),
     reason: doubt ? `runs ${text}, but ${doubt.reason}` : `runs ${text}`,
-    always: doubt ? [] : createAlwaysPatterns(argv),
+    similar: doubt ? [] : createAlwaysPatterns(argv),
     ...(doubt && { opaque: doubt.reason }),
     ...(doubt?.options && { options: doubt.options }),
     ...(doubt?.interpreter !== undefined && { interpreter: doubt.interpreter }),

@@ -30,7 +30,7 @@ import {
 } from "./programs/builtins.ts";
 import { describeFd, describeFind } from "./programs/find.ts";
 import { describeGit } from "./programs/git.ts";
-import type { Invocation } from "./part.ts";
+import type { Invocation } from "./facts.ts";
 import { addVisiblePaths, isSystemProgram } from "./syntax/paths.ts";
 import { describeProgram } from "./programs/program.ts";
 import { findProgram } from "./programs/program-table.ts";

@@ -7,7 +7,7 @@ import type {
   Word,
   WordPart,
 } from "unbash";
-import type { Scan } from "./part.ts";
+import type { Scan } from "./facts.ts";
 import type { VariableAssignments } from "./syntax/variable-assignments.ts";
 
 const numericTests = new Set(["-eq", "-ne", "-lt", "-le", "-gt", "-ge"]);
@@ -35,7 +35,7 @@ export function addArithmetic(scan: Scan, node: Command, script: ScriptSource): 
 function addEvaluation(scan: Scan, { pos, end }: SyntaxNode, { source }: ScriptSource, opaque: string): void {
   const text = source.slice(pos, end);
   const reason = `evaluates ${text}, but ${opaque}`;
-  scan.add({ permission: "bash", text, opaque, reason, always: [] });
+  scan.add({ type: "run", text, opaque, reason, similar: [] });
 }
 
 function findHazard(node: SyntaxNode, assignments: VariableAssignments): string | undefined {

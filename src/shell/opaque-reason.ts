@@ -1,4 +1,4 @@
-import type { SimpleCommand } from "./part.ts";
+import type { SimpleCommand } from "./facts.ts";
 import { isDangerousVariable } from "./syntax/variables.ts";
 
 /** Why the effects of a command cannot be determined. */

@@ -22,7 +22,7 @@ import { Collection } from "./collection.ts";
 import { findDirsAfter, negateOutcome, unionDirs } from "./syntax/working-dirs.ts";
 import type { WorkingDirs, Outcome } from "./syntax/working-dirs.ts";
 import { listPrintedFiles, type PipedFiles } from "./programs/piped-files.ts";
-import type { NameTerminator, EvalContext, ShellContext, ShellPart } from "./part.ts";
+import type { NameTerminator, EvalContext, ShellContext, ShellEffect } from "./facts.ts";
 import { addPath, addVisiblePaths } from "./syntax/paths.ts";
 import { collectAssignments, changesDirectory } from "./syntax/variable-assignments.ts";
 import type { VariableAssignments } from "./syntax/variable-assignments.ts";
@@ -61,7 +61,7 @@ export class ShellWalk {
     this.#context = context;
   }
 
-  get parts(): ShellPart[] {
+  get parts(): ShellEffect[] {
     return this.#scan.parts;
   }
 
@@ -268,7 +268,7 @@ export class ShellWalk {
     for (const file of files) {
       if (operator !== ">" && operator !== ">>" && operator !== ">|")
         addPath(this.#scan, file, { access: "read" }, evalContext);
-      if (operator !== "<" && operator !== "<&") addPath(this.#scan, file, { access: "edit" }, evalContext);
+      if (operator !== "<" && operator !== "<&") addPath(this.#scan, file, { access: "write" }, evalContext);
     }
   }
 

@@ -1,4 +1,5 @@
-import type { ShellContext } from "../shell/part.ts";
+import { findOwnConfigurationReason } from "../permission/own-configuration.ts";
+import type { ShellContext } from "../shell/facts.ts";
 import { namesInSync } from "./folder-names.ts";
 import { realPathSync } from "./files/real-path.ts";
 
@@ -15,6 +16,7 @@ export function shellContext({
     roots,
     home,
     resolve: realPathSync,
+    findCriticalReason: findOwnConfigurationReason,
     list: namesInSync,
   };
 }

@@ -3,13 +3,13 @@ import { join } from "node:path";
 import { describe, expect, test } from "vitest";
 import { z } from "zod";
 import { evaluate } from "../../src/permission/evaluate.ts";
-import { analyzeShell } from "../../src/shell/analysis.ts";
-import type { ShellContext } from "../../src/shell/part.ts";
+import { findOwnConfigurationReason } from "../../src/permission/own-configuration.ts";
+import type { ShellContext } from "../../src/shell/facts.ts";
 import { namesInSync } from "../../src/workspace/folder-names.ts";
 import { realPathSync } from "../../src/workspace/files/real-path.ts";
 import { fairlead } from "../support/cli.ts";
 import { temporaryFolder } from "../support/temp.ts";
-import { rows, ruleSets } from "../unit/shell-table.ts";
+import { requestsFor, rows, ruleSets } from "../unit/shell-table.ts";
 
 const checkedSchema = z.object({
   command: z.string(),
@@ -59,6 +59,7 @@ describe("fairlead permissions check", () => {
       roots: [workspace.path],
       home: home.path,
       resolve: realPathSync,
+      findCriticalReason: findOwnConfigurationReason,
       list: namesInSync,
     };
     for (const [name, rules] of Object.entries(ruleSets)) {
@@ -78,7 +79,7 @@ describe("fairlead permissions check", () => {
       const decided = parseLines(stdout).map(({ command, action }) => [command, action]);
       const engine = table.map(({ command }) => [
         command,
-        evaluate(analyzeShell(command.trim(), context), rules).action,
+        evaluate(requestsFor(command.trim(), context), rules).action,
       ]);
       expect(decided).toEqual(engine);
     }

@@ -5,9 +5,8 @@ import { evaluate } from "../../src/permission/evaluate.ts";
 import { Gate } from "../../src/permission/gate.ts";
 import { covers, matches, overlaps } from "../../src/permission/pattern.ts";
 import type { Action, PermissionRequest, Rule } from "../../src/permission/rule.ts";
-import { analyzeShell } from "../../src/shell/analysis.ts";
 import { newSessionId } from "../../src/message/ids.ts";
-import { context, rows, ruleSets } from "../unit/shell-table.ts";
+import { requestsFor, rows, ruleSets } from "../unit/shell-table.ts";
 import { tries } from "../support/run-length.ts";
 import { processorMs } from "../support/processor-time.ts";
 
@@ -177,8 +176,7 @@ describe("a denied command", () => {
     { permission: "*", pattern: "*", action: "allow" },
     { permission: "bash", pattern, action: "deny" },
   ];
-  const verdict = (line: string, denied: string) =>
-    evaluate(analyzeShell(line, context), denying(denied)).action;
+  const verdict = (line: string, denied: string) => evaluate(requestsFor(line), denying(denied)).action;
 
   test("is denied where odd characters separate its words and the commands around it", () => {
     const end = fc.oneof(oddEnd, fc.constantFrom(";", "\n", " && ", " | "));
@@ -249,9 +247,9 @@ describe("approvals", () => {
 });
 
 describe("command lines", () => {
-  const decide = (text: string, set: readonly Rule[]) => evaluate(analyzeShell(text, context), set).action;
+  const decide = (text: string, set: readonly Rule[]) => evaluate(requestsFor(text), set).action;
   const isWhole = (text: string) => {
-    const parts = analyzeShell(text, context);
+    const parts = requestsFor(text);
     return (
       !parts.some((part) =>
         part.subjects.some((one) => one.opaque && one.text === text && text.length > 0),
@@ -360,7 +358,7 @@ describe("command lines", () => {
     );
     fc.assert(
       fc.property(text, (line) => {
-        expect(analyzeShell(line, context).some((one) => one.permission === "bash")).toBe(true);
+        expect(requestsFor(line).some((one) => one.permission === "bash")).toBe(true);
       }),
       { numRuns: tries(5000) },
     );
@@ -386,7 +384,7 @@ describe("command lines", () => {
       "for x in " + "{1..9}".repeat(1_000) + "; do cat $x$x$x; done",
     ];
     for (const line of long) {
-      const ms = processorMs(() => evaluate(analyzeShell(line, context), ruleSets.chosen));
+      const ms = processorMs(() => evaluate(requestsFor(line), ruleSets.chosen));
       expect({ line: line.slice(0, 20), slow: ms > 1_500 }).toEqual({
         line: line.slice(0, 20),
         slow: false,

@@ -1,9 +1,9 @@
 import { describe, expect, test } from "vitest";
-import { explainShell } from "../../src/shell/analysis.ts";
+import { analyzeShell } from "../../src/shell/analysis.ts";
 import { context } from "./shell-table.ts";
 
 function offered(command: string): string[] {
-  return explainShell(command, context).flatMap((part) => (part.permission === "bash" ? part.always : []));
+  return analyzeShell(command, context).flatMap((part) => (part.type === "run" ? part.similar : []));
 }
 
 describe('"always" offers', () => {
@@ -67,10 +67,10 @@ describe('"always" offers', () => {
     "heroku run ls",
     "gcloud compute ssh host",
   ])("nothing for %j", (command) => {
-    const [own] = explainShell(command, context)
-      .filter((part) => part.permission === "bash")
+    const [own] = analyzeShell(command, context)
+      .filter((part) => part.type === "run")
       .slice(-1);
-    expect(own?.always).toEqual([]);
+    expect(own?.similar).toEqual([]);
   });
 
   test("for a wrapper only what it wraps", () => {
@@ -80,9 +80,7 @@ describe('"always" offers', () => {
 
   test("a folder and what is below it for a path outside, but not the root or the home folder", () => {
     const folders = (command: string) =>
-      explainShell(command, context).flatMap((part) =>
-        part.permission === "external_directory" ? part.always : [],
-      );
+      analyzeShell(command, context).flatMap((part) => (part.type === "outside" ? part.similar : []));
     expect(folders("cat /opt/data/a")).toEqual(["/opt/data", "/opt/data/*"]);
     expect(folders("cat /a")).toEqual([]);
     expect(folders("cat ~/a")).toEqual([]);

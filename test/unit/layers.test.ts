@@ -58,6 +58,14 @@ describe("the checker of the layers", () => {
     expect(violations).toContain("no-import-upward-from-base");
   }, 60_000);
 
+  test("keeps the shell analysis below the permission rules", async () => {
+    const violations = await violationsOf({
+      "src/shell/facts.ts": 'import type { Rule } from "../permission/rule.ts";\nexport type Fact = Rule;\n',
+      "src/permission/rule.ts": "export type Rule = string;\n",
+    });
+    expect(violations).toContain("no-import-upward-from-shell");
+  }, 60_000);
+
   test("finds cycles between files", async () => {
     const violations = await violationsOf({
       "src/tool/one.ts": 'import type { Two } from "./two.ts";\nexport type One = Two | 1;\n',

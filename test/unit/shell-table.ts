@@ -1,6 +1,9 @@
 import { defaultRules, readingCommandRules } from "../../src/permission/evaluate.ts";
-import type { Action, Rule } from "../../src/permission/rule.ts";
-import type { ShellContext } from "../../src/shell/part.ts";
+import type { Action, PermissionRequest, Rule } from "../../src/permission/rule.ts";
+import { findOwnConfigurationReason } from "../../src/permission/own-configuration.ts";
+import { toShellRequests } from "../../src/permission/shell-requests.ts";
+import { analyzeShell } from "../../src/shell/analysis.ts";
+import type { ShellContext } from "../../src/shell/facts.ts";
 
 const names: Record<string, readonly string[]> = {
   ".": [".env", ".git", "README.md", "config", "docs", "prod.env", "src"],
@@ -29,8 +32,14 @@ export const context: ShellContext = {
       .replace(/^\/work\/app\/linked(?=\/|$)/, "/etc")
       .replace(/^\/work\/app\/inner(?=\/|$)/, "/work/app/src");
   },
+  findCriticalReason: findOwnConfigurationReason,
   list: (folder) => names[folder.replace("/work/app", ".")] ?? [],
 };
+
+/** Returns the permissions that a command line needs. */
+export function requestsFor(command: string, place = context): PermissionRequest[] {
+  return toShellRequests(analyzeShell(command, place));
+}
 
 const bash = (action: Action, patterns: readonly string[]): Rule[] =>
   patterns.map((pattern) => ({ permission: "bash", pattern, action }));

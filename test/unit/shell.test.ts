@@ -1,9 +1,9 @@
 import { describe, expect, test } from "vitest";
 import { evaluate } from "../../src/permission/evaluate.ts";
 import type { Action, Rule } from "../../src/permission/rule.ts";
-import { hasInvisible, showInvisible } from "../../src/permission/invisible.ts";
-import { analyzeShell, commandLimit, explainShell } from "../../src/shell/analysis.ts";
-import { context, groups, rows, ruleSets } from "./shell-table.ts";
+import { hasInvisible, showInvisible } from "../../src/base/text/invisible.ts";
+import { analyzeShell, commandLimit } from "../../src/shell/analysis.ts";
+import { context, groups, requestsFor, rows, ruleSets } from "./shell-table.ts";
 
 describe("a command line under rules", () => {
   test("has more than 300 cases, at least a third of them allowed", () => {
@@ -14,7 +14,7 @@ describe("a command line under rules", () => {
   for (const { about, rules, action, commands } of groups) {
     test(`${rules}: ${about} → ${action}`, () => {
       const verdicts = commands.map((command) => {
-        const verdict = evaluate(analyzeShell(command, context), ruleSets[rules]);
+        const verdict = evaluate(requestsFor(command), ruleSets[rules]);
         return { command, action: verdict.action, because: verdict.reason, subject: verdict.subject };
       });
       expect(verdicts.filter((verdict) => verdict.action !== action)).toEqual([]);
@@ -24,7 +24,7 @@ describe("a command line under rules", () => {
 
 test("rules for cd apply next to other commands, rules for * do not", () => {
   const judged = (command: string, more: Rule[]) =>
-    evaluate(analyzeShell(command, context), [...ruleSets.defaults, ...more]).action;
+    evaluate(requestsFor(command), [...ruleSets.defaults, ...more]).action;
   const rule = (pattern: string, action: Action): Rule => ({ permission: "bash", pattern, action });
   const onlyLists = [rule("*", "deny"), rule("ls *", "allow")];
   expect(judged("cd src && ls", onlyLists)).toBe("allow");
@@ -37,91 +37,91 @@ test("rules for cd apply next to other commands, rules for * do not", () => {
 
 describe("what a command line does", () => {
   const parts = (command: string) =>
-    explainShell(command, context)
+    analyzeShell(command, context)
       .filter(({ changesDirectory: steers }) => !steers)
-      .map(({ permission, text, opaque }) => [permission, text, ...(opaque ? ["opaque"] : [])]);
+      .map(({ type, text, opaque }) => [type, text, ...(opaque ? ["opaque"] : [])]);
 
   test("is named by canonical text, without quotes, redirections and assignments", () => {
     expect(parts("X=1 'git'  log   --format=\"%h %s\" 2>&1 >out.txt")).toEqual([
-      ["edit", "out.txt"],
-      ["bash", "git log --format=%h %s"],
+      ["write", "out.txt"],
+      ["run", "git log --format=%h %s"],
     ]);
   });
 
   test("has other spellings for deny and ask rules", () => {
-    const [part] = explainShell("X=1 /usr/bin/git -C src 'push'", context).filter(
-      (one) => one.permission === "bash",
+    const [part] = analyzeShell("X=1 /usr/bin/git -C src 'push'", context).filter(
+      (one) => one.type === "run",
     );
     expect(part).toEqual({
-      permission: "bash",
+      type: "run",
       text: "/usr/bin/git -C src push",
       also: ["X=1 /usr/bin/git -C src 'push'", "git -C src push", "X=1", "git push"],
       reason: "runs /usr/bin/git -C src push",
-      always: ["/usr/bin/git -C src push"],
+      similar: ["/usr/bin/git -C src push"],
     });
   });
 
   test("is a file read and a file written with the folder outside", () => {
     expect(parts("cp src/a.ts /opt/b.ts")).toEqual([
       ["read", "src/a.ts"],
-      ["external_directory", "/opt"],
-      ["edit", "/opt/b.ts"],
-      ["external_directory", "/opt/b.ts"],
-      ["edit", "/opt/b.ts/a.ts"],
-      ["bash", "cp src/a.ts /opt/b.ts"],
+      ["outside", "/opt"],
+      ["write", "/opt/b.ts"],
+      ["outside", "/opt/b.ts"],
+      ["write", "/opt/b.ts/a.ts"],
+      ["run", "cp src/a.ts /opt/b.ts"],
     ]);
   });
 
   test("resolves links and includes the written path", () => {
-    expect(explainShell("cat notes.txt", context)[0]).toEqual({
-      permission: "read",
+    expect(analyzeShell("cat notes.txt", context)[0]).toEqual({
+      type: "read",
       text: ".env",
       also: ["/work/app/.env", "/work/app/notes.txt", "notes.txt"],
       reason: "reads .env",
-      always: [".env"],
+      similar: [".env"],
     });
   });
 
   test("tracks the folder after cd, and both folders if cd may fail", () => {
     expect(parts("cd src && touch a")).toEqual([
-      ["edit", "src/a"],
-      ["bash", "touch a"],
+      ["write", "src/a"],
+      ["run", "touch a"],
     ]);
     expect(parts("cd src; touch a")).toEqual([
-      ["edit", "src/a"],
-      ["edit", "a"],
-      ["bash", "touch a"],
+      ["write", "src/a"],
+      ["write", "a"],
+      ["run", "touch a"],
     ]);
     expect(parts("(cd src); touch a")).toEqual([
-      ["edit", "a"],
-      ["bash", "touch a"],
+      ["write", "a"],
+      ["run", "touch a"],
     ]);
     expect(parts("cd src || touch a")).toEqual([
-      ["edit", "a"],
-      ["bash", "touch a"],
+      ["write", "a"],
+      ["run", "touch a"],
     ]);
     expect(parts("! cd src && touch a")).toEqual([
-      ["edit", "a"],
-      ["bash", "touch a"],
+      ["write", "a"],
+      ["run", "touch a"],
     ]);
   });
 
   test("names a program by its path relative to the rules", () => {
     const programs = (command: string) =>
-      explainShell(command, context)
-        .filter(({ permission, changesDirectory: steers }) => permission === "bash" && !steers)
-        .map(({ text, also, always, opaque }) => ({
+      analyzeShell(command, context)
+        .filter(({ type, changesDirectory: steers }) => type === "run" && !steers)
+        .map(({ text, also, similar, opaque }) => ({
           text,
           also,
-          always,
+          similar,
           ...(opaque && { opaque }),
         }));
-    const elsewhere = { text: "./src/a.sh x", also: ["./a.sh x", "a.sh x"], always: ["./src/a.sh *"] };
-    expect(programs("./a.sh x")).toEqual([{ text: "./a.sh x", also: ["a.sh x"], always: ["./a.sh *"] }]);
+    const elsewhere = { text: "./src/a.sh x", also: ["./a.sh x", "a.sh x"], similar: ["./src/a.sh *"] };
+    expect(programs("./a.sh x")).toEqual([{ text: "./a.sh x", also: ["a.sh x"], similar: ["./a.sh *"] }]);
     expect(programs("cd src && ./a.sh x")).toEqual([elsewhere]);
     expect(programs("cd src; ./a.sh x")).toEqual([elsewhere]);
     expect(programs("cd /opt && ./a.sh").map(({ text }) => text)).toEqual(["/opt/a.sh"]);
-    expect(programs('cd "$X" && ./a.sh').map(({ always, opaque }) => [always, opaque])).toEqual([
+    expect(programs('cd "$X" && ./a.sh').map(({ similar, opaque }) => [similar, opaque])).toEqual([
       [[], "the folder of its program cannot be known before it runs"],
     ]);
   });
@@ -129,47 +129,47 @@ describe("what a command line does", () => {
   test("names files relative to the folder of the rules", () => {
     const inSources = { ...context, start: "/work/app/src" };
     const files = (command: string) =>
-      explainShell(command, inSources)
-        .filter(({ permission }) => permission !== "bash")
-        .map(({ permission, text }) => [permission, text]);
+      analyzeShell(command, inSources)
+        .filter(({ type }) => type !== "run")
+        .map(({ type, text }) => [type, text]);
     expect(files("cat a.ts ../notes.txt > out")).toEqual([
-      ["edit", "src/out"],
+      ["write", "src/out"],
       ["read", "src/a.ts"],
       ["read", ".env"],
     ]);
-    expect(files("rm -r ../config")).toEqual([["edit", "config"]]);
+    expect(files("rm -r ../config")).toEqual([["write", "config"]]);
   });
 
   test("resolves a variable that is assigned once, unconditionally", () => {
-    const edits = (command: string) => parts(command).filter(([permission]) => permission === "edit");
-    expect(edits("D=src; touch $D/a")).toEqual([["edit", "src/a"]]);
-    expect(edits("D=src; D=$X; touch $D/a")).toEqual([["edit", "$D/a", "opaque"]]);
-    expect(edits("false && D=src; touch $D/a")).toEqual([["edit", "$D/a", "opaque"]]);
-    expect(edits("(D=src); touch $D/a")).toEqual([["edit", "$D/a", "opaque"]]);
-    expect(edits("D=src touch $D/a")).toEqual([["edit", "$D/a", "opaque"]]);
-    expect(edits("D=src; read D; touch $D/a")).toEqual([["edit", "$D/a", "opaque"]]);
-    expect(edits("D='a b'; touch $D")).toEqual([["edit", "$D", "opaque"]]);
-    expect(edits("D='a b'; touch \"$D\"")).toEqual([["edit", "a b"]]);
+    const edits = (command: string) => parts(command).filter(([type]) => type === "write");
+    expect(edits("D=src; touch $D/a")).toEqual([["write", "src/a"]]);
+    expect(edits("D=src; D=$X; touch $D/a")).toEqual([["write", "$D/a", "opaque"]]);
+    expect(edits("false && D=src; touch $D/a")).toEqual([["write", "$D/a", "opaque"]]);
+    expect(edits("(D=src); touch $D/a")).toEqual([["write", "$D/a", "opaque"]]);
+    expect(edits("D=src touch $D/a")).toEqual([["write", "$D/a", "opaque"]]);
+    expect(edits("D=src; read D; touch $D/a")).toEqual([["write", "$D/a", "opaque"]]);
+    expect(edits("D='a b'; touch $D")).toEqual([["write", "$D", "opaque"]]);
+    expect(edits("D='a b'; touch \"$D\"")).toEqual([["write", "a b"]]);
     expect(edits("for f in a b; do touch $f; done")).toEqual([
-      ["edit", "a"],
-      ["edit", "b"],
+      ["write", "a"],
+      ["write", "b"],
     ]);
   });
 
   test("is its own text if no command runs", () => {
-    expect(parts("X=1")).toEqual([["bash", "X=1"]]);
-    expect(parts("cd src")).toEqual([["bash", "cd src"]]);
+    expect(parts("X=1")).toEqual([["run", "X=1"]]);
+    expect(parts("cd src")).toEqual([["run", "cd src"]]);
     expect(parts("> out")).toEqual([
-      ["bash", "> out"],
-      ["edit", "out"],
+      ["run", "> out"],
+      ["write", "out"],
     ]);
-    expect(parts("")).toEqual([["bash", ""]]);
+    expect(parts("")).toEqual([["run", ""]]);
   });
 
   test("is opaque if the line cannot be parsed", () => {
     for (const command of ["echo 'open", "a\u0007", "x".repeat(commandLimit + 1)]) {
       expect(parts(command).slice(0, 4)).toEqual(
-        ["bash", "external_directory", "edit", "read"].map((permission) => [permission, command, "opaque"]),
+        ["run", "outside", "write", "read"].map((type) => [type, command, "opaque"]),
       );
     }
   });
@@ -182,7 +182,7 @@ describe("what a command line does", () => {
       },
     };
     expect(
-      explainShell("cat a", broken)
+      analyzeShell("cat a", broken)
         .slice(0, 4)
         .map((part) => part.opaque),
     ).toEqual(Array.from({ length: 4 }, () => "it cannot be read as shell text (ELOOP)"));

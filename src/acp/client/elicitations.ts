@@ -4,7 +4,7 @@ import { z } from "zod";
 import type { Log } from "../../base/log.ts";
 import type { Elicitation, ElicitationField, ElicitationOutcome } from "../../message/elicitation.ts";
 import type { SessionId } from "../../message/ids.ts";
-import { showInvisible } from "../../permission/invisible.ts";
+import { showInvisible } from "../../base/text/invisible.ts";
 import type { ClientRequests, SessionElicitation } from "./client-requests.ts";
 import type { ClientFeatures } from "../client-capabilities.ts";
 

@@ -5,7 +5,7 @@ import type {
 } from "@agentclientprotocol/sdk/unstable";
 import { z } from "zod";
 import type { Answer, Question } from "../../permission/gate.ts";
-import { showInvisible } from "../../permission/invisible.ts";
+import { showInvisible } from "../../base/text/invisible.ts";
 import type { ApprovalScope } from "../../permission/approvals.ts";
 import type { ClientRequests } from "./client-requests.ts";
 import type { ClientFeatures } from "../client-capabilities.ts";

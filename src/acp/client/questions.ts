@@ -6,7 +6,7 @@ import { excerpt } from "../../base/text/excerpt.ts";
 import type { Log } from "../../base/log.ts";
 import type { Inquiry, InquiryAnswer, InquiryOutcome, InquiryQuestion } from "../../message/inquiry.ts";
 import type { SessionId } from "../../message/ids.ts";
-import { showInvisible } from "../../permission/invisible.ts";
+import { showInvisible } from "../../base/text/invisible.ts";
 import type { ClientRequests, SessionElicitation } from "./client-requests.ts";
 import type { ClientFeatures } from "../client-capabilities.ts";
 import { limitName } from "../view/card-limits.ts";

@@ -1,5 +1,5 @@
 import type { ToolKind } from "../../message/part.ts";
-import { showInvisible } from "../../permission/invisible.ts";
+import { showInvisible } from "../../base/text/invisible.ts";
 import { cut } from "./card-limits.ts";
 import type { ClientFeatures } from "../client-capabilities.ts";
 

@@ -1,8 +1,9 @@
 import { judge, type Authority, type Judgement } from "../../permission/judge.ts";
-import { showInvisible } from "../../permission/invisible.ts";
-import { explainShell } from "../../shell/analysis.ts";
-import type { Action, Rule } from "../../permission/rule.ts";
-import type { ShellContext } from "../../shell/part.ts";
+import { showInvisible } from "../../base/text/invisible.ts";
+import { analyzeShell } from "../../shell/analysis.ts";
+import type { Action, PermissionRequest, Rule } from "../../permission/rule.ts";
+import { toShellRequests } from "../../permission/shell-requests.ts";
+import type { ShellContext, ShellEffect } from "../../shell/facts.ts";
 
 /** The decision on one part of a command line. */
 export interface CheckedPart {
@@ -26,26 +27,22 @@ const strictness: Record<Action, number> = { allow: 0, ask: 1, deny: 2 };
 
 /** Evaluates a command line as a running agent would before asking the user. Does not run it. */
 export function checkCommand(command: string, context: ShellContext, authority: Authority): CheckedCommand {
-  const parts = explainShell(command.trim(), context).flatMap(
-    ({ permission, always, ...subject }): CheckedPart[] => {
-      const judgement = judge({ permission, subjects: [subject], always }, authority);
-      const { action, rule } = judgement;
-      if (subject.isAlternativeReading === true && action !== "deny") return [];
-      const part = {
-        permission,
-        text: subject.text,
-        action,
-        ...(rule && { rule }),
-        reason: `${subject.reason}; ${reasonOf(judgement)}`,
-      };
-      return [part];
-    },
+  const parts = analyzeShell(command.trim(), context).flatMap((effect): CheckedPart[] =>
+    toShellRequests([effect]).flatMap((request) => checkEffect(effect, request, authority)),
   );
   const action = parts.reduce<Action>(
     (strictest, part) => (strictness[part.action] > strictness[strictest] ? part.action : strictest),
     "allow",
   );
   return { command, action, parts };
+}
+
+function checkEffect(effect: ShellEffect, request: PermissionRequest, authority: Authority): CheckedPart[] {
+  const judgement = judge(request, authority);
+  const { action, rule } = judgement;
+  if (effect.isAlternativeReading === true && action !== "deny") return [];
+  const reason = `${effect.reason}; ${reasonOf(judgement)}`;
+  return [{ permission: request.permission, text: effect.text, action, ...(rule && { rule }), reason }];
 }
 
 /** Formats the decision: a line for the command and one for each part. */

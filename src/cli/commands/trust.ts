@@ -1,6 +1,6 @@
 import { realpath } from "node:fs/promises";
 import { resolve } from "node:path";
-import { showInvisible } from "../../permission/invisible.ts";
+import { showInvisible } from "../../base/text/invisible.ts";
 import { describeConsent } from "../../session-state/consent.ts";
 import { findWorktree } from "../../workspace/worktree.ts";
 import type { Call } from "../command-line/command.ts";

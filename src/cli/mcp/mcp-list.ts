@@ -7,7 +7,7 @@ import {
   serverList,
   type ServerSettings,
 } from "../../mcp/server-settings.ts";
-import { showInvisible } from "../../permission/invisible.ts";
+import { showInvisible } from "../../base/text/invisible.ts";
 import type { Project } from "../../conversation/project.ts";
 import { writeNotice } from "../terminal/output.ts";
 import { type Style, styleFor } from "../terminal/style.ts";

@@ -1,7 +1,7 @@
 import { UserError } from "../../base/errors.ts";
 import type { AuthorizeOutcome } from "../../mcp/oauth/oauth-flow.ts";
 import { nothingGiven, type RemoteServer, serverList } from "../../mcp/server-settings.ts";
-import { showInvisible } from "../../permission/invisible.ts";
+import { showInvisible } from "../../base/text/invisible.ts";
 import type { Project } from "../../conversation/project.ts";
 import type { Call } from "../command-line/command.ts";
 import { openLocalApp } from "../local-app.ts";

@@ -1,7 +1,7 @@
 import { once } from "node:events";
 import { removeControls, removeEscapes } from "../../base/text/controls.ts";
 import { codeOf, messageOf } from "../../base/errors.ts";
-import { showInvisible } from "../../permission/invisible.ts";
+import { showInvisible } from "../../base/text/invisible.ts";
 import { exitCodes } from "./help.ts";
 import { type Style, styleFor } from "./style.ts";
 

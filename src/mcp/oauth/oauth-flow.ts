@@ -3,7 +3,7 @@ import { auth, discoverOAuthProtectedResourceMetadata } from "@modelcontextproto
 import { OAuthError } from "@modelcontextprotocol/sdk/server/auth/errors.js";
 import type { FetchLike } from "@modelcontextprotocol/sdk/shared/transport.js";
 import { messageOf, UserError } from "../../base/errors.ts";
-import { showInvisible } from "../../permission/invisible.ts";
+import { showInvisible } from "../../base/text/invisible.ts";
 import { type Callback, type CallbackAnswer, listenForCallback } from "./oauth-callback.ts";
 import { OAuthFlowClient } from "./oauth-client.ts";
 import { checkEndpoint, hostOf, oauthFetch, serverFetch } from "./oauth-requests.ts";

@@ -1,7 +1,7 @@
 import { findAssignmentReason, opaqueReasons } from "../opaque-reason.ts";
 import type { OpaqueReason } from "../opaque-reason.ts";
 import { toAssignment } from "../syntax/assignments.ts";
-import type { Invocation } from "../part.ts";
+import type { Invocation } from "../facts.ts";
 import { addVisiblePaths } from "../syntax/paths.ts";
 import { describeProgram } from "./program.ts";
 import { findProgram } from "./program-table.ts";

@@ -2,7 +2,7 @@ import { opaqueReasons } from "../opaque-reason.ts";
 import type { OpaqueReason } from "../opaque-reason.ts";
 import { listFoundFiles, type FindWords, splitFindWords, type PipedFiles, isReader } from "./piped-files.ts";
 import { addFolders } from "./operands.ts";
-import type { Invocation, EvalContext, Scan, SimpleCommand } from "../part.ts";
+import type { Invocation, EvalContext, Scan, SimpleCommand } from "../facts.ts";
 import { addFileList, addPath } from "../syntax/paths.ts";
 import { describeProgram } from "./program.ts";
 import { findProgram } from "./program-table.ts";
@@ -26,7 +26,7 @@ export function describeFind({ scan, args, command, evalContext }: Invocation): 
       const inner = createFoundCommand(takeCommandWords(arg.text, tests.slice(index + 1)), command, handed);
       scan.addWrapped(inner, enterFoundFolder(arg.text, evalContext));
     }
-    if (writeActions.has(arg.text) && next) addPath(scan, next, { access: "edit" }, evalContext);
+    if (writeActions.has(arg.text) && next) addPath(scan, next, { access: "write" }, evalContext);
     if (/^-(?:newer\w*|anewer|cnewer|samefile)$/.test(arg.text) && next)
       addPath(scan, next, { access: "read" }, evalContext);
     if (arg.text === "-files0-from" && next) addFileList(scan, next, evalContext);
@@ -96,5 +96,5 @@ function addDeletions(
 ): void {
   const folders = starts.length > 0 ? starts : [literalArgument(".")];
   for (const folder of folders)
-    addPath(scan, folder, { access: "edit", folder: true, below: true, removes }, evalContext);
+    addPath(scan, folder, { access: "write", folder: true, below: true, removes }, evalContext);
 }

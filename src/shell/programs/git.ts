@@ -4,7 +4,7 @@ import { addOptionFiles } from "./operands.ts";
 import { findFlags, parseOptions, splitWords } from "./options.ts";
 import type { ParsedOptions } from "./options.ts";
 import { enterFolder } from "../syntax/working-dirs.ts";
-import type { Invocation, EvalContext, Scan } from "../part.ts";
+import type { Invocation, EvalContext, Scan } from "../facts.ts";
 import { addPath, addUnknownPath } from "../syntax/paths.ts";
 import { describeProgram } from "./program.ts";
 import { interactiveReason } from "./program-table.ts";
@@ -170,13 +170,13 @@ function describeSubcommand(
   if (name === "cat-file" && args.some(({ text }) => /^--batch(?!-check|-all)/.test(text)))
     addUnknownPath(scan, "git cat-file --batch", { access: "read" }, unknownFileReason);
   if (name === "bundle" && args[0]?.text === "create" && args[1])
-    addPath(scan, args[1], { access: "edit" }, evalContext);
+    addPath(scan, args[1], { access: "write" }, evalContext);
   if (packingCommands.has(name))
     addPath(scan, literalArgument("."), { access: "read", within: true }, evalContext);
   const own = describeProgram({ ...invocation, args }, program);
   const doubt = strictestReason(findDangerousWord(name, args, program), own);
   if (doubt === opaqueReasons.gitConfig)
-    addPath(scan, literalArgument(".git/config"), { access: "edit" }, evalContext);
+    addPath(scan, literalArgument(".git/config"), { access: "write" }, evalContext);
   return doubt;
 }
 
@@ -188,7 +188,7 @@ function addWorktree(
   evalContext: EvalContext,
 ): void {
   const [folder] = parseOptions(args, program).operands;
-  if (folder) addPath(scan, folder, { access: "edit", folder: true, below: true }, evalContext);
+  if (folder) addPath(scan, folder, { access: "write", folder: true, below: true }, evalContext);
 }
 
 /** Subcommands that print file contents, and those that pack all files. */
@@ -249,7 +249,7 @@ function enterFolders({ flags: found }: ParsedOptions, evalContext: EvalContext)
 function addCheckoutPaths(scan: Scan, args: readonly Argument[], evalContext: EvalContext): void {
   const dashes = args.findIndex(({ text }) => text === "--");
   const files = dashes === -1 ? [] : args.slice(dashes + 1);
-  for (const file of files) addPath(scan, file, { access: "edit", below: true }, evalContext);
+  for (const file of files) addPath(scan, file, { access: "write", below: true }, evalContext);
 }
 
 /** Returns the reason for an operand that makes git run something. */

@@ -1,7 +1,7 @@
 import { basename, extname, isAbsolute } from "node:path";
 import { hasFlag, splitWords } from "./options.ts";
 import type { ParsedOptions } from "./options.ts";
-import type { EvalContext, Scan } from "../part.ts";
+import type { EvalContext, Scan } from "../facts.ts";
 import { addFileList, addPath, addVisiblePaths, parseFileUrl } from "../syntax/paths.ts";
 import type { PathUse } from "../syntax/paths.ts";
 import type { Program } from "./program-table.ts";
@@ -32,7 +32,7 @@ export function addOptionFiles(
       continue;
     }
     if (uploads.has(name)) addUpload(scan, value, evalContext);
-    if (writes.has(name)) addPath(scan, value, { access: "edit" }, evalContext);
+    if (writes.has(name)) addPath(scan, value, { access: "write" }, evalContext);
     else if (reads.has(name)) addPath(scan, value, { access: "read" }, evalContext);
     else if (!uploads.has(name))
       addVisiblePaths(scan, value, evalContext, program.operands === undefined ? "read" : "visible");
@@ -51,7 +51,7 @@ export function addOperands(
   const operands = options.operands.slice(skipped);
   const below = program.recursiveWriteFlags === "*" || hasFlag(options, program.recursiveWriteFlags);
   const follows = hasFlag(options, program.followLinkFlags);
-  const edit: PathUse = { access: "edit", below, follows, removes: program.removesFiles ?? false };
+  const edit: PathUse = { access: "write", below, follows, removes: program.removesFiles ?? false };
   const within = program.recursiveReadFlags === "*" || hasFlag(options, program.recursiveReadFlags);
   const read: PathUse = { access: "read", within, follows };
   if (hasFlag(options, program.mkdirFlags))
@@ -102,7 +102,7 @@ export function addFolders(
 /** Adds the working folder, below which files are written that the arguments do not name. */
 export function addUnnamedWrites(scan: Scan, evalContext: EvalContext): void {
   scan.invalidateListings();
-  addPath(scan, literalArgument("."), { access: "edit", folder: true, below: true }, evalContext);
+  addPath(scan, literalArgument("."), { access: "write", folder: true, below: true }, evalContext);
 }
 
 /** Adds a folder in which files are written: copies of the sources, or files with unknown names. */
@@ -113,10 +113,10 @@ function addOutputFolder(
   evalContext: EvalContext,
 ): void {
   scan.invalidateListings();
-  addPath(scan, folder, { access: "edit", folder: true, below: true }, evalContext);
+  addPath(scan, folder, { access: "write", folder: true, below: true }, evalContext);
   for (const source of sources)
     for (const inside of pathsInTarget(scan, folder, source, evalContext))
-      addPath(scan, inside, { access: "edit" }, evalContext);
+      addPath(scan, inside, { access: "write" }, evalContext);
 }
 
 /** Adds the file in `@file`, `<file` or `name=@file;type=…`; other values are sent as text. */
@@ -150,7 +150,7 @@ function removeExtension(path: string): string {
 /** Adds files that are deleted after packing. */
 function addRemovedSources(scan: Scan, members: readonly Argument[], evalContext: EvalContext): void {
   for (const member of members)
-    addPath(scan, member, { access: "edit", below: true, removes: true }, evalContext);
+    addPath(scan, member, { access: "write", below: true, removes: true }, evalContext);
 }
 
 /** Adds an archive, also with the extension that the program may add, and its members. */
@@ -175,7 +175,7 @@ function addArchive(
 /** Adds the files whose names begin with the word. */
 export function addFilesWithPrefix(scan: Scan, beginning: Argument, evalContext: EvalContext): void {
   const values = beginning.values?.map(({ text }) => ({ text: `${text}*`, glob: true }));
-  addPath(scan, { ...beginning, values }, { access: "edit" }, evalContext);
+  addPath(scan, { ...beginning, values }, { access: "write" }, evalContext);
 }
 
 function mapArgumentText(argument: Argument, change: (text: string) => string): Argument {
@@ -203,7 +203,7 @@ function addAddresses(
       const file = parseFileUrl(text);
       if (file !== undefined) addPath(scan, literalArgument(file), { access: "read" }, evalContext);
       const name = saves ? basename(text.replace(/[?#].*$/s, "")) : "";
-      if (name !== "") addPath(scan, literalArgument(name), { access: "edit" }, evalContext);
+      if (name !== "") addPath(scan, literalArgument(name), { access: "write" }, evalContext);
     }
   }
 }
@@ -214,7 +214,7 @@ function addClone(scan: Scan, [from, to]: readonly Argument[], evalContext: Eval
   if (from) addVisiblePaths(scan, from, evalContext);
   const folders = to ? [to] : (from?.values ?? []).map(({ text }) => literalArgument(getCloneFolder(text)));
   for (const folder of folders)
-    addPath(scan, folder, { access: "edit", folder: true, below: true }, evalContext);
+    addPath(scan, folder, { access: "write", folder: true, below: true }, evalContext);
 }
 
 function getCloneFolder(address: string): string {
@@ -259,7 +259,7 @@ function addCopies(
     addPath(scan, source, uses.read, evalContext);
     if (program.operands === "move") addPath(scan, source, uses.edit, evalContext);
     if (program.linkFlags === "*" || hasFlag(options, program.linkFlags))
-      addPath(scan, source, { access: "edit", below: true }, evalContext);
+      addPath(scan, source, { access: "write", below: true }, evalContext);
   }
   if (!target || /^[\w.@-]+:/.test(target.text)) return;
   const inside = sources.flatMap((source) =>
@@ -276,7 +276,7 @@ function addBackup(scan: Scan, file: Argument, suffix: string, evalContext: Eval
   addPath(
     scan,
     mapArgumentText(file, (text) => text + suffix),
-    { access: "edit" },
+    { access: "write" },
     evalContext,
   );
   addFilesWithPrefix(

@@ -1,7 +1,7 @@
 import { basename } from "node:path";
-import { matches } from "../../permission/pattern.ts";
+import { matchesWildcards } from "../../base/text/wildcards.ts";
 import { findFlags, hasFlag, parseOptions, findUnknownFlags, splitWords } from "./options.ts";
-import type { NameTerminator, EvalContext, Scan } from "../part.ts";
+import type { NameTerminator, EvalContext, Scan } from "../facts.ts";
 import { isSystemProgram } from "../syntax/paths.ts";
 import { findProgram } from "./program-table.ts";
 import { knownText, literalArgument } from "../syntax/word.ts";
@@ -246,7 +246,7 @@ function createEntryFilter(tests: readonly Argument[], action: number): EntryFil
   const depth = depths.length === 1 ? before?.get("-maxdepth")?.[0] : undefined;
   const known = (before?.get("-name") ?? []).filter((pattern) => !/[[\\]/.test(pattern));
   return {
-    fits: (name) => known.every((pattern) => matches(pattern, name)),
+    fits: (name) => known.every((pattern) => matchesWildcards(pattern, name)),
     depth: depth !== undefined && /^\d+$/.test(depth) ? Number(depth) : anyEntry.depth,
   };
 }

@@ -3,7 +3,7 @@ import type { OpaqueReason } from "../opaque-reason.ts";
 import { addOperands, addOptionFiles, addUnnamedWrites } from "./operands.ts";
 import { findFlags, hasFlag, parseOptions, splitWords } from "./options.ts";
 import type { ParsedOptions } from "./options.ts";
-import type { Invocation } from "../part.ts";
+import type { Invocation } from "../facts.ts";
 import { addVisiblePaths } from "../syntax/paths.ts";
 import type { Program } from "./program-table.ts";
 import type { Argument } from "../syntax/word.ts";

@@ -5,7 +5,7 @@ import { hasFlag, parseOptions } from "./options.ts";
 import type { ParsedOptions } from "./options.ts";
 import { strictestReason } from "../opaque-reason.ts";
 import type { OpaqueReason } from "../opaque-reason.ts";
-import type { Invocation, EvalContext, Scan } from "../part.ts";
+import type { Invocation, EvalContext, Scan } from "../facts.ts";
 import { addPath } from "../syntax/paths.ts";
 import { findProgram } from "./program-table.ts";
 import type { Program } from "./program-table.ts";
@@ -41,7 +41,7 @@ function addBackups(scan: Scan, files: readonly Argument[], suffix: string, eval
     addPath(
       scan,
       literalArgument(name.includes("/") ? name : join(dirname(text), name)),
-      { access: "edit" },
+      { access: "write" },
       evalContext,
     );
   }
@@ -57,7 +57,7 @@ function describeSedScripts(
     const text = knownText(script);
     if (text === undefined) return { reason: "sed's script cannot be known before it runs" };
     const effects = parseSedScript(text);
-    for (const file of effects.writes) addPath(scan, literalArgument(file), { access: "edit" }, evalContext);
+    for (const file of effects.writes) addPath(scan, literalArgument(file), { access: "write" }, evalContext);
     for (const file of effects.reads) addPath(scan, literalArgument(file), { access: "read" }, evalContext);
     if (effects.opaque) return { reason: effects.opaque };
   }

@@ -1,7 +1,7 @@
 import { opaqueReasons } from "../opaque-reason.ts";
 import type { OpaqueReason } from "../opaque-reason.ts";
 import { findFlags, hasFlag, parseOptions } from "./options.ts";
-import type { Invocation, EvalContext } from "../part.ts";
+import type { Invocation, EvalContext } from "../facts.ts";
 import { addPath, addVisiblePaths } from "../syntax/paths.ts";
 import { isInput } from "./program.ts";
 import { knownText, literalArgument } from "../syntax/word.ts";

@@ -3,7 +3,7 @@ import type { OpaqueReason } from "../opaque-reason.ts";
 import { addFilesWithPrefix } from "./operands.ts";
 import { parseOptions } from "./options.ts";
 import type { ParsedOptions } from "./options.ts";
-import type { Invocation } from "../part.ts";
+import type { Invocation } from "../facts.ts";
 import { addPath } from "../syntax/paths.ts";
 import { describeProgram, findOpaqueReason } from "./program.ts";
 import { findProgram } from "./program-table.ts";
@@ -17,7 +17,7 @@ export function describeDd({ scan, args, evalContext }: Invocation): undefined {
     const [, key, file] = /^(if|of)=(.*)$/s.exec(arg.text) ?? [];
     if (!key || file === undefined) continue;
     const values = arg.values?.map((value) => sliceValue(value, 3));
-    addPath(scan, { ...arg, text: file, values }, { access: key === "of" ? "edit" : "read" }, evalContext);
+    addPath(scan, { ...arg, text: file, values }, { access: key === "of" ? "write" : "read" }, evalContext);
   }
 }
 
@@ -148,7 +148,7 @@ export function describeEditor(invocation: Invocation): OpaqueReason | undefined
   const { scan, args, evalContext } = invocation;
   const program = findOwnProgram(invocation);
   for (const file of parseOptions(args, program).operands)
-    addPath(scan, file, { access: "edit" }, evalContext);
+    addPath(scan, file, { access: "write" }, evalContext);
   return describeProgram(invocation, program);
 }
 

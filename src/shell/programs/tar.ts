@@ -3,7 +3,7 @@ import { addOptionFiles, addUnnamedWrites } from "./operands.ts";
 import { enterFolder } from "../syntax/working-dirs.ts";
 import { hasFlag, parseOptions, splitWords } from "./options.ts";
 import type { ParsedOptions } from "./options.ts";
-import type { Invocation, EvalContext } from "../part.ts";
+import type { Invocation, EvalContext } from "../facts.ts";
 import { addPath } from "../syntax/paths.ts";
 import type { PathUse } from "../syntax/paths.ts";
 import { findOpaqueReason } from "./program.ts";
@@ -25,9 +25,14 @@ export function describeTar({ scan, args, evalContext }: Invocation): OpaqueReas
   const creates = mode.some((name) => /^-(?:c|r|u|A|-create|-append|-update|-delete)$/.test(name));
   for (const { name, value } of options.flags) {
     if (value && /^-(?:f|-file)$/.test(name))
-      addPath(scan, value, { access: creates ? "edit" : "read" }, evalContext);
+      addPath(scan, value, { access: creates ? "write" : "read" }, evalContext);
     if (value && /^-(?:C|-directory)$/.test(name))
-      addPath(scan, value, { access: extracts ? "edit" : "visible", folder: true, below: true }, evalContext);
+      addPath(
+        scan,
+        value,
+        { access: extracts ? "write" : "visible", folder: true, below: true },
+        evalContext,
+      );
   }
   if (extracts && !hasFlag(options, "-C --directory")) addUnnamedWrites(scan, evalContext);
   const member: PathUse = {

@@ -3,7 +3,7 @@ import type { OpaqueReason } from "../opaque-reason.ts";
 import { type PipedFiles, isReader } from "./piped-files.ts";
 import { findFlags, hasFlag, parseOptions, findUnknownFlags } from "./options.ts";
 import { toAssignment } from "../syntax/assignments.ts";
-import type { Invocation, ShellAssignment, SimpleCommand } from "../part.ts";
+import type { Invocation, ShellAssignment, SimpleCommand } from "../facts.ts";
 import { addPath, addUnknownPath, addVisiblePaths } from "../syntax/paths.ts";
 import { runTexts } from "./shells.ts";
 import { canonicalText, unknownArguments } from "../syntax/word.ts";
@@ -19,7 +19,7 @@ export function describeWrapper(
     if (value && wrapper.appendsArguments && /^-(?:a|-arg-file)$/.test(name))
       addPath(scan, value, { access: "read" }, evalContext);
     else if (value && /^-(?:o|-output)$/.test(name) && hasFlag(options, wrapper.dangerousFlags))
-      addPath(scan, value, { access: "edit" }, evalContext);
+      addPath(scan, value, { access: "write" }, evalContext);
     else if (value) addVisiblePaths(scan, value, evalContext);
   }
   const dangers = findFlags(options, wrapper.dangerousFlags);
@@ -33,7 +33,7 @@ export function describeWrapper(
   if (options.operands.length === 0 || hasFlag(options, wrapper.runsNothingFlags))
     return dangers.length > 0 ? opaqueReasons.option(dangers) : undefined;
   const [first] = options.operands;
-  if (wrapper.createsFirstOperand && first) addPath(scan, first, { access: "edit" }, evalContext);
+  if (wrapper.createsFirstOperand && first) addPath(scan, first, { access: "write" }, evalContext);
   const marks = options.flags.flatMap(({ name, value }) =>
     /^-(?:I|-replace)$/.test(name) && value ? [value.text] : [],
   );

@@ -1,5 +1,5 @@
 import type { Assignment, Command, Word } from "unbash";
-import type { ShellAssignment } from "../part.ts";
+import type { ShellAssignment } from "../facts.ts";
 import { type Argument, knownText, type ExpansionContext, toArguments } from "./word.ts";
 
 /** Converts a word `name=value` to an assignment. */

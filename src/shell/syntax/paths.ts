@@ -1,12 +1,11 @@
 import { basename, dirname, isAbsolute, join, normalize, relative } from "node:path";
 import { isBelow } from "../../base/files/paths.ts";
-import { isOwnConfiguration } from "../../permission/own-configuration.ts";
-import { matches } from "../../permission/pattern.ts";
-import type { EvalContext, Scan, ShellPart } from "../part.ts";
+import { matchesWildcards } from "../../base/text/wildcards.ts";
+import type { EvalContext, Scan, ShellEffect } from "../facts.ts";
 import type { Argument, Value } from "./word.ts";
 
 /** How a command uses a path: a `visible` path is only named, and checked to be inside the workspace. */
-type Access = "read" | "edit" | "visible";
+type Access = "read" | "write" | "visible";
 
 export interface PathUse {
   access: Access;
@@ -57,10 +56,10 @@ export function addFileList(scan: Scan, list: Argument, evalContext: EvalContext
 
 /** Adds an unknown path, which only a rule for everything allows. */
 export function addUnknownPath(scan: Scan, text: string, use: PathUse, opaque: string): void {
-  const part = { text, opaque, always: [] };
+  const part = { text, opaque, similar: [] };
   if (use.access !== "visible")
-    scan.add({ ...part, permission: use.access, reason: `${describeAccess(use)} ${text}` });
-  scan.add({ ...part, permission: "external_directory", reason: `may use a folder outside the workspace` });
+    scan.add({ ...part, type: use.access, reason: `${describeAccess(use)} ${text}` });
+  scan.add({ ...part, type: "outside", reason: `may use a folder outside the workspace` });
 }
 
 /**
@@ -148,12 +147,12 @@ function addPathFrom(scan: Scan, base: string, value: Value, use: PathUse, evalC
   const names = found
     ?.flatMap((name) => [name, scan.realPath("/", name)])
     .flatMap((name) => [name, shortenPath(scan, name)]);
-  const confirm =
-    use.access === "edit"
-      ? findConfirmReason(scan, [real, normalize(written), ...(names ?? [])], use)
+  const critical =
+    use.access === "write"
+      ? findCriticalReason(scan, [real, normalize(written), ...(names ?? [])], use)
       : undefined;
   scan.add({
-    permission: use.access,
+    type: use.access,
     text,
     also: omitSpelling(text, [real, ...also]),
     ...(value.glob && { glob: true }),
@@ -162,9 +161,9 @@ function addPathFrom(scan: Scan, base: string, value: Value, use: PathUse, evalC
       (value.names ?? !evalContext.hasWideGlobs) && { names: [...new Set(names)] }),
     ...(use.below && { below: true }),
     ...(use.within && { within: true }),
-    ...(confirm && { confirm }),
+    ...(critical && { critical }),
     reason: `${describeAccess(use)} ${text}`,
-    always: confirm ? [] : createFilePatterns(text, value.glob),
+    similar: critical ? [] : createFilePatterns(text, value.glob),
   });
 }
 
@@ -199,20 +198,20 @@ function findLinksOutside(scan: Scan, folders: readonly string[]): string[] | un
 function addRemovedLink(scan: Scan, base: string, path: string, real: string): void {
   const link = join(scan.realPath(base, dirname(path)), basename(path));
   if (link === real || !isInRoots(scan, link) || /^\.{1,2}$/.test(basename(path))) return;
-  const confirm = findConfirmReason(scan, [link], { access: "edit", removes: true });
+  const critical = findCriticalReason(scan, [link], { access: "write", removes: true });
   const text = shortenPath(scan, link);
-  const always = confirm === undefined ? createFilePatterns(text, false) : [];
-  scan.add({ permission: "edit", text, ...(confirm && { confirm }), reason: `removes ${text}`, always });
+  const similar = critical === undefined ? createFilePatterns(text, false) : [];
+  scan.add({ type: "write", text, ...(critical && { critical }), reason: `removes ${text}`, similar });
 }
 
 function addExternal(scan: Scan, real: string, value: Value, use: PathUse, also: readonly string[]): void {
   const folder = use.folder ? real : dirname(real);
-  const part: ShellPart = {
-    permission: "external_directory",
+  const part: ShellEffect = {
+    type: "outside",
     text: folder,
     also: omitSpelling(folder, [real, ...also]),
     reason: `uses ${real}, which is outside the workspace`,
-    always:
+    similar:
       value.glob || dirname(folder) === folder || isBelow(scan.context.home, folder)
         ? []
         : createFolderPatterns(folder),
@@ -220,10 +219,11 @@ function addExternal(scan: Scan, real: string, value: Value, use: PathUse, also:
   scan.add(value.glob ? { ...part, glob: true } : part);
 }
 
-/** Returns why the user must confirm a change each time; undefined if not. */
-function findConfirmReason(scan: Scan, paths: readonly string[], use: PathUse): string | undefined {
-  if (paths.some((path) => isOwnConfiguration(path, use.below))) {
-    return "it may change the agent's own configuration or what git runs";
+/** Returns why a change is critical; undefined if it is not. */
+function findCriticalReason(scan: Scan, paths: readonly string[], use: PathUse): string | undefined {
+  for (const path of paths) {
+    const reason = scan.context.findCriticalReason(path, use.below ?? false);
+    if (reason !== undefined) return reason;
   }
   const gone = use.removes ? paths.map((path) => (path.endsWith("/*") ? dirname(path) : path)) : [];
   const isWhole = gone.some((path) => scan.context.roots.some((root) => isBelow(root, path)));
@@ -253,7 +253,8 @@ function listMatches(scan: Scan, pattern: string, all: boolean): string[] | unde
 
 function filterMatches(names: readonly string[], component: string, all: boolean): string[] {
   return names.filter(
-    (name) => (all || !name.startsWith(".") || component.startsWith(".")) && matches(component, name),
+    (name) =>
+      (all || !name.startsWith(".") || component.startsWith(".")) && matchesWildcards(component, name),
   );
 }
 
@@ -305,5 +306,5 @@ function omitSpelling(text: string, spellings: readonly string[]): string[] {
 }
 
 function describeAccess(use: PathUse): string {
-  return use.access === "edit" ? "writes" : use.access === "read" ? "reads" : "uses";
+  return use.access === "write" ? "writes" : use.access === "read" ? "reads" : "uses";
 }

@@ -1,4 +1,4 @@
-import type { Scan, ShellAssignment } from "../part.ts";
+import type { Scan, ShellAssignment } from "../facts.ts";
 
 /** Variables that make programs load, run or fetch something else. A name that ends in `*` is a prefix. */
 const dangerous =
@@ -42,5 +42,5 @@ export function isDangerousVariable(name: string, value: string | undefined): bo
 export function addVariable(scan: Scan, { name, text, value }: ShellAssignment): void {
   if (!isDangerousVariable(name, value)) return;
   const opaque = `the variable ${name} may make what follows do something else`;
-  scan.add({ permission: "bash", text, opaque, reason: `sets ${name}, but ${opaque}`, always: [] });
+  scan.add({ type: "run", text, opaque, reason: `sets ${name}, but ${opaque}`, similar: [] });
 }

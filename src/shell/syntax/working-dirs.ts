@@ -1,5 +1,5 @@
 import { isAbsolute, resolve } from "node:path";
-import type { EvalContext } from "../part.ts";
+import type { EvalContext } from "../facts.ts";
 import type { VariableAssignments } from "./variable-assignments.ts";
 import { resolveArgument, knownText } from "./word.ts";
 import type { Argument, ExpansionContext } from "./word.ts";

@@ -1,4 +1,3 @@
-import type { Subject } from "../permission/rule.ts";
 import type { Argument, ExpansionContext, Value } from "./syntax/word.ts";
 
 /** Where a command line would run. */
@@ -12,18 +11,50 @@ export interface ShellContext {
   home: string;
   /** Returns the real path of an absolute path: links are resolved as far as it exists. */
   resolve(path: string): string;
+  /** Returns why a change of an absolute path, or with `below` of everything below it, is critical. */
+  findCriticalReason(path: string, below: boolean): string | undefined;
   /** Returns the names in a folder, none if it does not exist. Without it a wildcard counts as every matching name. */
   list?(folder: string): readonly string[];
 }
 
-/** One effect of a command line, with the permission that it needs. */
-export interface ShellPart extends Subject {
-  permission: "bash" | "edit" | "read" | "external_directory";
+/** One effect of a command line. */
+export interface ShellEffect {
+  /** `run`: a simple command; `write`, `read`: a file or folder; `outside`: a folder outside the workspace. */
+  type: "run" | "write" | "read" | "outside";
+  /** The command or path in its canonical spelling. */
+  text: string;
+  /** Other spellings: the source text, the name without its folder. */
+  also?: readonly string[];
   /** The effect in words for the user: "runs git", "writes out.txt". */
   reason: string;
-  /** Patterns that "always allow" offers. */
-  always: readonly string[];
+  /** Wildcard patterns of similar effects (`git checkout *`); empty if no pattern is safe. */
+  similar: readonly string[];
+  /** Why the effect cannot be determined. */
+  opaque?: string;
+  /** The options that make it opaque. */
+  options?: readonly string[];
+  /** The interpreter that makes it opaque. */
+  interpreter?: string;
+  /** `text` and `also` are wildcard patterns. */
+  glob?: boolean;
+  /** The paths that match the pattern, if known. */
+  names?: readonly string[];
+  /** A wildcard pattern of the commands that `text` may become by expansion. */
+  becomes?: string;
+  /** Everything below the folder `text` is changed. */
+  below?: boolean;
+  /** Everything below the folder `text` is read. */
+  within?: boolean;
+  /** The command only changes where other commands run. */
+  changesDirectory?: boolean;
+  /** The line has this effect only if it is read in an unusual way. */
+  isAlternativeReading?: boolean;
+  /** Why the change is critical: it removes the workspace, or the context says so. */
+  critical?: string;
 }
+
+/** The effects of a command line, in the order in which they were found. */
+export type ShellFacts = readonly ShellEffect[];
 
 /** A simple command: its words after expansion, without redirections and assignments. */
 export interface SimpleCommand {
@@ -43,7 +74,7 @@ export interface ShellAssignment {
 /** Collects the effects of a command line. */
 export interface Scan {
   readonly context: ShellContext;
-  add(part: ShellPart): void;
+  add(part: ShellEffect): void;
   /** Marks folder listings as stale: a command renames or creates files that later commands may find. */
   invalidateListings(): void;
   readonly areListingsStale: boolean;
