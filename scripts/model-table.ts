@@ -7,7 +7,7 @@ type Entry = CatalogFile["models"][string][number];
 /** The catalogue of models as Markdown for people, provider by provider. */
 export async function modelTable(): Promise<string> {
   const { date, models } = catalogSchema.parse(JSON.parse(await readFile("catalog/models.json", "utf8")));
-  const opening = `Looked up on ${date}; \`catalog/models.json\` names the page of each figure. ⚠ stands where no page of the provider itself was found to confirm a figure, – where nothing is known. Context and output are thousands of tokens, prices US dollars per million tokens of input / output; ✓ marks the model that is used where nothing else says which.`;
+  const opening = `Looked up on ${date}; \`catalog/models.json\` names the page of each figure. ⚠ stands where no page of the provider itself was found to confirm a figure, – where nothing is known. Context and output are thousands of tokens, prices US dollars per million tokens of input / output; ✓ marks the model that is used where nothing else says which. Thinking lists the efforts; the vendor's documented default is bold.`;
   return [opening, ...presets.map((preset) => sectionOf(preset, models[preset.id] ?? []))].join("\n\n");
 }
 
@@ -23,19 +23,21 @@ function sectionOf(preset: (typeof presets)[number], models: readonly Entry[]): 
 }
 
 function rowOf(model: Entry, usual: string | undefined): string {
-  const { id, context, output, cost, takes, reasoning, variants, unconfirmed = [] } = model;
+  const { id, context, output, cost, takes, reasoning, unconfirmed = [] } = model;
+  const { variants, defaultEffort } = model;
   const doubt = (figure: (typeof unconfirmed)[number], text: string) =>
     text !== "–" && unconfirmed.includes(figure) ? `${text} ⚠` : text;
   const price =
     cost === undefined ? "–" : `${cost.input} / ${cost.output}${cost.over ? ", more for long inputs" : ""}`;
-  const thinking = variants?.join(", ") ?? (reasoning ? "yes" : "–");
+  const efforts = variants?.map((effort) => (effort === defaultEffort ? `**${effort}**` : effort)).join(", ");
+  const thinking = efforts ?? (reasoning ? "yes" : "–");
   return `| ${[
     `\`${id}\`${id === usual ? " ✓" : ""}`,
     doubt("limits", thousands(context)),
     doubt("limits", thousands(output)),
     doubt("cost", price),
     doubt("abilities", ["text", ...(takes ?? [])].join(", ")),
-    doubt("abilities", thinking),
+    doubt("efforts", thinking),
   ].join(" | ")} |`;
 }
 

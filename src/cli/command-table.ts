@@ -39,8 +39,9 @@ export const commands: readonly Command[] = [
         name: "model",
         short: "m",
         value: "PROVIDER/MODEL",
-        about: "the model, instead of the configured one",
+        about: "the model, instead of the configured one; MODEL:high also sets the effort",
       },
+      { name: "effort", value: "EFFORT", about: "how much the model thinks: low, medium, high, …" },
       { ...cwd },
       { name: "file", short: "f", value: "PATH", repeats: true, about: "attach a file or a folder" },
       {

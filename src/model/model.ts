@@ -25,7 +25,16 @@ export interface Model {
   };
   /** Names of its variants (reasoning efforts), in order. */
   readonly variants: readonly string[];
+  /** The effort if the user chose none; undefined to leave it to the server. */
+  readonly defaultEffort?: string;
+  /** How its prompts are cached; undefined if unknown. */
+  readonly cache?: CacheKind;
+  /** Set if the model can think, but not with tools over its API. */
+  readonly couldThink?: boolean;
 }
+
+/** Caching by the server, caching of marked parts, or no caching. */
+export type CacheKind = "automatic" | "marks" | "none";
 
 /** A kind of media that a model may accept in addition to text. */
 export type Medium = "images" | "pdf" | "audio";

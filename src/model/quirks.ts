@@ -3,8 +3,12 @@ export interface Quirks {
   /** The request's field for the limit of output tokens. */
   readonly maxTokensField: "max_tokens" | "max_completion_tokens";
   readonly effort: EffortStyle;
-  /** The effort sent with tools if none was chosen. */
+  /** The effort sent with tools if none was chosen. If set, no other effort is accepted with tools. */
   readonly effortWithTools?: string | undefined;
+  /** Whether the effort can be chosen at all. */
+  readonly hasEfforts: boolean;
+  /** Whether tools are accepted. */
+  readonly acceptsTools: boolean;
   /** Whether usage must be requested. False if the provider rejects the option. */
   readonly asksForUsage: boolean;
   /** Accepted call ids. */
@@ -44,6 +48,8 @@ export type EffortStyle =
 const common: Quirks = {
   maxTokensField: "max_tokens",
   effort: "reasoning_effort",
+  hasEfforts: true,
+  acceptsTools: true,
   asksForUsage: true,
   callId: /^[A-Za-z0-9_.:-]{1,64}$/,
   returnsReasoning: "never",
@@ -121,21 +127,22 @@ const cases: readonly Case[] = [
   },
   {
     // Chat completions accepts tools only without reasoning, which is on by default.
-    provider: openai,
+    provider: /(^openai$|\.openai\.com$|\.azure\.com$)/,
     model: /gpt-(5\.[4-9]|[6-9])/,
     quirks: { effortWithTools: "none" },
-    source: "https://developers.openai.com/api/docs/models/gpt-6-sol",
+    source: "https://developers.openai.com/api/docs/guides/deployment-checklist",
   },
   {
-    // These have no effort "none" and do not support tools in chat completions; OpenAI's error says so.
-    provider: openai,
-    model: /gpt-6-astra|gpt-6\.[1-9]-sol/,
-    quirks: { effortWithTools: undefined },
-    source: "https://developers.openai.com/api/docs/models/gpt-6.1-sol",
+    // These have no effort "none" and do not support tools in chat completions.
+    provider: /(^openai$|\.openai\.com$|\.azure\.com$)/,
+    model: /gpt-6-astra|gpt-6\.[1-9]-(sol|terra)/,
+    quirks: { effortWithTools: undefined, acceptsTools: false },
+    source: "https://developers.openai.com/api/docs/guides/deployment-checklist",
   },
   {
+    // Chat completions ignores the effort.
     provider: anthropic,
-    quirks: { callId: /^[A-Za-z0-9_-]{1,64}$/ },
+    quirks: { callId: /^[A-Za-z0-9_-]{1,64}$/, hasEfforts: false },
     source: "https://platform.claude.com/docs/en/api/openai-sdk",
   },
   {

@@ -1,5 +1,6 @@
 import type { Agent } from "../agent/agent.ts";
 import type { AgentError, ModelRef } from "../message/message.ts";
+import { nearestEffort } from "../model/catalog/efforts.ts";
 import type { Model } from "../model/model.ts";
 import type { Project } from "../conversation/project.ts";
 
@@ -27,15 +28,18 @@ export function chooseModel({ models }: Project, preferences: ModelPreferences):
   return applyEffort(choice.model, preferences);
 }
 
-/** Precedence: the user's effort, the effort in the model's name, the agent's effort. */
+/**
+ * Precedence: the user's effort, the effort in the model's name, the agent's effort. Efforts chosen for another model are
+ * replaced by the nearest one of this model.
+ */
 function applyEffort(model: Model, { effort, agent }: ModelPreferences): Model {
-  const candidates = [
-    effort !== undefined && model.variants.includes(effort) ? effort : undefined,
-    model.ref.variant,
-    agent.variant !== undefined && supportsEffort(model, agent.variant) ? agent.variant : undefined,
-  ];
-  const variant = candidates.find((one) => one !== undefined);
+  const variant = fitEffort(model, effort) ?? model.ref.variant ?? fitEffort(model, agent.variant);
   return variant === undefined ? model : { ...model, ref: { ...model.ref, variant } };
+}
+
+function fitEffort(model: Model, effort: string | undefined): string | undefined {
+  if (effort === undefined) return undefined;
+  return supportsEffort(model, effort) ? effort : nearestEffort(model.variants, effort);
 }
 
 /** Returns whether the model has the effort. A reasoning model with unknown efforts accepts any. */

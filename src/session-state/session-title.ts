@@ -68,7 +68,7 @@ export class SessionTitle {
     const { config, models } = this.#deps.project();
     if (config.small_model === undefined) return omitEffort(this.#deps.model());
     const choice = models.chooseByName(config.small_model);
-    if (choice.outcome === "found") return choice.model;
+    if (choice.outcome === "found") return omitDefaultEffort(choice.model);
     await this.#deps.warn(
       `No title is written. ${choice.error.message} It is "small_model" in the configuration.`,
     );
@@ -80,5 +80,10 @@ export class SessionTitle {
 function omitEffort(model: Model | undefined): Model | undefined {
   if (model === undefined) return undefined;
   const { provider, model: id } = model.ref;
-  return { ...model, ref: { provider, model: id } };
+  return { ...omitDefaultEffort(model), ref: { provider, model: id } };
+}
+
+function omitDefaultEffort(model: Model): Model {
+  const { defaultEffort: _, ...rest } = model;
+  return rest;
 }

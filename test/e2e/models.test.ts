@@ -85,6 +85,42 @@ describe("how much a model thinks", () => {
     });
   });
 
+  test("offers the efforts of models that a gateway names, and keeps the nearest on a change of model", async () => {
+    await story({ initialize: false }, async (stage) => {
+      const { editor, model } = stage;
+      const models = {
+        "gpt-5.1-ours": { id: "gpt-5.1" },
+        "gpt-5": {},
+        "anthropic/claude-opus-5.5": {},
+        "gpt-4.1": {},
+      };
+      const provider = { work: { options: { baseURL: model.url, apiKey: "test-key" }, models } };
+      const config = { model: "work/anthropic/claude-opus-5.5", provider };
+      await stage.home.write({ ".config/fairlead/fairlead.json": JSON.stringify(config) });
+      await editor.initialize();
+      const { sessionId, configOptions } = await editor.newSession();
+      const claude = ["low", "medium", "high", "xhigh", "max"];
+      expect(shown(configOptions, "thought_level")).toEqual(["default", ["default", ...claude]]);
+      await editor.setConfigOption(sessionId, "thought_level", "max");
+      const choose = async (name: string) =>
+        shown(
+          (await editor.setConfigOption(sessionId, "model", `work/${name}`)).configOptions,
+          "thought_level",
+        );
+      expect(await choose("gpt-5")).toEqual(["high", ["default", "minimal", "low", "medium", "high"]]);
+      expect(await choose("gpt-5.1-ours")).toEqual(["high", ["default", "none", "low", "medium", "high"]]);
+      expect(await choose("gpt-4.1")).toBeUndefined();
+      expect(await choose("anthropic/claude-opus-5.5")).toEqual(["max", ["default", ...claude]]);
+      expect(await failureOf(editor.setConfigOption(sessionId, "thought_level", "minimal"))).toMatchObject({
+        message: expect.stringContaining("Values: default, low, medium, high, xhigh, max."),
+      });
+      await choose("gpt-5");
+      model.reply("Fine.");
+      await editor.prompt(sessionId, "Think");
+      expect(bodyOf(stage, 1)).toMatchObject({ model: "gpt-5", reasoning_effort: "high" });
+    });
+  });
+
   test("is what a command says of the model in use, for its message, and told where that cannot do it", async () => {
     const command = {
       deeply: { template: "Think of $ARGUMENTS", variant: "deep" },

@@ -7,6 +7,7 @@ import { temporaryFolder, writeConfig } from "../support/temp.ts";
 interface Place {
   model: ModelServer;
   run: (...args: string[]) => ReturnType<typeof fairlead>;
+  runWith: (env: Record<string, string>, ...args: string[]) => ReturnType<typeof fairlead>;
 }
 
 async function inPlace(play: (place: Place) => Promise<void>): Promise<void> {
@@ -16,7 +17,11 @@ async function inPlace(play: (place: Place) => Promise<void>): Promise<void> {
     const models = { coder: { reasoning: true, variants: { high: { reasoningEffort: "high" } } }, plain: {} };
     const local = { options: { baseURL: model.url, apiKey: "test-key" }, models };
     await writeConfig(home.path, model.url, { model: "local/plain", provider: { local } });
-    await play({ model, run: (...args) => fairlead(home.path, args) });
+    await play({
+      model,
+      run: (...args) => fairlead(home.path, args),
+      runWith: (env, ...args) => fairlead(home.path, args, { env }),
+    });
     model.assertClean();
   } finally {
     await model.close();
@@ -32,9 +37,42 @@ describe("run", () => {
       const unknown = await run("run", "-m", "local/coder:huge", "Hi");
       expect([unknown.exitCode, unknown.stderr]).toEqual([
         1,
-        expect.stringMatching(/The model local\/coder has no thinking level "huge"; it has .*high/),
+        expect.stringMatching(/The model local\/coder has no effort "huge"; it has .*high/),
       ]);
       expect((await run("run", "-m", "local/plain:high", "Hi")).exitCode).toBe(1);
+    });
+  });
+
+  test("takes the effort from --effort, for the named model and the configured one", async () => {
+    await inPlace(async ({ model, run }) => {
+      const said = async (...args: string[]) => (await run("run", ...args, "Hi")).stderr.split("\n").at(-1);
+      model.reply("Thought.");
+      expect((await run("run", "-m", "local/coder", "--effort", "high", "Hi")).stdout).toBe("Thought.");
+      expect(model.requests[0]?.body).toMatchObject({ model: "coder", reasoning_effort: "high" });
+      model.reply("Thought again.");
+      expect((await run("run", "--continue", "--effort", "high", "Hi")).stdout).toBe("Thought again.");
+      expect(model.requests[1]?.body).toMatchObject({ model: "coder", reasoning_effort: "high" });
+      expect(await said("-m", "local/coder", "--effort", "max")).toBe(
+        'fairlead: The model local/coder has no effort "max"; it has default, high.',
+      );
+      expect(await said("--effort", "high")).toBe(
+        'fairlead: The model local/plain has no effort "high"; it has none.',
+      );
+      expect(await said("-m", "local/coder:high", "--effort", "default")).toContain(
+        "--model local/coder:high and --effort default name different efforts",
+      );
+    });
+  });
+
+  test("takes FAIRLEAD_MODEL with an effort, and refuses one that the model does not have", async () => {
+    await inPlace(async ({ model, runWith }) => {
+      model.reply("Thought.");
+      const named = await runWith({ FAIRLEAD_MODEL: "local/coder:high" }, "run", "Hi");
+      expect(named.stdout).toBe("Thought.");
+      expect(model.requests[0]?.body).toMatchObject({ model: "coder", reasoning_effort: "high" });
+      const refused = await runWith({ FAIRLEAD_MODEL: "local/coder:max" }, "run", "Hi");
+      expect(refused.exitCode).toBe(1);
+      expect(refused.stderr).toContain('The model local/coder has no effort "max"; it has high.');
     });
   });
 

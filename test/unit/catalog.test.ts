@@ -1,8 +1,10 @@
 import { readFile } from "node:fs/promises";
-import { expect, test } from "vitest";
+import { describe, expect, test } from "vitest";
 import { silentLog } from "../../src/base/log.ts";
+import { type Api, isApi } from "../../src/config/api.ts";
 import type { Config } from "../../src/config/schema.ts";
 import { formatModelRef, keyVariables, parseModelRef, presets } from "../../src/model/catalog/catalog.ts";
+import { nearestEffort } from "../../src/model/catalog/efforts.ts";
 import type { Credentials } from "../../src/model/keys/credentials.ts";
 import { Catalog, catalogSchema, type KnownModel } from "../../src/model/catalog/known-models.ts";
 import { openModels } from "../../src/model/providers/providers.ts";
@@ -49,19 +51,39 @@ test("the catalogue is dated, names the page of each figure, and fits to its pre
       expect(Math.max(input, output)).toBeLessThanOrEqual(context);
       const steps = cost?.over?.map(({ tokens }) => tokens) ?? [];
       expect(steps).toEqual([...steps].sort((a, b) => a - b));
+      const { variants = [], defaultEffort } = model;
+      expect(variants).toEqual(vendorEfforts.filter((effort) => variants.includes(effort)));
+      if (defaultEffort !== undefined) expect(variants).toContain(defaultEffort);
     }
+  }
+});
+
+const vendorEfforts = ["none", "minimal", "low", "medium", "high", "xhigh", "max"];
+
+test("presets name the page of each fact about APIs and caches", () => {
+  const kinds = ["automatic", "marks", "none"];
+  for (const { api, cache } of presets) {
+    if (api !== undefined) expect([isApi(api.default), URL.canParse(api.source)]).toEqual([true, true]);
+    if (cache === undefined) continue;
+    const { source, ...byApi } = cache;
+    expect(URL.canParse(source)).toBe(true);
+    for (const [name, kind] of Object.entries(byApi))
+      expect([isApi(name), kinds.includes(kind)]).toEqual([true, true]);
   }
 });
 
 const isCollection = (page: string) => page.startsWith("https://github.com/anomalyco/models.dev");
 
 function figuresOf(model: KnownModel): string[] {
-  const { context, input, output, cost, takes, reasoning, temperature, tools, variants } = model;
+  const { context, input, output, cost, takes, temperature, tools } = model;
+  const { reasoning, variants, defaultEffort, api } = model;
   const has = (...figures: unknown[]) => figures.some((figure) => figure !== undefined);
   return [
     ...(has(context, input, output) ? ["limits"] : []),
     ...(has(cost) ? ["cost"] : []),
-    ...(has(takes, reasoning, temperature, tools, variants) ? ["abilities"] : []),
+    ...(has(takes, temperature, tools) ? ["abilities"] : []),
+    ...(has(reasoning, variants, defaultEffort) ? ["efforts"] : []),
+    ...(has(api) ? ["api"] : []),
   ];
 }
 
@@ -204,7 +226,7 @@ test("providers can be switched off and limited", () => {
   });
 });
 
-test("another OpenAI address takes any model, needs no key and does not have the catalog's models", () => {
+test("another OpenAI address takes any model, needs no key and does not list the catalog's models", () => {
   const models = open({ OPENAI_BASE_URL: "http://localhost:9/v1", OPENAI_MODEL: "my/model" });
   expect(models.list().map(({ ref }) => formatModelRef(ref))).toEqual(["openai/my/model"]);
   expect(chosen(models)).toBe("openai/my/model");
@@ -213,7 +235,129 @@ test("another OpenAI address takes any model, needs no key and does not have the
   expect(chosen(open({ OPENAI_BASE_URL: "http://localhost:9/v1" }))).toMatchObject({
     message: expect.stringContaining("among those of openai"),
   });
-  expect(named.find({ provider: "openai", model: "gpt-5" })?.limit).toEqual({});
+  expect(named.find({ provider: "openai", model: "gpt-5-own" })?.limit).toEqual({});
+});
+
+describe("a gateway with its own address", () => {
+  const config: Config = { provider: { work: { options: { baseURL: "https://ai.example.com/v1" } } } };
+  const find = (model: string, more: Config = {}) =>
+    open({}, { ...config, ...more }).find({ provider: "work", model });
+
+  test.each([
+    ["gpt-5.5", "gpt-5.5"],
+    ["openai/gpt-5.5", "gpt-5.5"],
+    ["claude-opus-4.5", "claude-opus-4-5"],
+    ["anthropic/claude-opus-4.5", "claude-opus-4-5"],
+    ["us.anthropic.claude-opus-4-5-20251101-v1:0", "claude-opus-4-5"],
+    ["claude-haiku-4-5@20251001", "claude-haiku-4-5"],
+    ["gemini/gemini-2.5-pro", "gemini-2.5-pro"],
+  ])("knows %s as %s", (id, vendorId) => {
+    const vendor = ["openai", "anthropic", "google"]
+      .flatMap((provider) => catalog.modelsOf(provider))
+      .find((model) => model.id === vendorId);
+    const model = find(id);
+    expect(model?.name).toBe(vendor?.name);
+    expect(model?.limit).toMatchObject({ context: vendor?.context, output: vendor?.output });
+    expect(model?.variants).toEqual(vendor?.variants ?? []);
+    expect([model?.ref.model, model?.api]).toEqual([id, "chat"]);
+  });
+
+  test.each(["gpt-5.5-ours", "my-claude", "qwen3:30b", "gpt-oss:20b"])("knows nothing of %s", (id) => {
+    expect(find(id)?.limit).toEqual({});
+  });
+
+  test("uses the configured API and leaves the effort to the server over chat", () => {
+    expect(find("claude-opus-4.5")?.defaultEffort).toBeUndefined();
+    const { options } = config.provider?.["work"] ?? {};
+    const speaks = (api: Api) => find("claude-opus-4.5", { provider: { work: { api, options } } });
+    expect([speaks("messages")?.api, speaks("messages")?.defaultEffort]).toEqual(["messages", "medium"]);
+    expect([speaks("chat")?.api, speaks("chat")?.defaultEffort]).toEqual(["chat", undefined]);
+  });
+
+  test("is overridden by the server's list and the configuration", () => {
+    const models = { "gpt-5.5": { limit: { context: 100_000 }, name: "Ours" } };
+    const { options } = config.provider?.["work"] ?? {};
+    const model = find("gpt-5.5", { provider: { work: { options, models } } });
+    expect([model?.limit.context, model?.name]).toEqual([100_000, "Ours"]);
+  });
+});
+
+describe("the effort in a model's name", () => {
+  const models = {
+    coder: { variants: { high: {}, deep: {} } },
+    "qwen3:30b": {},
+    "odd:high": {},
+    odd: { variants: { high: {} } },
+  };
+  const config: Config = { provider: { mine: { options: { baseURL: "http://gpu/v1" }, models } } };
+  const env = { OPENAI_API_KEY: "a" };
+  const refOf = (name: string) => {
+    const choice = open(env, config).chooseByName(name);
+    return choice.outcome === "found" ? choice.model.ref : choice.error.message;
+  };
+
+  test.each([
+    ["openai/gpt-5:high", { provider: "openai", model: "gpt-5", variant: "high" }],
+    ["mine/coder:deep", { provider: "mine", model: "coder", variant: "deep" }],
+    ["mine/qwen3:30b", { provider: "mine", model: "qwen3:30b" }],
+    ["mine/odd:high", { provider: "mine", model: "odd:high" }],
+    ["mine/new:free", { provider: "mine", model: "new:free" }],
+    ["mine/new:high", { provider: "mine", model: "new", variant: "high" }],
+  ])("of %s counts only if the model has it", (name, ref) => {
+    expect(refOf(name)).toEqual(ref);
+    expect(chosen(open({ ...env, FAIRLEAD_MODEL: name }, config))).toBe(formatModelRef(ref));
+    expect(chosen(open(env, { ...config, model: name }))).toBe(formatModelRef(ref));
+  });
+
+  test("is refused with the efforts of the model", () => {
+    const message =
+      'The model openai/gpt-5 has no effort "max"; it has minimal, low, medium, high. Write openai/gpt-5 without ":max" or with another effort.';
+    expect(refOf("openai/gpt-5:max")).toBe(message);
+    expect(chosen(open({ ...env, FAIRLEAD_MODEL: "openai/gpt-5:max" }, config))).toMatchObject({ message });
+    expect(refOf("mine/qwen3:30b:high")).toContain("The model mine/qwen3:30b has no efforts");
+  });
+
+  test("is not listed as part of the model that an environment variable names", () => {
+    const listed = open({ ...env, FAIRLEAD_MODEL: "mine/coder:deep" }, config).list();
+    expect(listed.map(({ ref }) => ref.model)).not.toContain("coder:deep");
+  });
+});
+
+test.each([
+  ["xhigh", ["low", "medium", "high"], "high"],
+  ["medium", ["low", "high", "max"], "low"],
+  ["low", ["none", "high"], "high"],
+  ["none", ["low", "high"], "low"],
+  ["none", ["none", "high"], "none"],
+  ["high", [], undefined],
+  ["deep", ["low", "high"], undefined],
+])("the nearest effort to %s among %j is %s", (effort, variants, nearest) => {
+  expect(nearestEffort(variants, effort)).toBe(nearest);
+});
+
+test("a model that thinks has a default effort unless its options say how much it thinks", () => {
+  const config = (options: Record<string, unknown>): Config => ({
+    provider: { openai: { models: { "gpt-5.1": { options } } } },
+  });
+  const effort = (name: string, more?: Config) =>
+    open({ OPENAI_API_KEY: "a", DEEPSEEK_API_KEY: "b" }, more).findByName(name)?.defaultEffort;
+  expect(effort("openai/gpt-5.1")).toBe("medium");
+  expect(effort("openai/gpt-5.1", config({ seed: 7 }))).toBe("medium");
+  expect(effort("openai/gpt-5.1", config({ reasoningEffort: "high" }))).toBeUndefined();
+  expect(effort("openai/gpt-4.1")).toBeUndefined();
+  expect(effort("deepseek/deepseek-flash")).toBeUndefined();
+});
+
+test("over chat completions OpenAI's newer models and Claude have no efforts", () => {
+  const chat: Config = { provider: { openai: { api: "chat" }, anthropic: { api: "chat" } } };
+  const models = open({ OPENAI_API_KEY: "a", ANTHROPIC_API_KEY: "b" }, chat);
+  for (const name of ["openai/gpt-5.5", "anthropic/claude-opus-5-5"])
+    expect(models.findByName(name)).toMatchObject({
+      variants: [],
+      couldThink: true,
+      abilities: { reasoning: false, tools: true },
+    });
+  expect(models.findByName("openai/gpt-6.1-sol")?.abilities.tools).toBe(false);
 });
 
 test("the default is what was named, then the last used, then the only provider's own", () => {

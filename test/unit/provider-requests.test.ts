@@ -224,7 +224,11 @@ const rows: Row[] = [
     ...usage,
   }),
   // Knows no effort "none"; OpenAI says itself that it takes tools elsewhere.
-  row("openai", "gpt-6.1-sol", undefined, "https://api.openai.com/v1", usage),
+  row("openai", "gpt-6.1-sol", undefined, "https://api.openai.com/v1", {
+    max_completion_tokens: 32_000,
+    reasoning_effort: "medium",
+    ...usage,
+  }),
   row("openai", "gpt-6-luna", undefined, "https://api.openai.com/v1", {
     max_completion_tokens: 32_000,
     reasoning_effort: "none",
@@ -272,7 +276,7 @@ const rows: Row[] = [
     "openai/gpt-5",
     undefined,
     "https://openrouter.ai/api/v1",
-    { max_tokens: 32_000, ...usage },
+    { max_tokens: 32_000, reasoning: { effort: "medium" }, ...usage },
     { details: [undefined, [detail]] },
   ),
   row(

@@ -126,11 +126,15 @@ function effortSelect(session: Session): SessionConfigOption | undefined {
     description: "How much the model thinks before it answers.",
     category: "thought_level",
     currentValue: effort ?? defaultEffort,
-    options: [defaultEffort, ...(isListed ? [] : [effort]), ...names].map((value) => ({
-      value,
-      name: capitalize(value),
-    })),
+    options: [
+      { value: defaultEffort, name: describeDefaultEffort(model) },
+      ...[...(isListed ? [] : [effort]), ...names].map((value) => ({ value, name: capitalize(value) })),
+    ],
   };
+}
+
+function describeDefaultEffort({ defaultEffort: effort }: Model): string {
+  return effort === undefined ? "Default" : `Default (${effort})`;
 }
 
 function approvalSelect(session: Session): SessionConfigOption {

@@ -21,10 +21,10 @@ interface Target {
 const modelOption = "model";
 const effortOption = "thought_level";
 
-/** Applies --agent and --model. Throws {@link UserError} that names the flag. */
-export async function applyChoices(target: Target, { agent, model, cwd }: RunOptions): Promise<void> {
-  if (agent !== undefined) await chooseAgent(target, agent, cwd);
-  if (model !== undefined) await chooseModel(target, model);
+/** Applies --agent, --model and --effort. Throws {@link UserError} that names the flag. */
+export async function applyChoices(target: Target, options: RunOptions): Promise<void> {
+  if (options.agent !== undefined) await chooseAgent(target, options.agent, options.cwd);
+  await chooseModel(target, options);
 }
 
 async function chooseAgent(
@@ -51,20 +51,38 @@ async function describeUnavailableAgent(
   return `There is no agent "${name}".${didYouMean(nearest(name, names))} ${choices}`;
 }
 
-async function chooseModel({ editor, sessionId, available }: Target, name: string): Promise<void> {
-  const models = getOptionValues(modelOption, available.configOptions);
-  const { model, effort } = splitModel(name, models);
-  if (!models.includes(model))
+async function chooseModel(
+  { editor, sessionId, available }: Target,
+  { model: name, effort: flag }: RunOptions,
+): Promise<void> {
+  const set = async (configId: string, value: string) => {
+    const answer = await editor.agent.request("session/set_config_option", { sessionId, configId, value });
+    return answer.configOptions;
+  };
+  const named = name === undefined ? undefined : findModel(name, available.configOptions);
+  if (named?.effort !== undefined && flag !== undefined && flag !== named.effort)
     throw new UserError(
-      `The model ${name} cannot be used.${didYouMean(nearestModel(model, models))} fairlead models lists those that can.`,
+      `--model ${name} and --effort ${flag} name different efforts: use one of them, or the same in both.`,
     );
-  const set = (configId: string, value: string) =>
-    editor.agent.request("session/set_config_option", { sessionId, configId, value });
-  const { configOptions } = await set(modelOption, model);
+  const options = named === undefined ? available.configOptions : await set(modelOption, named.model);
+  const effort = flag ?? named?.effort;
   if (effort === undefined) return;
-  const efforts = getOptionValues(effortOption, configOptions);
-  if (efforts.includes(effort)) await set(effortOption, effort);
-  else throw new UserError(`The model ${model} has no thinking level "${effort}"${listLevels(efforts)}.`);
+  const efforts = getOptionValues(effortOption, options);
+  if (!efforts.includes(effort)) {
+    const model = named?.model ?? getCurrentValue(modelOption, options);
+    throw new UserError(`The model ${model} has no effort "${effort}"${listEfforts(efforts)}.`);
+  }
+  await set(effortOption, effort);
+}
+
+/** Finds the model that --model names. Throws {@link UserError} if it cannot be used. */
+function findModel(name: string, options: AvailableChoices["configOptions"]): ReturnType<typeof splitModel> {
+  const models = getOptionValues(modelOption, options);
+  const named = splitModel(name, models);
+  if (models.includes(named.model)) return named;
+  throw new UserError(
+    `The model ${name} cannot be used.${didYouMean(nearestModel(named.model, models))} fairlead models lists those that can.`,
+  );
 }
 
 /** Splits `model:effort`. Model names may contain colons, so the part before the last one must be a known model. */
@@ -88,7 +106,11 @@ function getOptionValues(id: string, options: AvailableChoices["configOptions"])
   );
 }
 
-const listLevels = (efforts: readonly string[]): string =>
-  efforts.length === 0 ? "" : `; it has ${efforts.join(", ")}`;
+function getCurrentValue(id: string, options: AvailableChoices["configOptions"]): string {
+  return String(options?.find((one) => one.id === id)?.currentValue);
+}
+
+const listEfforts = (efforts: readonly string[]): string =>
+  efforts.length === 0 ? "; it has none" : `; it has ${efforts.join(", ")}`;
 
 const didYouMean = (name: string | undefined): string => (name === undefined ? "" : ` Did you mean ${name}?`);

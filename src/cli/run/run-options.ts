@@ -18,6 +18,7 @@ export interface RunOptions {
   readonly cwd: string;
   readonly agent: string | undefined;
   readonly model: string | undefined;
+  readonly effort: string | undefined;
   readonly session: string | undefined;
   /** Whether to continue the newest session of the folder. */
   readonly continuesNewest: boolean;
@@ -48,6 +49,7 @@ export async function readOptions(call: Call): Promise<RunOptions> {
     cwd,
     agent: agent ?? mode,
     model: call.text("model"),
+    effort: call.text("effort"),
     session: call.text("session"),
     continuesNewest: call.has("continue"),
     permission,

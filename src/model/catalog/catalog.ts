@@ -1,7 +1,10 @@
+import { type Api, isApi } from "../../config/api.ts";
 import type { ModelConfig } from "../../config/schema.ts";
 import type { ModelRef } from "../../message/message.ts";
+import { defaultEffort, isEffort, namesEffort } from "./efforts.ts";
 import type { KnownModel } from "./known-models.ts";
-import type { Model } from "../model.ts";
+import type { CacheKind, Model } from "../model.ts";
+import type { Quirks } from "../quirks.ts";
 import data from "../presets.json" with { type: "json" };
 
 /** A built-in provider. */
@@ -20,6 +23,10 @@ export interface Preset {
   /** Environment variables that may hold the key. */
   readonly keyVariables: readonly string[];
   readonly defaultModel?: string;
+  /** The API of its models and the page that recommends it; chat if undefined. */
+  readonly api?: { readonly default: string; readonly source: string };
+  /** How each API caches prompts, and the page that documents it. */
+  readonly cache?: Readonly<Partial<Record<Api, string>>> & { readonly source: string };
   /** Its own API to list models; `GET /models` if undefined. */
   readonly lists?: string;
   /** Where the provider describes its chat completions. */
@@ -33,21 +40,34 @@ export const keyVariables: readonly string[] = [
   ...new Set(presets.flatMap(({ keyVariables }) => keyVariables)),
 ];
 
-/** Reasoning efforts that can be appended to a model: `openai/gpt-5:high`. */
-const efforts = new Set(["none", "minimal", "low", "medium", "high", "xhigh", "max"]);
+/** Returns the API of a built-in provider at its own address. */
+export function presetApi(id: string): Api {
+  const api = presets.find((preset) => preset.id === id)?.api?.default;
+  return isApi(api) ? api : "chat";
+}
+
+/** Returns how a built-in provider caches prompts; undefined if its documentation does not say. */
+export function presetCache(id: string, api: Api): CacheKind | undefined {
+  const kind = presets.find((preset) => preset.id === id)?.cache?.[api];
+  return cacheKinds.find((known) => known === kind);
+}
+
+const cacheKinds: readonly CacheKind[] = ["automatic", "marks", "none"];
 
 /**
  * Parses `provider/model` with an optional `:variant`. The model may contain `/` and `:` (`openrouter/a/b:free`,
- * `ollama/qwen3:8b`): only a known effort counts as variant. Returns undefined without a `/`.
+ * `ollama/qwen3:8b`): only an effort of vendors counts as variant. Returns undefined without a `/`.
  */
-export function parseModelRef(text: string): ModelRef | undefined {
+export function parseModelRef(text: string, splitsEffort = true): ModelRef | undefined {
   const slash = text.indexOf("/");
   if (slash <= 0 || slash === text.length - 1) return undefined;
   const provider = text.slice(0, slash);
   const model = text.slice(slash + 1);
   const colon = model.lastIndexOf(":");
   const variant = colon > 0 ? model.slice(colon + 1) : "";
-  return efforts.has(variant) ? { provider, model: model.slice(0, colon), variant } : { provider, model };
+  return splitsEffort && isEffort(variant)
+    ? { provider, model: model.slice(0, colon), variant }
+    : { provider, model };
 }
 
 /** The form that {@link parseModelRef} reads. */
@@ -55,14 +75,36 @@ export function formatModelRef({ provider, model, variant }: ModelRef): string {
   return variant === undefined ? `${provider}/${model}` : `${provider}/${model}:${variant}`;
 }
 
+/** What is known about a model at a provider. */
+export interface ModelFacts {
+  readonly known: KnownModel | undefined;
+  readonly config?: ModelConfig | undefined;
+  readonly api: Api;
+  /** Limits of the provider's chat completions; undefined for other APIs. */
+  readonly chat?: Pick<Quirks, "effortWithTools" | "hasEfforts" | "acceptsTools"> | undefined;
+  readonly cache?: CacheKind | undefined;
+  /** Whether the server decides how much the model thinks if the user does not. */
+  readonly leavesEffort?: boolean;
+}
+
 /** Describes a model from the catalog and the configuration, which takes precedence. */
-export function describeModel(ref: ModelRef, known: KnownModel | undefined, config: ModelConfig = {}): Model {
+export function describeModel(
+  ref: ModelRef,
+  { known, config = {}, api, chat, cache, leavesEffort = false }: ModelFacts = {
+    known: undefined,
+    api: "chat",
+  },
+): Model {
   const familyName = (config.family ?? ref.model).toLowerCase();
   const family = detectFamily(familyName);
-  const variants = listVariants(known, config);
+  const thinksWithTools = chat === undefined || (chat.hasEfforts && chat.effortWithTools === undefined);
+  const variants = listVariants(thinksWithTools ? known?.variants : undefined, config);
   const cost = costFrom(config.cost) ?? known?.cost;
+  const leaves = leavesEffort || namesEffort(config.options) || !thinksWithTools;
+  const effort = leaves ? undefined : defaultEffort(known, variants);
   return {
     ref,
+    api,
     name: config.name ?? known?.name ?? ref.model,
     family,
     editsBy: writesPatches(familyName, family) ? "patch" : "replacement",
@@ -73,20 +115,23 @@ export function describeModel(ref: ModelRef, known: KnownModel | undefined, conf
     },
     ...(cost && { cost }),
     abilities: {
-      tools: config.tool_call ?? known?.tools ?? true,
-      reasoning: config.reasoning ?? known?.reasoning ?? variants.length > 0,
+      tools: config.tool_call ?? (chat?.acceptsTools !== false && (known?.tools ?? true)),
+      reasoning: config.reasoning ?? (thinksWithTools && (known?.reasoning ?? variants.length > 0)),
       images: takes("image", known, config) ?? (known === undefined && family !== "other"),
       pdf: takes("pdf", known, config) ?? false,
       audio: takes("audio", known, config) ?? false,
       temperature: config.temperature ?? known?.temperature ?? !refusesTemperature.test(ref.model),
     },
     variants,
+    ...(effort !== undefined && { defaultEffort: effort }),
+    ...(cache !== undefined && { cache }),
+    ...(known?.reasoning && !thinksWithTools && { couldThink: true }),
   };
 }
 
 /** Returns the known and the configured efforts without the disabled ones. */
-function listVariants(known: KnownModel | undefined, { variants = {} }: ModelConfig): string[] {
-  const names = new Set([...(known?.variants ?? []), ...Object.keys(variants)]);
+function listVariants(known: readonly string[] = [], { variants = {} }: ModelConfig): string[] {
+  const names = new Set([...known, ...Object.keys(variants)]);
   return [...names].filter((name) => !Object.hasOwn(variants, name) || variants[name]?.["disabled"] !== true);
 }
 

@@ -3,6 +3,7 @@ import { fileURLToPath } from "node:url";
 import { z } from "zod";
 import { messageOf } from "../../base/errors.ts";
 import type { Log } from "../../base/log.ts";
+import { apis } from "../../config/api.ts";
 
 /** Maximum length of a model name, in characters. */
 const nameLimit = 300;
@@ -36,10 +37,14 @@ export const knownModelSchema = z.strictObject({
   tools: z.boolean().optional(),
   /** Reasoning efforts, the least first. */
   variants: z.array(z.string()).optional(),
+  /** The effort of a request that names none, as the vendor documents it. */
+  defaultEffort: z.string().optional(),
+  /** The API to call it with, if it differs from its provider's. */
+  api: z.enum(apis).optional(),
 });
 export type KnownModel = z.infer<typeof knownModelSchema>;
 
-const figuresSchema = z.enum(["limits", "cost", "abilities"]);
+const figuresSchema = z.enum(["limits", "cost", "abilities", "efforts", "api"]);
 
 /** The catalogue file. Each figure has a source page; all were looked up on the same day. */
 export const catalogSchema = z.strictObject({

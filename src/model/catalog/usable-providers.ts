@@ -18,7 +18,7 @@ export interface Provider {
   readonly keyCommand: readonly string[] | undefined;
   readonly keyFrom: string | undefined;
   readonly config: ProviderConfig;
-  /** Models named in environment variables. */
+  /** Models named in environment variables, as written. */
   readonly extraModels: readonly string[];
 }
 
@@ -125,15 +125,15 @@ function findKey(
 
 const noKey = { apiKey: undefined, keyCommand: undefined, keyFrom: undefined };
 
+/** Returns the names of models in environment variables, with their efforts. */
 function listModelsInEnvironment(id: string, env: Env): string[] {
-  const wished = [
+  const names = [
     id === "openai" && env.OPENAI_MODEL ? `openai/${env.OPENAI_MODEL}` : undefined,
     fairleadModel(env),
   ];
-  return wished
-    .map((text) => (text === undefined ? undefined : parseModelRef(text)))
-    .filter((ref) => ref?.provider === id)
-    .map((ref) => ref?.model ?? "");
+  return names
+    .map((name) => (name === undefined ? undefined : parseModelRef(name, false)))
+    .flatMap((ref) => (ref?.provider === id ? [ref.model] : []));
 }
 
 /** Returns `FAIRLEAD_MODEL`. If `OPENAI_BASE_URL` is set, ids without a provider belong to that server. */

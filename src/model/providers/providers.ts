@@ -1,20 +1,20 @@
 import { orWhenAborted } from "../../base/async.ts";
 import { isLoopback } from "../../base/loopback.ts";
-import { type Api, isApi } from "../../config/api.ts";
 import { messageOf } from "../../base/errors.ts";
 import type { Log } from "../../base/log.ts";
 import { checkAddress, checkAddresses, type AddressProblem } from "../../config/files/provider-address.ts";
-import type { Config, ModelConfig } from "../../config/schema.ts";
+import type { Config } from "../../config/schema.ts";
 import type { Env } from "../../config/paths.ts";
 import type { AgentError, ModelRef } from "../../message/message.ts";
-import { describeModel, formatModelRef, parseModelRef, presets } from "../catalog/catalog.ts";
-import type { Endpoint } from "../client.ts";
+import { formatModelRef, presets } from "../catalog/catalog.ts";
+import { describeMissingEffort } from "../catalog/efforts.ts";
 import type { Credentials } from "../keys/credentials.ts";
 import { cancelled } from "../cancelled.ts";
-import { Catalog, type KnownModel } from "../catalog/known-models.ts";
+import { Catalog } from "../catalog/known-models.ts";
 import type { ListedModels } from "../catalog/list-models.ts";
 import { type Send, sendHttp } from "../http.ts";
 import { failed, LazyCalls } from "./lazy-calls.ts";
+import { modelConfig, ProviderModels } from "./provider-models.ts";
 import { KeyCommands } from "../keys/key-command.ts";
 import type { Model, Models, StepEnd } from "../model.ts";
 import type { ModelList } from "../catalog/model-lists.ts";
@@ -63,7 +63,7 @@ export interface OpenModels extends Models {
   /** Returns the model for a reference, with its effort in the name or as `variant`; or an error with the reason. */
   choose(ref: ModelRef): DefaultModel;
   chooseByName(name: string): DefaultModel;
-  /** Parses `provider/model[:variant]`. Returns undefined if the provider cannot be used. */
+  /** Parses `provider/model[:variant]`. Returns undefined if the model cannot be used. */
   findByName(text: string): Model | undefined;
   /** Returns whether the window may be queried without a command: local server, no configured window. */
   mayAskWindow(model: Model): boolean;
@@ -98,9 +98,8 @@ export function openModels({
   refusedMedia = new RefusedMedia(),
 }: OpenModelsOptions): OpenModels {
   const providers = usableProviders({ config, env, credentials, withoutKey });
-  const known = new KnownModels(catalog, lists);
-  let listed: readonly Model[] | undefined;
-  const list = () => (listed ??= [...providers.values()].flatMap((provider) => listModels(provider, known)));
+  const providerModels = new ProviderModels({ providers, catalog, lists });
+  const list = () => providerModels.list();
   const calls = new LazyCalls({ send, log });
   const stallMs = config.retry?.stall_ms;
 
@@ -108,20 +107,23 @@ export function openModels({
   const isAskable = ({ id, baseURL }: Provider) => isLoopback(baseURL) && !withoutKey.has(id);
 
   const find = (ref: ModelRef): Model | undefined => {
-    const provider = providers.get(ref.provider);
-    return provider && refusedMedia.applyTo(modelOf(provider, ref, known), provider.baseURL);
+    const model = providerModels.find(ref);
+    return model && refusedMedia.applyTo(model, providers.get(ref.provider)?.baseURL ?? "");
   };
-  const findByName = (text: string): Model | undefined => {
-    const ref = parseModelRef(text);
-    return ref && find(ref);
+  const chooseByName = (name: string): DefaultModel => {
+    const parsed = providerModels.parse(name);
+    if (parsed.outcome === "unknown-effort") return { outcome: "none", error: unknownEffortError(parsed) };
+    const model = parsed.outcome === "parsed" ? find(parsed.ref) : undefined;
+    return found(model) ?? { outcome: "none", error: unusableModelError(name, config) };
   };
-  const chooseByName = (name: string): DefaultModel =>
-    found(findByName(name)) ?? { outcome: "none", error: unusableModelError(name, config) };
 
   return {
     list,
     find,
-    findByName,
+    findByName(name) {
+      const choice = chooseByName(name);
+      return choice.outcome === "found" ? choice.model : undefined;
+    },
     // A `variant` may have any name; a suffix of the model name only a known one.
     choose: (ref) =>
       (ref.variant === undefined ? undefined : found(find(ref))) ?? chooseByName(formatModelRef(ref)),
@@ -132,7 +134,8 @@ export function openModels({
       if (provider !== undefined) refusedMedia.add(model, media, provider.baseURL);
     },
     providers: () => [...providers.values()].map(summaryOf),
-    defaultModel: (wishes = {}) => chooseDefault({ wishes, env, config, providers, find, list }),
+    defaultModel: (wishes = {}) =>
+      chooseDefault({ wishes, env, config, providers, find, list, chooseByName }),
     mayAskWindow({ ref }) {
       const provider = providers.get(ref.provider);
       return provider !== undefined && isAskable(provider) && !modelConfig(provider, ref)?.limit?.context;
@@ -157,7 +160,10 @@ export function openModels({
       const provider = providers.get(request.model.ref.provider);
       if (provider === undefined)
         return failed(unusableModelError(formatModelRef(request.model.ref), config));
-      const endpoint = createEndpoint(provider, request.model.ref, stallMs);
+      const endpoint = {
+        ...providerModels.endpointOf(provider, request.model, request.options),
+        stallMs: stallLimit(provider, stallMs),
+      };
       const { keyCommand } = provider;
       if (keyCommand === undefined) return calls.call(request, endpoint, take);
       const call = (apiKey: string) => calls.call(request, { ...endpoint, apiKey }, take);
@@ -181,76 +187,12 @@ async function checkState(provider: Provider, model: ModelRef | undefined): Prom
 const isSameModel = (listed: string, id: string): boolean =>
   listed === id || listed === `${id}:latest` || listed === `models/${id}`;
 
-/** Model data from the catalogue, merged with the servers' own lists. */
-class KnownModels {
-  readonly #catalog: Catalog;
-  readonly #lists: ReadonlyMap<string, ModelList>;
-  readonly #merged = new Map<string, ReadonlyMap<string, KnownModel>>();
-
-  constructor(catalog: Catalog, lists: ReadonlyMap<string, ModelList> = new Map()) {
-    this.#catalog = catalog;
-    this.#lists = lists;
-  }
-
-  /** Returns a provider's models. The server's list overrides the catalogue, which does not apply to custom base URLs. */
-  of(provider: Provider): ReadonlyMap<string, KnownModel> {
-    const merged = this.#merged.get(provider.id) ?? this.#merge(provider);
-    this.#merged.set(provider.id, merged);
-    return merged;
-  }
-
-  #merge({ id, isCustom }: Provider): ReadonlyMap<string, KnownModel> {
-    const models = new Map<string, KnownModel>();
-    if (!isCustom) for (const model of this.#catalog.modelsOf(id)) models.set(model.id, model);
-    for (const model of this.#lists.get(id)?.models ?? []) {
-      const before = models.get(model.id);
-      models.set(model.id, before === undefined ? model : { ...before, ...model, name: before.name });
-    }
-    return models;
-  }
+/** Returns how long a call may be silent: the provider's timeout, the configured one or the default. */
+function stallLimit({ local, config }: Provider, configuredMs: number | undefined): number {
+  const timeout = config.options?.timeout;
+  if (timeout === false) return longestStallMs;
+  return timeout ?? configuredMs ?? (local ? localStallMs : defaultStallMs);
 }
-
-function listModels(provider: Provider, known: KnownModels): Model[] {
-  const { config, extraModels } = provider;
-  const ids = new Set([...known.of(provider).keys(), ...Object.keys(config.models ?? {}), ...extraModels]);
-  return [...ids]
-    .filter((id) => !config.whitelist || config.whitelist.includes(id))
-    .filter((id) => !config.blacklist?.includes(id))
-    .map((model) => modelOf(provider, { provider: provider.id, model }, known));
-}
-
-/** Accepts any id: providers release models more often than this program is updated. */
-function modelOf(provider: Provider, ref: ModelRef, known: KnownModels): Model {
-  const config = modelConfig(provider, ref);
-  return {
-    ...describeModel(ref, known.of(provider).get(ref.model), config),
-    api: apiOf(provider, config),
-  };
-}
-
-const modelConfig = ({ config }: Provider, { model }: ModelRef): ModelConfig | undefined =>
-  config.models && Object.hasOwn(config.models, model) ? config.models[model] : undefined;
-
-function createEndpoint(provider: Provider, ref: ModelRef, configuredMs: number | undefined): Endpoint {
-  const { options = {} } = provider.config;
-  const model = modelConfig(provider, ref);
-  const timeout = options.timeout;
-  const stallMs = configuredMs ?? (provider.local ? localStallMs : defaultStallMs);
-  return {
-    provider: provider.id,
-    api: apiOf(provider, model),
-    baseURL: provider.baseURL,
-    apiKey: provider.apiKey,
-    headers: { ...options.headers, ...model?.headers },
-    modelId: model?.id ?? ref.model,
-    options: { ...model?.options, ...variantOptions(ref.variant, model) },
-    ...(options.includeUsage !== undefined && { asksForUsage: options.includeUsage }),
-    stallMs: timeout === false ? longestStallMs : (timeout ?? stallMs),
-  };
-}
-
-const apiOf = ({ config }: Provider, model: ModelConfig | undefined): Api =>
-  model?.api ?? (isApi(config.api) ? config.api : "chat");
 
 /** The longest delay of a timer. */
 const longestStallMs = 2 ** 31 - 1;
@@ -260,16 +202,6 @@ const defaultStallMs = 120_000;
 /** A local model may process a long prompt for minutes before its first token. */
 const localStallMs = 600_000;
 
-function variantOptions(
-  variant: string | undefined,
-  model: ModelConfig | undefined,
-): Record<string, unknown> {
-  if (variant === undefined) return {};
-  if (!model?.variants || !Object.hasOwn(model.variants, variant)) return { reasoningEffort: variant };
-  const { disabled: _, ...options } = model.variants[variant] ?? {};
-  return options;
-}
-
 interface DefaultModelOptions {
   readonly wishes: { configured?: string; lastUsed?: ModelRef };
   readonly env: Env;
@@ -277,14 +209,20 @@ interface DefaultModelOptions {
   readonly providers: ReadonlyMap<string, Provider>;
   readonly find: (ref: ModelRef) => Model | undefined;
   readonly list: () => readonly Model[];
+  readonly chooseByName: (name: string) => DefaultModel;
 }
 
-function chooseDefault({ wishes, env, config, providers, find, list }: DefaultModelOptions): DefaultModel {
+function chooseDefault({
+  wishes,
+  env,
+  config,
+  providers,
+  find,
+  list,
+  chooseByName,
+}: DefaultModelOptions): DefaultModel {
   const named = fairleadModel(env) ?? wishes.configured ?? config.model;
-  if (named !== undefined) {
-    const ref = parseModelRef(named);
-    return found(ref && find(ref)) ?? { outcome: "none", error: unusableModelError(named, config) };
-  }
+  if (named !== undefined) return chooseByName(named);
   const { lastUsed } = wishes;
   if (lastUsed !== undefined) {
     return (
@@ -345,6 +283,15 @@ function unusableModelError(name: string, config: Config): AgentError {
   return {
     code: "no-model",
     message: `The model ${name} cannot be used: ${explainUnusable(name, config)}`,
+    retryable: false,
+  };
+}
+
+function unknownEffortError({ model, effort }: { model: Model; effort: string }): AgentError {
+  const { provider, model: id } = model.ref;
+  return {
+    code: "no-model",
+    message: `${describeMissingEffort(model, effort)} Write ${provider}/${id} without ":${effort}" or with another effort.`,
     retryable: false,
   };
 }

@@ -1,0 +1,63 @@
+import type { Model } from "../model.ts";
+import type { KnownModel } from "./known-models.ts";
+
+/** Reasoning efforts of vendors, the least first. */
+const efforts = ["none", "minimal", "low", "medium", "high", "xhigh", "max"];
+
+/** The effort of models that think, if the user chose none. */
+const usualEffort = "medium";
+
+export const isEffort = (name: string): boolean => efforts.includes(name);
+
+/** Returns the effort to use if the user chose none; undefined to leave it to the server. */
+export function defaultEffort(
+  known: KnownModel | undefined,
+  variants: readonly string[],
+): string | undefined {
+  if (known?.variants === undefined) return undefined;
+  return [usualEffort, known.defaultEffort].find((name) => name !== undefined && variants.includes(name));
+}
+
+/**
+ * Returns the model's effort that is nearest to the chosen one, the lower of two. Thinking is not switched off. Returns
+ * undefined if none is comparable.
+ */
+export function nearestEffort(variants: readonly string[], chosen: string): string | undefined {
+  if (variants.includes(chosen)) return chosen;
+  const rank = efforts.indexOf(chosen);
+  if (rank < 0) return undefined;
+  const distance = (name: string) => Math.abs(efforts.indexOf(name) - rank);
+  const comparable = variants.filter((name) => isEffort(name) && name !== "none");
+  return comparable
+    .toSorted((one, other) => efforts.indexOf(one) - efforts.indexOf(other))
+    .reduce<string | undefined>(
+      (nearest, name) => (nearest === undefined || distance(name) < distance(nearest) ? name : nearest),
+      undefined,
+    );
+}
+
+/** Request parameters that say how much a model thinks. */
+const effortParameters = [
+  "reasoningEffort",
+  "reasoning_effort",
+  "reasoning",
+  "effort",
+  "thinking",
+  "thinking_budget",
+  "enable_thinking",
+  "chat_template_kwargs",
+];
+
+/** Returns whether provider options say how much the model thinks. */
+export function namesEffort(options: Readonly<Record<string, unknown>> = {}): boolean {
+  return effortParameters.some((name) => options[name] !== undefined);
+}
+
+/** Explains that a model does not have an effort, and names those that it has. */
+export function describeMissingEffort({ ref, variants, couldThink }: Model, effort: string): string {
+  const name = `${ref.provider}/${ref.model}`;
+  if (variants.length > 0)
+    return `The model ${name} has no effort "${effort}"; it has ${variants.join(", ")}.`;
+  const why = couldThink ? "does not think with tools over this API" : "has no efforts";
+  return `The model ${name} ${why}, so it cannot have the effort "${effort}".`;
+}
