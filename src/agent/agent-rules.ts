@@ -34,12 +34,9 @@ const isLoose = ({ pattern, action }: Rule): boolean => isCatchAll(pattern) && a
  * - General rules that the limit makes ineffective are omitted.
  */
 export function filterByLimit(rules: Ruleset, builtIn: Ruleset, limit: Ruleset): Rule[] {
-  const guarded = new Set(
-    builtIn
-      .filter(({ pattern, action }) => action === "allow" && !isCatchAll(pattern))
-      .map(({ permission }) => permission)
-      .filter((permission) => isClosed(permission, limit)),
-  );
+  const specific = builtIn.filter(({ pattern, action }) => action === "allow" && !isCatchAll(pattern));
+  const permissions = new Set(specific.map(({ permission }) => permission));
+  const guarded = new Set([...permissions].filter((permission) => isClosed(permission, limit)));
   const own = builtIn.filter(({ permission }) => guarded.has(permission));
   const counting = rules.filter((rule, at) => !isIneffective(rule, rules.slice(0, at), limit));
   return reinstate(counting, (rule) =>

@@ -328,12 +328,11 @@ function getLimit(draft: Draft, layers: RuleLayers): Rule[] | undefined {
 }
 
 function createRules(draft: Draft, layers: RuleLayers): Rule[] {
-  const configured = allowOutputFolder(
-    [...createUserRules(draft, layers), ...draft.own],
-    layers.outputFolder,
-    findHidden(draft, layers),
-  );
-  return [...layers.defaults, ...draft.builtIn, ...configured];
+  const { defaults, outputFolder } = layers;
+  const configured = [...createUserRules(draft, layers), ...draft.own];
+  const all = [...defaults, ...draft.builtIn, ...configured];
+  const isHiddenHere = (permission: string) => isHidden(permission, all);
+  return [...defaults, ...draft.builtIn, ...allowOutputFolder(configured, outputFolder, isHiddenHere)];
 }
 
 /** Rules shared by all agents. */
