@@ -21,17 +21,21 @@ const abandonLimitMs = 10;
 
 /** The editor's access to the user's providers and keys. */
 function createAccount(app: App): Account {
-  const providers = async () => (await app.personalModels()).providers();
+  const { routing } = app.models;
   return {
     missingModel: () => app.missingModel(),
-    providers,
+    providers: async () => {
+      const usable = (await app.personalModels()).providers();
+      return usable.map((provider) => ({ ...provider, apiType: routing.apiTypeOf(provider.id) }));
+    },
+    disabledProviders: () => routing.disabled,
     removeKeys: () => app.forgetKeys(),
     route: async (id, route) => {
-      app.models.routing.set(id, route);
+      routing.set(id, route);
       await app.reroute();
     },
     disable: async (id) => {
-      app.models.routing.disable(id);
+      routing.disable(id);
       await app.reroute();
     },
   };

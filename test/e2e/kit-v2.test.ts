@@ -808,7 +808,7 @@ describe("the draft's unstable part", () => {
       await editor.initialize();
       expect(await editor.request("auth/status")).toMatchObject({ state: "authenticated" });
       const { providers } = await editor.request("providers/list");
-      expect(providers).toMatchObject([{ providerId: "test", current: { baseUrl: model.url } }]);
+      expect(listOf(providers)[0]).toMatchObject({ providerId: "test", current: { baseUrl: model.url } });
       await editor.request("providers/disable", { providerId: "test" });
       const { message } = await editor.waitForEntry(
         (entry) => entry.message?.kind === "notification" && entry.message.method === "auth/status_update",

@@ -327,15 +327,16 @@ describe("keys and providers", () => {
   test("providers are listed, sent elsewhere without our key, and switched off", async () => {
     await ownStory({}, async ({ editor, model }) => {
       const { sessionId } = await editor.newSession();
+      const supported = ["openai", "anthropic", "azure"];
+      const listed = (providerId: string, current: unknown) => ({
+        providerId,
+        supported,
+        required: false,
+        current,
+      });
+      const unused = [listed("openai", null), listed("anthropic", null)];
       expect(await ask(editor, "providers/list", {})).toEqual({
-        providers: [
-          {
-            providerId: "test",
-            supported: ["openai"],
-            required: false,
-            current: { apiType: "openai", baseUrl: model.url },
-          },
-        ],
+        providers: [listed("test", { apiType: "openai", baseUrl: model.url }), ...unused],
       });
       const elsewhere = await startModelServer();
       try {
@@ -349,8 +350,11 @@ describe("keys and providers", () => {
         expect(model.requests).toEqual([]);
         expect(await ask(editor, "providers/disable", { providerId: "test" })).toEqual({});
         expect(await failureOf(editor.prompt(sessionId, "Hi"))).toMatchObject({ code: -32000 });
+        expect(await ask(editor, "providers/list", {})).toEqual({
+          providers: [listed("test", null), ...unused],
+        });
         const refused = [
-          { ...route, apiType: "anthropic" },
+          { ...route, apiType: "vertex" },
           { ...route, baseUrl: "ftp://x" },
         ];
         for (const params of refused)
@@ -359,6 +363,35 @@ describe("keys and providers", () => {
         await editor.close();
         await elsewhere.close();
       }
+    });
+  });
+});
+
+describe("a provider that the editor routes", () => {
+  test("is listed with the API that the editor named, and offers the models of the catalogue", async () => {
+    await ownStory({}, async ({ editor, model }) => {
+      const { sessionId } = await editor.newSession();
+      const route = async (providerId: string, apiType: string) => {
+        const headers = { "x-api-key": "of-the-editor" };
+        await ask(editor, "providers/set", { providerId, apiType, baseUrl: model.url, headers });
+      };
+      await route("anthropic", "anthropic");
+      await route("openai", "azure");
+      const { providers } = objectOf(await ask(editor, "providers/list", {}));
+      expect(listOf(providers)).toMatchObject([
+        { providerId: "openai", current: { apiType: "azure", baseUrl: model.url } },
+        { providerId: "anthropic", current: { apiType: "anthropic", baseUrl: model.url } },
+        { providerId: "test", current: { apiType: "openai" } },
+      ]);
+      const { configOptions } = await editor.setConfigOption(sessionId, "model", "anthropic/claude-opus-5-5");
+      const thinking = configOptions.find(({ id }) => id === "thought_level");
+      expect(thinking).toMatchObject({
+        currentValue: "default",
+        options: expect.arrayContaining([
+          { value: "default", name: "Default (medium)" },
+          { value: "max", name: "Max" },
+        ]),
+      });
     });
   });
 });

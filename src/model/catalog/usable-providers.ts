@@ -12,6 +12,8 @@ export interface Provider {
   readonly local: boolean;
   /** Whether its address differs from the preset's. It may then serve other models. */
   readonly isCustom: boolean;
+  /** Whether it serves the models of the catalogue: at its own address, or where the editor sends its requests. */
+  readonly servesCatalogue: boolean;
   readonly defaultModel: string | undefined;
   readonly apiKey: string | undefined;
   /** Command that prints the key; undefined if the key is known or not needed. */
@@ -62,6 +64,7 @@ function toProvider(id: string, sources: ProviderSources): Provider | undefined 
   if (baseURL === undefined) return undefined;
   const key = hasOwnHeaders ? noKey : findKey(id, preset, config, env, credentials);
   const custom = preset === undefined || (given !== undefined && hostOf(given) !== hostOf(preset.baseURL));
+  const servesCatalogue = !custom || hasOwnHeaders;
   const local = preset?.local ?? false;
   // Without a key, a provider is usable only if it was configured.
   const hasKey = key.apiKey !== undefined || key.keyCommand !== undefined;
@@ -74,7 +77,8 @@ function toProvider(id: string, sources: ProviderSources): Provider | undefined 
     baseURL,
     local,
     isCustom: custom,
-    defaultModel: custom ? undefined : preset?.defaultModel,
+    servesCatalogue,
+    defaultModel: servesCatalogue ? preset?.defaultModel : undefined,
     ...key,
     config: config ?? {},
     extraModels: listModelsInEnvironment(id, env),

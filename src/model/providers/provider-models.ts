@@ -144,9 +144,9 @@ export class ProviderModels {
     return merged;
   }
 
-  #merge({ id, isCustom }: Provider): ReadonlyMap<string, KnownModel> {
+  #merge({ id, servesCatalogue }: Provider): ReadonlyMap<string, KnownModel> {
     const models = new Map<string, KnownModel>();
-    if (!isCustom) for (const model of this.#deps.catalog.modelsOf(id)) models.set(model.id, model);
+    if (servesCatalogue) for (const model of this.#deps.catalog.modelsOf(id)) models.set(model.id, model);
     for (const model of this.#deps.lists?.get(id)?.models ?? []) {
       const before = models.get(model.id);
       models.set(model.id, before === undefined ? model : { ...before, ...model, name: before.name });
@@ -163,6 +163,9 @@ const isConfigured = ({ config }: Provider, id: string): boolean =>
 
 export const modelConfig = (provider: Provider, { model }: ModelRef): ModelConfig | undefined =>
   isConfigured(provider, model) ? provider.config.models?.[model] : undefined;
+
+/** Returns the API of a provider's models that do not have another one. */
+export const providerApi = (provider: Provider): Api => apiOf(provider, undefined, undefined);
 
 /** Precedence: the model's configuration, the provider's, the catalogue. Other addresses speak chat unless configured. */
 function apiOf(

@@ -1,6 +1,7 @@
 import { orWhenAborted } from "../../base/async.ts";
 import { isLoopback } from "../../base/loopback.ts";
 import { messageOf } from "../../base/errors.ts";
+import type { Api } from "../../config/api.ts";
 import type { Log } from "../../base/log.ts";
 import { checkAddress, checkAddresses, type AddressProblem } from "../../config/files/provider-address.ts";
 import type { Config } from "../../config/schema.ts";
@@ -14,7 +15,7 @@ import { Catalog } from "../catalog/known-models.ts";
 import type { ListedModels } from "../catalog/list-models.ts";
 import { type Send, sendHttp } from "../http.ts";
 import { failed, LazyCalls } from "./lazy-calls.ts";
-import { modelConfig, ProviderModels } from "./provider-models.ts";
+import { modelConfig, providerApi, ProviderModels } from "./provider-models.ts";
 import { KeyCommands } from "../keys/key-command.ts";
 import type { Model, Models, StepEnd } from "../model.ts";
 import type { ModelList } from "../catalog/model-lists.ts";
@@ -47,6 +48,8 @@ export interface ProviderSummary {
   readonly name: string;
   readonly baseURL: string;
   readonly local: boolean;
+  /** The API of its models, if they do not have another one. */
+  readonly api: Api;
   /** Source of its key; undefined if it has none. */
   readonly keyFrom: string | undefined;
 }
@@ -355,10 +358,7 @@ async function callWithKey(
   return end;
 }
 
-const summaryOf = ({ id, name, baseURL, local, keyFrom }: Provider): ProviderSummary => ({
-  id,
-  name,
-  baseURL,
-  local,
-  keyFrom,
-});
+const summaryOf = (provider: Provider): ProviderSummary => {
+  const { id, name, baseURL, local, keyFrom } = provider;
+  return { id, name, baseURL, local, api: providerApi(provider), keyFrom };
+};
