@@ -75,9 +75,12 @@ const contextLengthPatterns: readonly RegExp[] = [
   /request_too_large/i,
 ];
 
-/** Messages of status 429 for which waiting does not help. */
+/** Messages of status 429, or of errors in a stream, for which waiting does not help. */
 const quotaPattern =
   /insufficient_quota|exceeded your current quota|billing|insufficient balance|out of credits/i;
+
+/** Errors about the key of OpenAI and Anthropic. */
+const keyPattern = /authentication_error|permission_error|invalid_api_key|invalid x-api-key/i;
 
 /** Messages of local servers for which retrying does not help, whatever the status. */
 const notRetryablePattern =
@@ -242,6 +245,8 @@ function classify(status: number | undefined, texts: string): Pick<AgentError, "
 
 /** Classifies an error without a status by its texts. */
 function classifyStreamError(texts: string): Pick<AgentError, "code" | "retryable"> {
+  if (keyPattern.test(texts)) return { code: "auth", retryable: false };
+  if (quotaPattern.test(texts)) return { code: "rate-limit", retryable: false };
   if (/rate.?limit/i.test(texts)) return { code: "rate-limit", retryable: true };
   if (/content.?filter|safety/i.test(texts)) return { code: "content-filter", retryable: false };
   if (/invalid_request|invalid_argument/i.test(texts)) return { code: "bad-request", retryable: false };

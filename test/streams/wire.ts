@@ -87,6 +87,33 @@ const chatErrors: readonly ErrorFrame[] = [
     words: "Too many requests",
   },
   {
+    name: "no credit (OpenAI)",
+    frame: data({
+      error: {
+        message: "You exceeded your current quota",
+        type: "insufficient_quota",
+        param: null,
+        code: "insufficient_quota",
+      },
+    }),
+    code: "rate-limit",
+    retryable: false,
+    words: "exceeded your current quota",
+  },
+  {
+    name: "a key that was withdrawn",
+    frame: data({
+      error: {
+        message: "Incorrect API key provided",
+        type: "invalid_request_error",
+        code: "invalid_api_key",
+      },
+    }),
+    code: "auth",
+    retryable: false,
+    words: "Incorrect API key",
+  },
+  {
     name: "an error whose words quote the conversation",
     frame: data({
       error: {
