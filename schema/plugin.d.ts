@@ -7,9 +7,7 @@ import type { z } from "zod";
  */
 export type Plugin = (input: PluginInput, options: PluginOptions) => Hooks | Promise<Hooks>;
 
-/**
- * Options after the plugin's name in the configuration, as in `["./audit.ts", { "level": 2 }]`; else empty.
- */
+/** Options after the plugin's name in the configuration, as in `["./audit.ts", { "level": 2 }]`; else empty. */
 export type PluginOptions = Readonly<Record<string, unknown>>;
 
 export interface PluginInput {
@@ -56,8 +54,7 @@ export interface Hooks {
   ): unknown;
   /**
    * Called before a tool call is checked and permitted; `output.args` are the model's arguments. Throwing an
-   * Error refuses
-   * the call, and the model reads its message.
+   * Error refuses the call, and the model reads its message.
    */
   "tool.execute.before"?(
     input: { tool: string; sessionID: string; callID: string },
@@ -70,8 +67,7 @@ export interface Hooks {
   ): unknown;
   /**
    * Called before the user is asked. `status` is the verdict of the rules, `allow` or `ask`. `deny` and `ask`
-   * always
-   * apply. `allow` answers for the user only where the approval setting "auto-approve" would.
+   * always apply. `allow` answers for the user only where the approval setting "auto-approve" would.
    */
   "permission.ask"?(input: PermissionQuestion, output: { status: "allow" | "ask" | "deny" }): unknown;
   tool?: Record<string, ToolDefinition>;

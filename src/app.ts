@@ -31,7 +31,7 @@ import { Sessions } from "./session/sessions.ts";
 import { BundledSkills } from "./skill/bundled-skills.ts";
 import { LazyStore } from "./storage/lazy-store.ts";
 import type { SessionStore } from "./storage/session-store.ts";
-import { ChildVariables } from "./workspace/process/child-variables.ts";
+import { ChildEnvironment } from "./workspace/process/child-variables.ts";
 import { type DiskFiles, openFiles } from "./workspace/files/disk-files.ts";
 import { openPipedProcesses, type PipedProcesses } from "./workspace/process/piped-process.ts";
 import { openProcesses, type Processes } from "./workspace/process/process.ts";
@@ -102,11 +102,11 @@ export class App {
     this.authorizations = new AuthorizationStore({ files: storedFiles, secrets });
     this.#oauthFetch = new OAuthFetch(this.authorizations);
 
-    const variables = new ChildVariables(env, secrets);
+    const variables = new ChildEnvironment(env, secrets);
     const watchdog = new Watchdog(env["PATH"]);
     this.#watchdog = watchdog;
-    this.#processes = openProcesses({ env: () => variables.now(), watchdog, secrets });
-    this.#piped = openPipedProcesses({ env: () => variables.now(), watchdog });
+    this.#processes = openProcesses({ env: () => variables.get(), watchdog, secrets });
+    this.#piped = openPipedProcesses({ env: () => variables.get(), watchdog });
     const snapshotFolder = join(dataFolder, "snapshot");
     const snapshots = openSnapshots(snapshotFolder, log);
     this.#files = openFiles({
@@ -163,7 +163,7 @@ export class App {
       log: this.log,
       secrets: this.#secrets,
       signIn: this.#oauthFetch,
-      abilities: () => host.elicitationAbilities(),
+      capabilities: () => host.elicitationAbilities(),
       onVisited: (id) => host.visited(id),
     });
     return this.#servers;

@@ -16,8 +16,7 @@ export interface ParsedAgentConfig {
 
 /**
  * Validates field by field, so that an invalid field does not lose the agent. An invalid permission becomes
- * "ask" and
- * invalid tools are denied, because ignoring them could allow what should be denied.
+ * "ask" and invalid tools are denied, because ignoring them could allow what should be denied.
  */
 export function parseAgentConfig(raw: unknown): ParsedAgentConfig {
   if (!isRecord(raw)) {

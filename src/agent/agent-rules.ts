@@ -56,9 +56,7 @@ function isClosed(permission: string, limit: Ruleset): boolean {
   return general !== undefined && general.action !== "allow";
 }
 
-/**
- * Keeps the folder of stored tool outputs readable after general rules; a specific rule may still deny it.
- */
+/** Keeps the folder of stored tool outputs readable after general rules; a specific rule may still deny it. */
 export function allowOutputFolder(
   rules: Ruleset,
   folder: string,

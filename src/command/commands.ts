@@ -6,7 +6,7 @@ import { findFiles, type Report } from "../config/files/folder-walk.ts";
 import type { ConfigSource } from "../config/load.ts";
 import { readMarkdownFile } from "../config/files/markdown-file.ts";
 import { type CommandFrontMatter, commandFrontMatterSchema, type Config } from "../config/schema.ts";
-import { withSlashes } from "../workspace/paths.ts";
+import { toSlashes } from "../workspace/paths.ts";
 import type { Command } from "./command.ts";
 import { hasShell } from "./template.ts";
 
@@ -109,7 +109,7 @@ async function readCommand(
   try {
     const { settings, body, note } = await readMarkdownFile(path);
     if (note !== undefined) report(path, note);
-    const name = withSlashes(relative(place, path)).slice(0, -".md".length);
+    const name = toSlashes(relative(place, path)).slice(0, -".md".length);
     return { name, path, template: body, settings: parseSettings(settings, path, report) };
   } catch (thrown) {
     report(path, messageOf(thrown));

@@ -83,10 +83,8 @@ const otherFolderNames = [".claude", ".agents"];
 
 /**
  * Reads all configuration, lowest precedence first: `FAIRLEAD_CONFIG_DEFAULTS`, organization, global files,
- * the file
- * named by `FAIRLEAD_CONFIG`, project files from the worktree's root down, configuration folders (home, then
- * outer to
- * inner), `FAIRLEAD_CONFIG_CONTENT`, administrator.
+ * the file named by `FAIRLEAD_CONFIG`, project files from the worktree's root down, configuration folders
+ * (home, then outer to inner), `FAIRLEAD_CONFIG_CONTENT`, administrator.
  * Never rejects because of a file's content: problems are listed and the rest applies.
  */
 export async function loadConfig(options: LoadConfigOptions): Promise<LoadedConfig> {

@@ -4,9 +4,7 @@ import { matches } from "../permission/pattern.ts";
 import type { Action } from "../permission/rule.ts";
 import type { AgentConfig, Config, PermissionConfig, ProviderConfig } from "./schema.ts";
 
-/**
- * The settings a project may set without trust, and the dotted names of those that need the user's consent.
- */
+/** The settings a project may set without trust, and the dotted names of those that need the user's consent. */
 export interface UntrustedSettings {
   readonly config: Config;
   readonly withheld: readonly string[];

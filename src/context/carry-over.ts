@@ -6,16 +6,16 @@ import type { Message, Todo } from "../message/message.ts";
 import type { Carried, Part, ToolPart } from "../message/part.ts";
 import { endNote, removeEndNote } from "../tool/bash/command-end.ts";
 import { cutMiddle } from "../tool/output-limit.ts";
-import { relativeTo, withSlashes } from "../workspace/paths.ts";
+import { formatPath, toSlashes } from "../workspace/paths.ts";
 import { compactionOf } from "../conversation/visible-messages.ts";
 
 /** Maximum number of listed paths and todos; the newest stay. */
-const mostChanged = 40;
-const mostRead = 20;
-const mostTodos = 50;
+const maxChanged = 40;
+const maxRead = 20;
+const maxTodos = 50;
 /** Longest line of a list, in characters. */
 const lineLimit = 300;
-/** Characters kept from the end of a failed command's output. */
+/** Characters shown from the end of a failed command's output. */
 const failedOutputLength = 800;
 /** Tokens of one skill. */
 const skillTokens = 5_000;
@@ -31,41 +31,41 @@ export interface CarryLimits {
 
 export interface CarryInput {
   /** The messages that the compaction replaces, oldest first, including the last compaction. */
-  readonly gone: readonly Message[];
+  readonly replaced: readonly Message[];
   /** The messages that stay verbatim. */
-  readonly kept: readonly Message[];
+  readonly remaining: readonly Message[];
   readonly todos: readonly Todo[];
   readonly cwd: string;
 }
 
 /** Collects data of replaced messages that the model must not lose. */
-export function carryOver({ gone, kept, todos, cwd }: CarryInput, limits: CarryLimits): Carried {
-  const earlier = gone.flatMap((message) => compactionOf(message)?.carried ?? []);
-  const goneCalls = callsOf(gone);
-  const calls = [...goneCalls, ...callsOf(kept)];
-  const shown = (path: string) => cutLine(relativeTo(cwd, path));
-  const changed = calls.flatMap(changedPaths).map(shown);
-  const plan = calls.flatMap(changedPaths).findLast(isPlan);
-  const allChanged = newest([...earlier.flatMap((one) => one.changed ?? []), ...changed], mostChanged);
-  const read = [...earlier.flatMap((one) => one.read ?? []), ...calls.flatMap(readPaths).map(shown)];
-  const requests = [...earlier.flatMap((one) => one.requests ?? []), ...gone.flatMap(requestTexts)];
-  const skills = [...earlier.flatMap((one) => one.skills ?? []), ...goneCalls.flatMap(loadedSkills)];
+export function carryOver({ replaced, remaining, todos, cwd }: CarryInput, limits: CarryLimits): Carried {
+  const earlier = replaced.flatMap((message) => compactionOf(message)?.carried ?? []);
+  const replacedCalls = listCalls(replaced);
+  const calls = [...replacedCalls, ...listCalls(remaining)];
+  const shown = (path: string) => cutLine(formatPath(cwd, path));
+  const changed = calls.flatMap(listChangedPaths).map(shown);
+  const plan = calls.flatMap(listChangedPaths).findLast(isPlan);
+  const allChanged = takeNewest([...earlier.flatMap((one) => one.changed ?? []), ...changed], maxChanged);
+  const read = [...earlier.flatMap((one) => one.read ?? []), ...calls.flatMap(listReadPaths).map(shown)];
+  const requests = [...earlier.flatMap((one) => one.requests ?? []), ...replaced.flatMap(listRequestTexts)];
+  const skills = [...earlier.flatMap((one) => one.skills ?? []), ...replacedCalls.flatMap(listLoadedSkills)];
   return omitEmpty({
-    requests: newestTexts(requests, limits.requests),
-    todos: todos.slice(0, mostTodos).map(todoLine),
+    requests: takeNewestTexts(requests, limits.requests),
+    todos: todos.slice(0, maxTodos).map(todoLine),
     changed: allChanged,
-    read: newest(
+    read: takeNewest(
       read.filter((path) => !allChanged.includes(path)),
-      mostRead,
+      maxRead,
     ),
     plan: plan === undefined ? earlier.at(-1)?.plan : shown(plan),
-    failed: lastFailed(calls, earlier.at(-1)?.failed),
-    skills: newestSkills(skills, limits.skills),
+    failed: findLastFailed(calls, earlier.at(-1)?.failed),
+    skills: takeNewestSkills(skills, limits.skills),
   });
 }
 
 /** Returns the user's own text of a message, or for a command the text that it expands to. */
-export function requestTexts({ info, parts }: Message): string[] {
+export function listRequestTexts({ info, parts }: Message): string[] {
   if (info.role !== "user" || parts.some(({ type }) => type === "compaction")) return [];
   const texts = parts.filter((part) => part.type === "text");
   const own = texts.filter(({ synthetic, ignored }) => synthetic !== true && ignored !== true);
@@ -75,29 +75,29 @@ export function requestTexts({ info, parts }: Message): string[] {
   return text.trim() === "" ? [] : [text];
 }
 
-const callsOf = (messages: readonly Message[]): ToolPart[] =>
+const listCalls = (messages: readonly Message[]): ToolPart[] =>
   messages.flatMap(({ parts }) => parts.filter((part: Part) => part.type === "tool"));
 
-function changedPaths({ state }: ToolPart): string[] {
+function listChangedPaths({ state }: ToolPart): string[] {
   return "changes" in state ? (state.changes ?? []).map(({ path }) => path) : [];
 }
 
-function readPaths({ tool, state, locations }: ToolPart): string[] {
+function listReadPaths({ tool, state, locations }: ToolPart): string[] {
   return tool === "read" && state.status === "completed" ? (locations ?? []).map(({ path }) => path) : [];
 }
 
 function isPlan(path: string): boolean {
-  return PLAN_FILES.some((pattern) => withSlashes(path).includes(`/${dirname(pattern)}/`));
+  return PLAN_FILES.some((pattern) => toSlashes(path).includes(`/${dirname(pattern)}/`));
 }
 
-function loadedSkills({ tool, state }: ToolPart): { name: string; text: string }[] {
+function listLoadedSkills({ tool, state }: ToolPart): { name: string; text: string }[] {
   if (tool !== "skill" || state.status !== "completed") return [];
   const name = inputText(state.input, "name");
   return name === undefined ? [] : [{ name, text: state.output }];
 }
 
 /** Returns the newest failed command that has not succeeded since. */
-function lastFailed(calls: readonly ToolPart[], earlier: Carried["failed"]): Carried["failed"] {
+function findLastFailed(calls: readonly ToolPart[], earlier: Carried["failed"]): Carried["failed"] {
   let failed = earlier;
   for (const { tool, state } of calls) {
     if (tool !== "bash" || state.status !== "completed") continue;
@@ -128,12 +128,12 @@ function cutLine(text: string): string {
 }
 
 /** Removes duplicates, keeping the last one, and returns the newest lines. */
-function newest(lines: readonly string[], most: number): string[] {
+function takeNewest(lines: readonly string[], most: number): string[] {
   return [...new Set(lines.toReversed())].slice(0, most).reverse();
 }
 
 /** Returns the newest texts that fit. The first that does not fit is shortened in the middle. */
-function newestTexts(texts: readonly string[], mostTokens: number): string[] {
+function takeNewestTexts(texts: readonly string[], mostTokens: number): string[] {
   let left = mostTokens;
   const fitting: string[] = [];
   for (const text of texts.toReversed()) {
@@ -146,9 +146,9 @@ function newestTexts(texts: readonly string[], mostTokens: number): string[] {
   return fitting.reverse();
 }
 
-function newestSkills(skills: readonly { name: string; text: string }[], mostTokens: number) {
+function takeNewestSkills(skills: readonly { name: string; text: string }[], mostTokens: number) {
   const byName = new Map(skills.map((skill) => [skill.name, skill]));
-  const names = newest(
+  const names = takeNewest(
     skills.map(({ name }) => name),
     skills.length,
   );

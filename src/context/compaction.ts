@@ -14,9 +14,9 @@ import type { Carried, Tokens } from "../message/part.ts";
 import type { Model } from "../model/model.ts";
 import type { TodoList } from "../tool/tool.ts";
 import { addReminder } from "../conversation/add-reminder.ts";
-import { type CarryLimits, carryOver, requestTexts } from "./carry-over.ts";
+import { type CarryLimits, carryOver, listRequestTexts } from "./carry-over.ts";
 import { startsTurn } from "../conversation/checkpoints.ts";
-import { usableWindow } from "./context-budget.ts";
+import { getUsableWindow } from "./context-budget.ts";
 import { askAboutConversation, assumedWindow } from "./conversation-text.ts";
 import type { ModelAnswer } from "./model-answer.ts";
 import type { Project } from "../conversation/project.ts";
@@ -28,12 +28,12 @@ import { compactionOf, isFinishedSummary, verbatimMessages } from "../conversati
 /** Target share of the usable window for a request after a compaction. */
 const leftShare = 0.6;
 /** In a small window, a compaction must save at least this share of what it can save. */
-const leastWonShare = 0.5;
+const minSavedShare = 0.5;
 /** Limits of the newest messages that stay verbatim: share of the usable window, and tokens. */
 const tailShare = 0.25;
 const longestTail = 15_000;
 /** Minimum bytes for each output of the newest step. */
-const leastTailBytes = 2 * 1024;
+const minTailBytes = 2 * 1024;
 /** Expected size of a summary: share of the usable window, and maximum tokens. */
 const summaryShare = 0.05;
 const longestSummary = 2_000;
@@ -41,7 +41,7 @@ const longestSummary = 2_000;
 const requestsShare = 0.1;
 const skillsShare = 0.1;
 /** Maximum tokens of loaded skills, regardless of window size. */
-const mostSkillTokens = 25_000;
+const maxSkillTokens = 25_000;
 /** Share of the free window for both together. */
 const carriedShare = 0.5;
 
@@ -79,13 +79,13 @@ export async function compact(
   const { model } = target;
   const plan = planCompaction(deps, message, target);
   await transcript.amendParts(message.info.id, [plan.part]);
-  const { request, kept, gone } = plan;
+  const { request, remaining, replaced } = plan;
   const info = summaryInfo(transcript, plan.info, model);
   await transcript.addMessage(info);
   const { sessionId } = transcript;
   const onText = (delta: string) =>
     deps.emit({ sessionId, type: "summary", messageId: info.parentId, delta });
-  const material = { model, messages: gone, request, instruction: plan.part.instruction, onText };
+  const material = { model, messages: replaced, request, instruction: plan.part.instruction, onText };
   const answer = await summarise(deps, material, signal);
   if (answer.outcome === "failed") {
     await transcript.complete({
@@ -99,9 +99,9 @@ export async function compact(
   await transcript.putPart(info.id, { id: newPartId(), type: "text", text });
   await transcript.complete({ ...info, finish: "stop", tokens, cost });
   const summary = transcript.find(info.id);
-  transcript.show([message, ...(summary ? [summary] : []), ...kept]);
+  transcript.show([message, ...(summary ? [summary] : []), ...remaining]);
   const fixed = estimateHead(target.head);
-  await shortenTail(deps, kept, fixed, plan.most);
+  await shortenTail(deps, remaining, fixed, plan.most);
   if (plan.part.auto) await addReminder(transcript, plan.info, goOn.trim());
   const left = fixed + estimateMessages(transcript.messages);
   await transcript.amendParts(message.info.id, [{ ...plan.part, left }]);
@@ -115,39 +115,39 @@ function planCompaction(
   target: CompactionTarget,
 ) {
   const { info } = message;
-  const asked = compactionOf(message);
-  if (info.role !== "user" || asked === undefined) throw new Error("not a compaction");
-  const usable = usableWindow(target.model, project.config) ?? assumedWindow;
+  const requested = compactionOf(message);
+  if (info.role !== "user" || requested === undefined) throw new Error("not a compaction");
+  const usable = getUsableWindow(target.model, project.config) ?? assumedWindow;
   const others = transcript.messages.filter((other) => other !== message);
-  const question = asked.auto ? others.findLast(startsTurn) : undefined;
+  const question = requested.auto ? others.findLast(startsTurn) : undefined;
   const free = Math.max(0, usable - estimateHead(target.head));
-  const limits = carryLimits(target.model.limit.context ?? assumedWindow, free);
+  const limits = createCarryLimits(target.model.limit.context ?? assumedWindow, free);
   const { cwd } = project.workspace;
-  const carry = (kept: readonly Message[]): Carried => {
-    const gone = others.filter((other) => !kept.includes(other));
-    return carryOver({ gone, kept, todos: todos.read(), cwd }, limits);
+  const carry = (remaining: readonly Message[]): Carried => {
+    const replaced = others.filter((other) => !remaining.includes(other));
+    return carryOver({ replaced, remaining, todos: todos.read(), cwd }, limits);
   };
   const first = question === undefined ? [] : [question];
-  const carried = { ...asked, carried: carry(first) };
+  const carried = { ...requested, carried: carry(first) };
   const fixed = usable - free + estimateMessages(first) + estimateMessage({ info, parts: [carried] });
-  const most = Math.max(usable * leftShare, fixed + (usable - fixed) * (1 - leastWonShare));
+  const most = Math.max(usable * leftShare, fixed + (usable - fixed) * (1 - minSavedShare));
   const expected = Math.min(usable * summaryShare, longestSummary);
   const tail = Math.min(longestTail, usable * tailShare, most - fixed - expected);
   const keepFrom = findKeepFrom(others, tail, question);
   const planned = {
-    ...asked,
+    ...requested,
     ...(keepFrom && { keepFrom }),
     ...(question && { question: question.info.id }),
   };
-  const kept = verbatimMessages({ info, parts: [planned] }, others);
-  const gone = others.filter((other) => !kept.includes(other));
-  const [request] = question === undefined ? [] : requestTexts(question);
-  return { info, part: { ...planned, carried: carry(kept) }, request, kept, gone, most };
+  const remaining = verbatimMessages({ info, parts: [planned] }, others);
+  const replaced = others.filter((other) => !remaining.includes(other));
+  const [request] = question === undefined ? [] : listRequestTexts(question);
+  return { info, part: { ...planned, carried: carry(remaining) }, request, remaining, replaced, most };
 }
 
-function carryLimits(window: number, free: number): CarryLimits {
+function createCarryLimits(window: number, free: number): CarryLimits {
   const requests = Math.min(window * requestsShare, free * carriedShare);
-  const skills = Math.min(window * skillsShare, mostSkillTokens, free * carriedShare - requests);
+  const skills = Math.min(window * skillsShare, maxSkillTokens, free * carriedShare - requests);
   return { requests, skills };
 }
 
@@ -156,18 +156,18 @@ function carryLimits(window: number, free: number): CarryLimits {
  * question, the newest of several steps always stays: the model has not seen its results.
  */
 function findKeepFrom(messages: readonly Message[], mostTokens: number, question: Message | undefined) {
-  const asked = question === undefined ? Number.POSITIVE_INFINITY : messages.indexOf(question);
-  const fitting = newestThatFit(messages, mostTokens);
+  const questionIndex = question === undefined ? Number.POSITIVE_INFINITY : messages.indexOf(question);
+  const fitting = findOldestFitting(messages, mostTokens);
   const isAll = fitting === messages.findLastIndex(isFinishedSummary) + 1;
   const step = messages.findLastIndex(isStep);
-  const isWorthKeeping = step > asked && messages.slice(asked + 1, step).some(isStep);
+  const isWorthKeeping = step > questionIndex && messages.slice(questionIndex + 1, step).some(isStep);
   const from = Math.min(isAll ? messages.length : fitting, isWorthKeeping ? step : messages.length);
-  const isStart = ({ info }: Message, index: number) => info.role === "user" || index > asked;
+  const isStart = ({ info }: Message, index: number) => info.role === "user" || index > questionIndex;
   return messages.find((message, index) => index >= from && isStart(message, index))?.info.id;
 }
 
 /** Returns the index of the oldest message that fits. Stops at an older compaction. */
-function newestThatFit(messages: readonly Message[], mostTokens: number): number {
+function findOldestFitting(messages: readonly Message[], mostTokens: number): number {
   let size = 0;
   const tooOld = messages.findLastIndex((message) => {
     size += estimateMessage(message);
@@ -176,21 +176,21 @@ function newestThatFit(messages: readonly Message[], mostTokens: number): number
   return tooOld + 1;
 }
 
-/** Shortens kept messages when the summary is longer than expected: first older outputs, then the newest step's. */
+/** Shortens the remaining messages if the summary is longer than expected: first older outputs, then the newest step's. */
 async function shortenTail(
   { transcript, project }: CompactionDeps,
-  kept: readonly Message[],
+  remaining: readonly Message[],
   fixed: number,
   most: number,
 ): Promise<void> {
   const over = () => fixed + estimateMessages(transcript.messages) - most;
   if (over() > 0)
     await prune(transcript, { keepTurns: 0, keepTokens: 0, leastTokens: 1, keepsNewestStep: true });
-  const step = kept.findLast(isStep);
+  const step = remaining.findLast(isStep);
   if (step === undefined || over() <= 0) return;
   const mostTokens = Math.max(0, estimateMessage(step) - over());
   const folder = project.workspace.outputFolder;
-  await shortenStep(transcript, step, { mostTokens, leastBytes: leastTailBytes, folder });
+  await shortenStep(transcript, step, { mostTokens, leastBytes: minTailBytes, folder });
 }
 
 function summaryInfo(transcript: Transcript, question: UserInfo, model: Model): AssistantInfo {
@@ -208,7 +208,7 @@ function summaryInfo(transcript: Transcript, question: UserInfo, model: Model): 
   };
 }
 
-interface Material {
+interface SummaryInput {
   model: Model;
   messages: readonly Message[];
   request: string | undefined;
@@ -216,18 +216,18 @@ interface Material {
   onText(text: string): Backpressure;
 }
 
-async function summarise({ project }: CompactionDeps, material: Material, signal: AbortSignal) {
+async function summarise({ project }: CompactionDeps, material: SummaryInput, signal: AbortSignal) {
   const { model, messages, request, instruction } = material;
-  const end = instruction === undefined ? form : `${form}\n\nThe user asks of this summary: ${instruction}`;
+  const end =
+    instruction === undefined ? form : `${form}\n\nThe user's instructions for this summary: ${instruction}`;
   const onText = (text: string) => material.onText(text);
-  const asked = { agent: "compaction", model, messages, request, end, onText };
-  return nonEmpty(await askAboutConversation(project, asked, signal));
+  const question = { agent: "compaction", model, messages, request, end, onText };
+  return assertNotEmpty(await askAboutConversation(project, question, signal));
 }
 
 /** Rejects an empty summary, which would lose the conversation. */
-function nonEmpty(answer: ModelAnswer): ModelAnswer {
+function assertNotEmpty(answer: ModelAnswer): ModelAnswer {
   if (answer.outcome === "failed" || answer.text.trim() !== "") return answer;
-  const message =
-    "The model wrote no summary of the conversation. Try /compact again, perhaps with another model.";
+  const message = "The model returned an empty summary. Try /compact again or use another model.";
   return { outcome: "failed", error: { code: "invalid-response", message, retryable: false } };
 }

@@ -5,7 +5,7 @@ import type { Transcript } from "../conversation/transcript.ts";
 export interface CompactionRequest {
   auto: boolean;
   /** The user's command text, if the user asked for it. */
-  said?: string;
+  commandText?: string;
   instruction?: string;
 }
 
@@ -17,8 +17,13 @@ export async function requestCompaction(
 ): Promise<void> {
   const info: UserInfo = { ...question, id: transcript.newMessageId(), time: { created: Date.now() } };
   await transcript.addMessage(info);
-  if (request.said !== undefined) {
-    await transcript.putPart(info.id, { id: newPartId(), type: "text", text: request.said, ignored: true });
+  if (request.commandText !== undefined) {
+    await transcript.putPart(info.id, {
+      id: newPartId(),
+      type: "text",
+      text: request.commandText,
+      ignored: true,
+    });
   }
   await transcript.putPart(info.id, {
     id: newPartId(),

@@ -6,7 +6,7 @@ export interface ResultLimits {
 }
 
 /** Minimum bytes of a result, so that errors stay readable. */
-export const leastShareBytes = 256;
+export const minShareBytes = 256;
 
 /** The share of one result. */
 export interface ResultShare {
@@ -28,7 +28,7 @@ export class ResultBudget {
   }
 
   take(): ResultShare {
-    const bytes = Math.max(leastShareBytes, Math.min(this.#each, this.#left));
+    const bytes = Math.max(minShareBytes, Math.min(this.#each, this.#left));
     let used = 0;
     this.#left -= bytes;
     return {

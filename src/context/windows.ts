@@ -3,27 +3,30 @@ import type { Model } from "../model/model.ts";
 import type { OpenModels } from "../model/providers/providers.ts";
 import type { StepOutcome } from "../conversation/step-outcome.ts";
 
-/** How often a server is asked for a window that it did not say: some know it only once the model is loaded. */
-const mostQuestions = 3;
-/** Estimated tokens of a request from which on the provider's count tells whether all of it was read. */
-const leastTelling = 2_000;
-/** No server has so small a window: a lower count is a placeholder, not a cut. */
-const leastWindow = 1_024;
-/** Share of the estimate below which a count is too low. */
+/** How often to ask a server for an unknown window; some know it only after the model was loaded. */
+const maxQuestions = 3;
+/** Minimum estimated tokens at which the provider's count shows whether the prompt was truncated. */
+const minConclusiveTokens = 2_000;
+/** A lower count is a placeholder of the server. */
+const minWindow = 1_024;
+/** A count below this share of the estimate is low. */
 const lowShare = 0.7;
-/** A count that grows by more than this share of what a request grew by is a low count, not a cut. */
+/**
+ * If the count grows by more than this share of the request's growth, it is only low and the prompt is not
+ * truncated.
+ */
 const growthShare = 0.35;
-/** A server that once read this many times as much does not cut: it leaves what it had cached out of its count. */
+/** A server that once counted this factor more does not truncate: it excludes cached tokens from its count. */
 const cachedFactor = 2;
 
-/** A request that was counted lower than estimated. */
+/** A request whose count was lower than estimated. */
 interface LowCount {
   readonly estimated: number;
   readonly counted: number;
 }
 
-/** What is known of one model's window beside its configuration. */
-interface Known {
+/** Measurements of one model's window. */
+interface WindowState {
   tokens?: number;
   questions: number;
   mostCounted: number;
@@ -31,15 +34,15 @@ interface Known {
 }
 
 /**
- * Windows of models as this session found them out: from the server, from a refusal, from a count of tokens that shows
- * that the prompt was cut. They replace configured and listed ones until the session is closed.
+ * Context windows detected in this session: reported by the server, found in a refusal, or concluded from
+ * token counts of a truncated prompt. They override configured and listed ones until the session is closed.
  */
-export class Windows {
-  readonly #known = new Map<string, Known>();
+export class ContextWindows {
+  readonly #states = new Map<string, WindowState>();
 
-  /** The model with the window that was found out. */
+  /** Returns the model with the detected window. */
   applyTo(model: Model): Model {
-    const { tokens } = this.#of(model);
+    const { tokens } = this.#getState(model);
     if (tokens === undefined) return model;
     const { input, ...limit } = model.limit;
     return {
@@ -48,18 +51,18 @@ export class Windows {
     };
   }
 
-  /** The same, after asking a server on this machine whose window is not configured. */
+  /** Like {@link applyTo}, but first asks a local server whose window is not configured. */
   async settle(model: Model, models: OpenModels, signal: AbortSignal): Promise<Model> {
-    const known = this.#of(model);
-    if (known.tokens === undefined && known.questions < mostQuestions && models.mayAskWindow(model)) {
-      known.questions++;
+    const state = this.#getState(model);
+    if (state.tokens === undefined && state.questions < maxQuestions && models.mayAskWindow(model)) {
+      state.questions++;
       const tokens = await models.askWindow(model, signal);
-      if (tokens !== undefined) known.tokens = tokens;
+      if (tokens !== undefined) state.tokens = tokens;
     }
     return this.applyTo(model);
   }
 
-  /** Learns from how a call ended. Returns what the user must know. */
+  /** Updates the window from a finished call. Returns a notice for the user. */
   async learn(
     model: Model,
     { estimated, outcome }: { estimated: number; outcome: StepOutcome },
@@ -67,58 +70,60 @@ export class Windows {
     signal: AbortSignal,
   ): Promise<string | undefined> {
     if (outcome.end === "failed") return this.#learnFromRefusal(model, outcome.error.window);
-    const counted = countOf(outcome.tokens);
-    if (!this.#isCut(model, { estimated, counted })) return undefined;
-    const known = this.#of(model);
-    const said = await models.askWindow(model, signal);
+    const counted = getCount(outcome.tokens);
+    if (!this.#isTruncated(model, { estimated, counted })) return undefined;
+    const state = this.#getState(model);
+    const reported = await models.askWindow(model, signal);
     const tokens =
-      said !== undefined && said < estimated ? Math.max(said, known.mostCounted) : known.mostCounted;
+      reported !== undefined && reported < estimated
+        ? Math.max(reported, state.mostCounted)
+        : state.mostCounted;
     if (tokens >= (this.applyTo(model).limit.context ?? Number.POSITIVE_INFINITY)) return undefined;
-    known.tokens = tokens;
-    return cutText(model, { estimated, counted }, tokens);
+    state.tokens = tokens;
+    return describeTruncation(model, { estimated, counted }, tokens);
   }
 
   #learnFromRefusal(model: Model, tokens: number | undefined): string | undefined {
     const { context } = this.applyTo(model).limit;
     if (tokens === undefined || (context !== undefined && tokens >= context)) return undefined;
-    this.#of(model).tokens = tokens;
-    return statedText(model, tokens, context);
+    this.#getState(model).tokens = tokens;
+    return describeReportedWindow(model, tokens, context);
   }
 
-  /** Whether the provider read less than it was sent, twice in a row, and not more when it was sent more. */
-  #isCut(model: Model, count: LowCount): boolean {
-    const known = this.#of(model);
-    const before = known.low;
+  /** Whether the provider read less than was sent, twice in a row, and no more when more was sent. */
+  #isTruncated(model: Model, count: LowCount): boolean {
+    const state = this.#getState(model);
+    const before = state.low;
     const isLow =
-      count.counted >= leastWindow &&
-      count.estimated >= leastTelling &&
+      count.counted >= minWindow &&
+      count.estimated >= minConclusiveTokens &&
       count.counted < lowShare * count.estimated &&
-      count.counted * cachedFactor >= known.mostCounted;
-    known.low = isLow ? count : undefined;
-    known.mostCounted = Math.max(known.mostCounted, count.counted);
+      count.counted * cachedFactor >= state.mostCounted;
+    state.low = isLow ? count : undefined;
+    state.mostCounted = Math.max(state.mostCounted, count.counted);
     if (!isLow || before === undefined) return false;
     const growth = Math.max(0, count.estimated - before.estimated);
     return count.counted - before.counted <= growthShare * growth;
   }
 
-  #of({ ref }: Model): Known {
+  #getState({ ref }: Model): WindowState {
     const key = JSON.stringify([ref.provider, ref.model]);
-    const known = this.#known.get(key) ?? { questions: 0, mostCounted: 0 };
-    this.#known.set(key, known);
-    return known;
+    const state = this.#states.get(key) ?? { questions: 0, mostCounted: 0 };
+    this.#states.set(key, state);
+    return state;
   }
 }
 
-const countOf = ({ input, cache }: Tokens): number => input + cache.read + cache.write;
+const getCount = ({ input, cache }: Tokens): number => input + cache.read + cache.write;
 
 const setLimit = ({ ref }: Model, tokens: number): string =>
   `set "limit": { "context": ${tokens} } for ${ref.model} under provider.${ref.provider}.models`;
 
-function statedText(model: Model, tokens: number, believed: number | undefined): string {
+function describeReportedWindow(model: Model, tokens: number, believed: number | undefined): string {
   const before = believed === undefined ? "its context was unknown" : `${believed} were configured or listed`;
-  return `The server says that the context of ${model.name} holds ${tokens} tokens; ${before}. ${tokens} count from now on in this session. To keep that, ${setLimit(model, tokens)}, or start the server with a larger context.`;
+  return `The server reports a context of ${tokens} tokens for ${model.name}; ${before}. This session now uses ${tokens}. To make that permanent, ${setLimit(model, tokens)}, or start the server with a larger context.`;
 }
 
-function cutText(model: Model, { estimated, counted }: LowCount, tokens: number): string {
-  return `The server cuts the prompt at about ${tokens} tokens without saying so: ${model.name} read ${counted} of about ${estimated} tokens. ${tokens} count as its context from now on in this session. Start the server with a larger context (Ollama: OLLAMA_CONTEXT_LENGTH or num_ctx; LM Studio: Context Length; llama.cpp: -c), or ${setLimit(model, tokens)}.`;
+function describeTruncation(model: Model, { estimated, counted }: LowCount, tokens: number): string {
+  return `The server silently truncates the prompt at about ${tokens} tokens: ${model.name} read ${counted} of about ${estimated} tokens. This session now uses a context of ${tokens}. Start the server with a larger context (Ollama: OLLAMA_CONTEXT_LENGTH or num_ctx; LM Studio: Context Length; llama.cpp: -c), or ${setLimit(model, tokens)}.`;
 }

@@ -31,9 +31,7 @@ export interface InstructionSources {
   /** Global configuration folders; the first with instructions is used. */
   readonly configFolders: readonly string[];
   readonly home: string;
-  /**
-   * Further paths and globs: absolute, from `~/`, or relative to `cwd` or one of its parents up to the root.
-   */
+  /** Further paths and globs: absolute, from `~/`, or relative to `cwd` or one of its parents up to the root. */
   readonly configured?: readonly string[];
   /** Contents of configured URLs. */
   readonly fetched: FetchedTexts;
@@ -60,8 +58,7 @@ export async function loadInstructions(sources: InstructionSources): Promise<Loa
 
 /**
  * Instruction files between a file and the session's folder, outermost first. `already` contains the real
- * paths that
- * the model has seen; returned files are added to it.
+ * paths that the model has seen; returned files are added to it.
  */
 export async function loadNestedInstructions(
   path: string,

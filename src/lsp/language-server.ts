@@ -83,9 +83,7 @@ export class LanguageServer {
     return this.#connection.end();
   }
 
-  /**
-   * Restores open documents to the text before the edit, because something else may have changed the files.
-   */
+  /** Restores open documents to the text before the edit, because something else may have changed the files. */
   async #textsBefore(edited: readonly EditedFile[]): Promise<DocumentText[]> {
     const touched = new Set(edited.map(({ path }) => path));
     const others = this.#documents.paths.filter((path) => !touched.has(path));

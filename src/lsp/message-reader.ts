@@ -11,8 +11,7 @@ const headerEnd = Buffer.from("\r\n\r\n");
 
 /**
  * Reads framed messages of a language server. Limits the buffered size, unlike the library's reader, and
- * pauses reading
- * if messages come too fast or the server reads too slowly.
+ * pauses reading if messages come too fast or the server reads too slowly.
  */
 export class BoundedMessageReader extends AbstractMessageReader {
   readonly #stream: Readable;

@@ -26,21 +26,21 @@ export class Authorizations {
    * the result later.
    */
   ask(server: McpServer, signal: AbortSignal): Promise<string> {
-    const told = deferred<string>();
+    const answer = deferred<string>();
     let isAnswered = false;
     const onAddress = (address: string) => {
       isAnswered = true;
-      told.resolve(whereToGo(server, address));
+      answer.resolve(describeAddress(server, address));
     };
     // The user may visit the address after the turn has ended.
     const end = this.#deps.canVisit()
       ? AbortSignal.any([signal, this.#closing.signal])
       : this.#closing.signal;
     void this.#authorize(server, onAddress, end).then((outcome) => {
-      if (isAnswered) this.#tellOutcome(server, outcome);
-      else told.resolve(describeAuthorization(server, outcome));
+      if (isAnswered) this.#reportOutcome(server, outcome);
+      else answer.resolve(describeAuthorization(server, outcome));
     });
-    return orWhenAborted(told.promise, signal, describeAuthorization(server, { outcome: "cancelled" }));
+    return orWhenAborted(answer.promise, signal, describeAuthorization(server, { outcome: "cancelled" }));
   }
 
   /** Asks the user once per server, in the background, if the editor can open addresses. */
@@ -48,9 +48,9 @@ export class Authorizations {
     if (server.status.state !== "needs authorization" || !this.#deps.canVisit()) return;
     if (server.isAuthorizing || this.#invited.has(server)) return;
     this.#invited.add(server);
-    const onAddress = (address: string) => this.#deps.report(whereToGo(server, address));
+    const onAddress = (address: string) => this.#deps.report(describeAddress(server, address));
     void this.#authorize(server, onAddress, this.#closing.signal).then((outcome) =>
-      this.#tellOutcome(server, outcome),
+      this.#reportOutcome(server, outcome),
     );
   }
 
@@ -72,13 +72,13 @@ export class Authorizations {
   }
 
   /** Reports a result unless it was cancelled by the user or by another attempt. */
-  #tellOutcome(server: McpServer, outcome: AuthorizeOutcome): void {
+  #reportOutcome(server: McpServer, outcome: AuthorizeOutcome): void {
     if (this.#closing.signal.aborted || outcome.outcome === "cancelled") return;
     const severity = outcome.outcome === "failed" ? "warning" : "info";
     this.#deps.report(describeAuthorization(server, outcome), severity);
   }
 }
 
-function whereToGo({ settings: { name } }: McpServer, address: string): string {
+function describeAddress({ settings: { name } }: McpServer, address: string): string {
   return `To authorize the MCP server "${name}", open this address in your browser within five minutes:\n\n${address}`;
 }

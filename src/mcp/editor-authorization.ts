@@ -25,8 +25,8 @@ export async function authorizeInEditor(
   const show: ShowAddress = async (address, end) => {
     if (deps.canVisit()) {
       isAsked = true;
-      const asked = { server: server.settings.name, message, mode: "url" as const, url: address, id };
-      const { outcome } = await deps.elicit(asked, AbortSignal.any([end, done.signal]));
+      const request = { server: server.settings.name, message, mode: "url" as const, url: address, id };
+      const { outcome } = await deps.elicit(request, AbortSignal.any([end, done.signal]));
       if (outcome === "accepted") return "shown";
       if (outcome !== "unavailable") return "declined";
     }

@@ -51,7 +51,7 @@ export interface GivenServers {
   readonly problems: readonly string[];
 }
 
-export const nothingGiven: GivenServers = { servers: [], problems: [] };
+export const noGivenServers: GivenServers = { servers: [], problems: [] };
 
 /** The servers of one session. */
 export interface ServerList {
@@ -66,7 +66,7 @@ export interface ServerList {
 const serversLimit = 64;
 
 /** Merges the configured servers with the editor's. For equal names the editor's takes precedence. */
-export function serverList(
+export function createServerList(
   config: Pick<Config, "mcp" | "experimental">,
   given: GivenServers,
   cwd: string,
@@ -83,7 +83,7 @@ export function serverList(
     problems: [
       ...configured.problems,
       ...given.problems,
-      ...[...repeatedIn(given.servers)].map(
+      ...[...findDuplicates(given.servers)].map(
         (name) => `The editor gives several MCP servers the name "${name}"; the last of them is used.`,
       ),
       ...replaced.map(
@@ -134,7 +134,7 @@ function toSettings(name: string, server: ConfiguredServer, cwd: string): Server
   };
 }
 
-function repeatedIn(servers: readonly ServerSettings[]): Set<string> {
+function findDuplicates(servers: readonly ServerSettings[]): Set<string> {
   const names = servers.map(({ name }) => name);
   return new Set(names.filter((name, index) => names.indexOf(name) !== index));
 }
@@ -144,7 +144,7 @@ function distinct(servers: readonly ServerSettings[]): ServerSettings[] {
 }
 
 /** Collects the secrets of the settings: keys in headers and variables. */
-export function keysOf(servers: readonly ServerSettings[]): string[] {
+export function listSecrets(servers: readonly ServerSettings[]): string[] {
   return servers.flatMap((settings) => {
     if (settings.type === "local")
       return Object.entries(settings.environment).flatMap(([name, value]) =>
@@ -158,7 +158,7 @@ export function keysOf(servers: readonly ServerSettings[]): string[] {
 }
 
 /** Returns an id that is equal for servers that sessions can share. Contains headers and variables only as a hash. */
-export function identityOf(settings: ServerSettings, roots: readonly string[]): string {
+export function getIdentity(settings: ServerSettings, roots: readonly string[]): string {
   return createHash("sha256")
     .update(JSON.stringify([settings, roots]))
     .digest("hex");

@@ -7,7 +7,7 @@ import { importModule } from "../base/import-module.ts";
 import type { ElicitationCapabilities } from "../message/elicitation.ts";
 import type { PipedProcesses } from "../workspace/process/piped-process.ts";
 import type { ConnectDeps } from "./connection/connect.ts";
-import type { Connection, Requested } from "./connection/connection.ts";
+import type { McpConnection, RequestResult } from "./connection/connection.ts";
 import type { ConnectFailure, RequestFailure } from "./connection/failures.ts";
 import type { AuthorizeOutcome, ShowAddress } from "./oauth/oauth-flow.ts";
 import { noOffers, type ServerCapabilities } from "./offers/offers.ts";
@@ -31,7 +31,7 @@ export interface ServerDeps {
   readonly version: string;
   readonly processes: PipedProcesses;
   readonly roots: readonly string[];
-  readonly abilities: ElicitationCapabilities;
+  readonly capabilities: ElicitationCapabilities;
   readonly log: Log;
   /** Redacts known keys in a server's error messages. */
   readonly secrets: Pick<Secrets, "redact">;
@@ -57,10 +57,10 @@ export class McpServer {
   readonly #listeners = new Set<() => void>();
   readonly #ending = new AbortController();
   readonly #questions: ServerQuestions;
-  readonly #words: ServerLog;
+  readonly #serverLog: ServerLog;
   #status: ServerStatus = { state: "waiting" };
   #offers: ServerCapabilities = noOffers;
-  #connection: Connection | undefined;
+  #connection: McpConnection | undefined;
   #connecting: Promise<void> | undefined;
   #startedMs = 0;
   #connectedMs = 0;
@@ -76,7 +76,7 @@ export class McpServer {
     this.settings = settings;
     this.#deps = deps;
     this.#questions = new ServerQuestions(settings.name, this.callTimeoutMs, deps);
-    this.#words = new ServerLog(settings.name, deps.log);
+    this.#serverLog = new ServerLog(settings.name, deps.log);
   }
 
   get status(): ServerStatus {
@@ -90,12 +90,12 @@ export class McpServer {
 
   /** Its log lines, newest last. */
   get logLines(): readonly string[] {
-    return this.#words.lines;
+    return this.#serverLog.lines;
   }
 
   /** Number of stdout lines that were not messages. */
   get noise(): number {
-    return this.#words.noise;
+    return this.#serverLog.noise;
   }
 
   /** Silence timeout of a call, in milliseconds. */
@@ -170,7 +170,7 @@ export class McpServer {
     params: Record<string, unknown>,
     answer: z.ZodType<T>,
     user: ServerUser,
-  ): Promise<Requested<T>> {
+  ): Promise<RequestResult<T>> {
     const first = await this.#requestOnce(method, params, answer, user);
     if (first.outcome === "answered" || user.signal.aborted) return first;
     const { failure } = first;
@@ -194,9 +194,10 @@ export class McpServer {
     params: Record<string, unknown>,
     answer: z.ZodType<T>,
     user: ServerUser,
-  ): Promise<Requested<T>> {
+  ): Promise<RequestResult<T>> {
     const connection = await this.#connected(user.signal);
-    if (connection === undefined) return { outcome: "failed", failure: this.#whyNot(user.signal) };
+    if (connection === undefined)
+      return { outcome: "failed", failure: this.#explainUnavailable(user.signal) };
     const onProgress = user.onProgress?.bind(user);
     const requested = await this.#questions.during(user, (clock) =>
       connection.request(method, params, answer, { clock, ...(onProgress && { onProgress }) }),
@@ -206,15 +207,15 @@ export class McpServer {
   }
 
   /** Updates the connection status after a failed request. */
-  #note(failure: RequestFailure, connection: Connection): void {
-    if (failure.kind === "dropped") this.#lost(failure.reason, connection);
+  #note(failure: RequestFailure, connection: McpConnection): void {
+    if (failure.kind === "dropped") this.#onConnectionLost(failure.reason, connection);
     if (failure.kind !== "unauthorized" || connection !== this.#connection) return;
     this.#connection = undefined;
     void connection.end();
     this.#set({ state: "needs authorization" });
   }
 
-  async #connected(signal: AbortSignal): Promise<Connection | undefined> {
+  async #connected(signal: AbortSignal): Promise<McpConnection | undefined> {
     if (this.#ending.signal.aborted) return undefined;
     if (this.#connection === undefined && this.#connecting === undefined) {
       this.#retrying?.abort();
@@ -224,7 +225,7 @@ export class McpServer {
     return signal.aborted ? undefined : this.#connection;
   }
 
-  #whyNot(signal: AbortSignal) {
+  #explainUnavailable(signal: AbortSignal) {
     if (signal.aborted) return { kind: "cancelled" } as const;
     if (this.#status.state === "needs authorization") return { kind: "unauthorized" } as const;
     const reason = this.#status.state === "failed" ? this.#status.reason : "it is not connected";
@@ -234,7 +235,7 @@ export class McpServer {
   #connect(): Promise<void> {
     this.#connecting ??= this.#tryToConnect().finally(() => {
       this.#connecting = undefined;
-      this.#tell();
+      this.#notify();
     });
     return this.#connecting;
   }
@@ -259,7 +260,7 @@ export class McpServer {
     );
     const changes = this.#changes;
     const connection = await connect(this.settings, this.#connectionDeps(), signal);
-    const offers = await this.#firstOffers(connection, signal);
+    const offers = await this.#loadCapabilities(connection, signal);
     if (offers === undefined) return connection.end();
     if (!connection.isOpen)
       throw new ConnectError({ kind: "failed", reason: "it exited immediately", isPassing: true });
@@ -274,9 +275,12 @@ export class McpServer {
   }
 
   /** Lists the capabilities. Returns undefined when aborted; closes the connection if listing fails. */
-  async #firstOffers(connection: Connection, signal: AbortSignal): Promise<ServerCapabilities | undefined> {
+  async #loadCapabilities(
+    connection: McpConnection,
+    signal: AbortSignal,
+  ): Promise<ServerCapabilities | undefined> {
     try {
-      return await orWhenAborted(this.#offersOf(connection), signal, undefined);
+      return await orWhenAborted(this.#listCapabilities(connection), signal, undefined);
     } catch (error) {
       await connection.end();
       throw error;
@@ -284,7 +288,7 @@ export class McpServer {
   }
 
   async #failed(error: unknown): Promise<void> {
-    const failure = await failureOf(error);
+    const failure = await toConnectFailure(error);
     if (this.#ending.signal.aborted) return;
     if (failure.kind === "unauthorized") return this.#set({ state: "needs authorization" });
     const { name } = this.settings;
@@ -298,15 +302,15 @@ export class McpServer {
       timeoutMs: this.#connectTimeoutMs,
       onElicit: (params, signal) => this.#questions.ask(params, signal),
       onElicited: (id) => this.#questions.onElicited(id),
-      onClosed: (reason) => this.#lost(reason, this.#connection),
+      onClosed: (reason) => this.#onConnectionLost(reason, this.#connection),
       onListChanged: () => void this.#refresh(),
-      onLog: (level, text) => this.#words.say(`${level}: ${text}`),
-      onNoise: (line) => this.#words.sayNoise(line),
+      onLog: (level, text) => this.#serverLog.add(`${level}: ${text}`),
+      onNoise: (line) => this.#serverLog.addNoise(line),
     };
   }
 
   /** Keeps the capabilities: the next call or the next retry reconnects. */
-  #lost(reason: string, lost: Connection | undefined): void {
+  #onConnectionLost(reason: string, lost: McpConnection | undefined): void {
     if (lost === undefined || lost !== this.#connection || this.#ending.signal.aborted) return;
     this.#connection = undefined;
     void lost.end();
@@ -340,45 +344,45 @@ export class McpServer {
     let pauseMs = refreshEveryMs;
     for (let seen = 0; seen !== this.#changes && !this.#ending.signal.aborted;) {
       seen = this.#changes;
-      await this.#learn();
+      await this.#setCapabilities();
       await sleep(pauseMs, this.#ending.signal);
       pauseMs = Math.min(pauseMs * 2, slowestRefreshMs);
     }
     this.#isRefreshing = false;
   }
 
-  async #offersOf(connection: Connection): Promise<ServerCapabilities> {
+  async #listCapabilities(connection: McpConnection): Promise<ServerCapabilities> {
     const { listOffers } = await importModule(() => import("./offers/list-offers.ts"));
     return listOffers(connection, this.#connectTimeoutMs);
   }
 
-  async #learn(): Promise<void> {
+  async #setCapabilities(): Promise<void> {
     const connection = this.#connection;
     if (connection === undefined) return;
     try {
-      const offers = await this.#offersOf(connection);
+      const offers = await this.#listCapabilities(connection);
       if (connection === this.#connection) this.#offers = offers;
-      this.#tell();
+      this.#notify();
     } catch (error) {
-      const failure = await failureOf(error);
+      const failure = await toConnectFailure(error);
       if (failure.kind === "unauthorized") this.#note(failure, connection);
-      else this.#lost(failure.reason, connection);
+      else this.#onConnectionLost(failure.reason, connection);
     }
   }
 
   #set(status: ServerStatus): void {
     if (this.#ending.signal.aborted) return;
     this.#status = status;
-    this.#tell();
+    this.#notify();
   }
 
-  #tell(): void {
+  #notify(): void {
     for (const listener of this.#listeners) listener();
   }
 }
 
 /** Converts an error to a failure. A missing program file is not the server's fault and may be temporary. */
-async function failureOf(error: unknown): Promise<ConnectFailure> {
+async function toConnectFailure(error: unknown): Promise<ConnectFailure> {
   if (error instanceof UserError) return { kind: "failed", reason: error.message, isPassing: true };
   const { ConnectError } = await import("./connection/failures.ts");
   return error instanceof ConnectError

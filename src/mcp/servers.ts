@@ -1,9 +1,9 @@
 import { McpServer, type ServerDeps } from "./server.ts";
-import { identityOf, type ServerSettings } from "./server-settings.ts";
+import { getIdentity, type ServerSettings } from "./server-settings.ts";
 
-export type ServersDeps = Omit<ServerDeps, "roots" | "abilities"> & {
+export type ServersDeps = Omit<ServerDeps, "roots" | "capabilities"> & {
   /** Elicitation capabilities of the editor. */
-  abilities(): ServerDeps["abilities"];
+  capabilities(): ServerDeps["capabilities"];
 };
 
 /** The MCP servers of this process. Sessions with equal settings share a server, which closes with the last of them. */
@@ -18,7 +18,7 @@ export class Servers {
 
   /** Returns the server with these settings. `user` holds it until it calls `leave`. */
   join(settings: ServerSettings, roots: readonly string[], user: object): McpServer {
-    const key = identityOf(settings, roots);
+    const key = getIdentity(settings, roots);
     const shared = this.#shared.get(key) ?? this.#create(key, settings, roots);
     shared.users.add(user);
     return shared.server;
@@ -40,9 +40,9 @@ export class Servers {
   }
 
   #create(key: string, settings: ServerSettings, roots: readonly string[]) {
-    const abilities = this.#deps.abilities();
+    const abilities = this.#deps.capabilities();
     const shared = {
-      server: new McpServer(settings, { ...this.#deps, roots, abilities }),
+      server: new McpServer(settings, { ...this.#deps, roots, capabilities: abilities }),
       users: new Set<object>(),
     };
     this.#shared.set(key, shared);

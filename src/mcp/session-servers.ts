@@ -7,7 +7,13 @@ import type { Tool } from "../tool/tool.ts";
 import { Authorizations } from "./authorizations.ts";
 import type { ServerPrompt } from "./tools/prompts.ts";
 import type { McpServer } from "./server.ts";
-import { describeSettings, type GivenServers, keysOf, nothingGiven, serverList } from "./server-settings.ts";
+import {
+  describeSettings,
+  type GivenServers,
+  listSecrets,
+  noGivenServers,
+  createServerList,
+} from "./server-settings.ts";
 import { ServerTools } from "./tools/server-tools.ts";
 import type { Servers } from "./servers.ts";
 
@@ -59,7 +65,7 @@ export class SessionServers {
   readonly #deps: SessionServersDeps;
   readonly #used = new Map<McpServer, UsedServer>();
   #config: Pick<Config, "mcp" | "experimental"> = {};
-  #given: GivenServers = nothingGiven;
+  #given: GivenServers = noGivenServers;
   #disabled: readonly string[] = [];
   #problems: readonly string[] = [];
   #isStarted = false;
@@ -170,9 +176,9 @@ export class SessionServers {
   #apply(): void {
     if (this.#isClosed) return;
     const { cwd, roots, servers } = this.#deps;
-    const { servers: wanted, disabled, problems } = serverList(this.#config, this.#given, cwd);
+    const { servers: wanted, disabled, problems } = createServerList(this.#config, this.#given, cwd);
     this.#disabled = disabled;
-    this.#deps.secrets.add(keysOf(wanted));
+    this.#deps.secrets.add(listSecrets(wanted));
     const known = new Set(this.#problems);
     this.#problems = problems;
     if (this.#isStarted)
@@ -229,7 +235,7 @@ export class SessionServers {
       this.#deps.report(`MCP server "${settings.name}": ${note}.`);
     }
     if (status.state === "connected") used.reported = undefined;
-    const problem = problemOf(server, this.#deps.canVisit());
+    const problem = describeProblem(server, this.#deps.canVisit());
     if (problem === undefined || used.reported !== undefined) return;
     used.reported = problem;
     this.#deps.report(problem);
@@ -242,10 +248,10 @@ export class SessionServers {
   async #notePrompts(): Promise<void> {
     const offering = () => [...this.#used.keys()].filter(({ offers }) => offers.prompts.length > 0);
     if (offering().length === 0 && this.#prompts.length === 0) return;
-    const { serverPrompt } = await import("./tools/prompts.ts");
+    const { createServerPrompt } = await import("./tools/prompts.ts");
     const { elicit } = this.#deps;
     const all = offering().flatMap((server) =>
-      server.offers.prompts.map((offered) => serverPrompt(server, offered, elicit)),
+      server.offers.prompts.map((offered) => createServerPrompt(server, offered, elicit)),
     );
     const prompts = all.slice(0, promptsLimit);
     const isNew = describePrompts(prompts) !== describePrompts(this.#prompts);
@@ -270,7 +276,7 @@ function describePrompts(prompts: readonly ServerPrompt[]): string {
 }
 
 /** Returns a message for the user about a failed server. */
-function problemOf({ status, settings: { name } }: McpServer, canVisit: boolean): string | undefined {
+function describeProblem({ status, settings: { name } }: McpServer, canVisit: boolean): string | undefined {
   if (status.state === "needs authorization")
     return canVisit
       ? undefined

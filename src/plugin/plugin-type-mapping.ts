@@ -84,8 +84,7 @@ export function toPluginSession(info: SessionInfo): PluginSession {
 
 /**
  * Converts a session change to plugin events. Text deltas and live output have none. `infoOf` returns the
- * stored
- * info of an open session.
+ * stored info of an open session.
  */
 export function toPluginEvents(
   event: SessionEvent,

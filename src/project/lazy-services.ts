@@ -6,7 +6,7 @@ import type { Config } from "../config/schema.ts";
 import type { LanguageServers } from "../lsp/language-servers.ts";
 import type { SharedPlugins } from "../plugin/shared-plugins.ts";
 import type { Diagnose } from "../conversation/project.ts";
-import type { ChildVariables } from "../workspace/process/child-variables.ts";
+import type { ChildEnvironment } from "../workspace/process/child-variables.ts";
 import type { NodeProgramOptions } from "../workspace/process/node-program.ts";
 import type { PipedProcesses } from "../workspace/process/piped-process.ts";
 import type { Watchdog } from "../workspace/process/watchdog.ts";
@@ -15,7 +15,7 @@ import type { Workspace } from "../workspace/workspace.ts";
 export interface LazyServicesDeps {
   /** Path of the child program that runs plugin modules. */
   readonly pluginHost: string;
-  readonly variables: ChildVariables;
+  readonly variables: ChildEnvironment;
   readonly processes: PipedProcesses;
   readonly watchdog: Watchdog;
   readonly workspace: Pick<Workspace, "files" | "snapshots">;
@@ -43,7 +43,7 @@ export class LazyServices {
     ]);
     const { pluginHost: path, variables, watchdog, log } = this.#deps;
     const start = (options: NodeProgramOptions) =>
-      new NodeProgram({ path, env: variables.now(), watchdog }, options);
+      new NodeProgram({ path, env: variables.get(), watchdog }, options);
     this.#plugins ??= new SharedPlugins({ start, log });
     return this.#plugins;
   }

@@ -13,7 +13,7 @@ import type { Trust } from "../permission/trust.ts";
 import type { Folders, PendingConsent, Project } from "../conversation/project.ts";
 import type { BundledSkills } from "../skill/bundled-skills.ts";
 import { projectIdOf } from "../storage/project-id.ts";
-import type { ChildVariables } from "../workspace/process/child-variables.ts";
+import type { ChildEnvironment } from "../workspace/process/child-variables.ts";
 import type { Workspace } from "../workspace/workspace.ts";
 import { findWorktree } from "../workspace/worktree.ts";
 import { type Configured, loadConfigured, getProblems } from "./configured.ts";
@@ -31,7 +31,7 @@ export interface ProjectsDeps {
   readonly trust: Trust;
   readonly models: ModelAccess;
   readonly lazyServices: LazyServices;
-  readonly variables: ChildVariables;
+  readonly variables: ChildEnvironment;
   readonly secrets: Secrets;
   readonly log: Log;
 }

@@ -9,7 +9,7 @@ import type { Project } from "../conversation/project.ts";
 import type { Skill } from "../skill/skill.ts";
 import type { ShellPlace } from "../tool/bash/bash.ts";
 import type { Tool } from "../tool/tool.ts";
-import { shellContext } from "../workspace/shell-context.ts";
+import { createShellContext } from "../workspace/shell-context.ts";
 
 export interface ProjectToolsOptions {
   readonly skills: readonly Skill[];
@@ -64,7 +64,7 @@ const sampleCommand = 'cd src && git log --oneline -- "$1" | head -n 5 > out.txt
 
 async function analyze(command: string, place: ShellPlace) {
   const { analyzeShell } = await loadAnalysis();
-  return toShellRequests(analyzeShell(command, shellContext(place)));
+  return toShellRequests(analyzeShell(command, createShellContext(place)));
 }
 
 /** Finds plugin modules, with a stamp that changes when they do. Returns undefined when there are none. */

@@ -45,9 +45,7 @@ export interface SessionAges {
   removeAfterDays: number | undefined;
 }
 
-/**
- * Deletes old data. Starts no timer until a turn has ended and a run is due; only one process does each run.
- */
+/** Deletes old data. Starts no timer until a turn has ended and a run is due; only one process does each run. */
 export class Housekeeping {
   readonly #deps: HousekeepingDeps;
   readonly #closed = new AbortController();

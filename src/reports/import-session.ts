@@ -13,8 +13,7 @@ export interface ImportTarget {
 
 /**
  * Imports a session with its children, or nothing. Keeps the id if it is free. Imported changes cannot be
- * undone and
- * contain no approvals, because somebody else may have written the file.
+ * undone and contain no approvals, because somebody else may have written the file.
  */
 export async function importSession(
   store: SessionStore,

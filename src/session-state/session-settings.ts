@@ -9,7 +9,7 @@ import type { Ruleset } from "../permission/rule.ts";
 import { chooseModel } from "./model-choice.ts";
 import type { Project } from "../conversation/project.ts";
 import type { SessionInfoStore } from "../conversation/session-info-store.ts";
-import type { Windows } from "../context/windows.ts";
+import type { ContextWindows } from "../context/windows.ts";
 
 export interface SessionSettingsDeps {
   sessionId: SessionId;
@@ -20,7 +20,7 @@ export interface SessionSettingsDeps {
   /** Remembers the model for new sessions of the project. */
   rememberModel(model: ModelRef): Promise<void>;
   lastUsedModel: ModelRef | undefined;
-  windows: Pick<Windows, "applyTo">;
+  windows: Pick<ContextWindows, "applyTo">;
 }
 
 /**

@@ -6,7 +6,7 @@ import type { Tokens } from "../message/part.ts";
 import type { Model } from "../model/model.ts";
 import type { Decider } from "../permission/gate.ts";
 import { Budget, type CostLimits } from "./budget.ts";
-import { contextTokens } from "../context/context-budget.ts";
+import { sumContextTokens } from "../context/context-budget.ts";
 import type { SessionInfoStore } from "../conversation/session-info-store.ts";
 import type { Transcript } from "../conversation/transcript.ts";
 import { addTokens, noTokens } from "../conversation/turn-result.ts";
@@ -81,7 +81,7 @@ export class UsageTracker {
   }
 
   async countStep({ tokens, cost }: { tokens: Tokens; cost: number }): Promise<void> {
-    const used = contextTokens(tokens);
+    const used = sumContextTokens(tokens);
     await this.#count(cost, used > 0 ? used : this.#used);
     await this.#deps.parent?.countChild(tokens, cost);
   }
@@ -134,5 +134,5 @@ function usedContext({ messages }: Pick<Transcript, "messages">): number | undef
 }
 
 function contextAfter(info: MessageInfo): number {
-  return info.role === "assistant" ? contextTokens(info.tokens) : 0;
+  return info.role === "assistant" ? sumContextTokens(info.tokens) : 0;
 }

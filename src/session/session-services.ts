@@ -26,7 +26,7 @@ import { StoredTodos } from "../conversation/stored-todos.ts";
 import type { Transcript } from "../conversation/transcript.ts";
 import { Undo } from "../undo/undo.ts";
 import { UserMessages } from "../user-input/user-messages.ts";
-import { Windows } from "../context/windows.ts";
+import { ContextWindows } from "../context/windows.ts";
 
 export interface SessionServicesDeps {
   info: SessionInfo;
@@ -78,7 +78,7 @@ export interface SessionServices {
   readonly todos: StoredTodos;
   readonly openCalls: OpenCalls;
   /** Shared with the parent session. */
-  readonly windows: Windows;
+  readonly windows: ContextWindows;
   /** Undo and redo of turns. */
   readonly history: Undo;
   /** Shows the user a warning; a child's warnings go through its parent. */
@@ -96,7 +96,7 @@ export function createSessionServices(deps: SessionServicesDeps): SessionService
     plugins: () => plugins.current,
     model: () => settings.model,
   };
-  const windows = parent?.windows ?? new Windows();
+  const windows = parent?.windows ?? new ContextWindows();
   const own = { ...deps, ...live, sessionId: info.id, infoStore, warn, windows };
   const settings = new SessionSettings(own);
   const usageTracker = new UsageTracker({

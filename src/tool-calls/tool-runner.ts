@@ -32,7 +32,7 @@ import type { OpenCalls } from "./open-calls.ts";
 import type { Diagnose } from "../conversation/project.ts";
 import { isDoomLoop, type CallFingerprint, fingerprintCall, fingerprintResult } from "./doom-loop.ts";
 import {
-  leastShareBytes,
+  minShareBytes,
   ResultBudget,
   type ResultLimits,
   type ResultShare,
@@ -360,7 +360,7 @@ export class ToolRunner {
   #limits({ bytes }: ResultShare): OutputLimits {
     const { limits } = this.#deps;
     const maxBytes = Math.min(limits.maxBytes ?? outputLimitBytes, bytes);
-    const hint = bytes <= leastShareBytes ? noSpaceHint : this.#tools.has("task") ? taskHint : undefined;
+    const hint = bytes <= minShareBytes ? noSpaceHint : this.#tools.has("task") ? taskHint : undefined;
     return { ...limits, maxBytes, ...(hint !== undefined && { hint }) };
   }
 }

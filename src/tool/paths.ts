@@ -7,10 +7,10 @@ import type { PermissionRequest, Subject } from "../permission/rule.ts";
 import {
   isInside,
   isKernelPath,
-  relativeTo,
+  formatPath,
   resolvePath,
   toAbsolute,
-  withSlashes,
+  toSlashes,
 } from "../workspace/paths.ts";
 import type { ResolvedPath } from "../workspace/paths.ts";
 import type { Workspace } from "../workspace/workspace.ts";
@@ -104,7 +104,7 @@ async function resolveUnseen({ workspace }: InWorkspace, raw: string): Promise<R
 
 /** Returns the permission to read a file found by a search, by its absolute real path. */
 export function readRequest({ workspace }: InWorkspace, path: string): PermissionRequest {
-  const text = relativeTo(workspace.cwd, path);
+  const text = formatPath(workspace.cwd, path);
   return { permission: "read", subjects: [{ text, also: otherSpellings(text, [path]) }], always: [] };
 }
 
@@ -116,13 +116,13 @@ export function searchRequest(
   path: string,
 ): PermissionRequest {
   const isOutput = isInside(path, [workspace.outputFolder]);
-  const subject = isOutput ? { text: withSlashes(path), also: [pattern] } : { text: pattern };
+  const subject = isOutput ? { text: toSlashes(path), also: [pattern] } : { text: pattern };
   return { permission, subjects: [subject], always: isOutput ? [] : ["*"] };
 }
 
 /** The path for titles: relative to the working directory if inside. */
 export function titleOf({ workspace }: InWorkspace, resolved: ResolvedPath): string {
-  return relativeTo(workspace.cwd, resolved.path);
+  return formatPath(workspace.cwd, resolved.path);
 }
 
 /** Message for a missing path, with up to three similar names. */
@@ -137,7 +137,7 @@ export async function missingPathMessage(
     ? await findSimilarNames(folder, basename(resolved.path))
     : [];
   if (near.length === 0) return `${raw} does not exist. Look for it with glob or list.`;
-  const names = near.map((name) => relativeTo(workspace.cwd, `${folder}${sep}${name}`));
+  const names = near.map((name) => formatPath(workspace.cwd, `${folder}${sep}${name}`));
   return `${raw} does not exist. Did you mean ${names.join(" or ")}?`;
 }
 
@@ -158,9 +158,9 @@ async function explainUserErrors<T>(task: () => T | Promise<T>): Promise<T> {
 
 /** Subject with all spellings, so that rules for the absolute path or for the link apply too. */
 function subjectOf({ cwd, roots }: Workspace, { path, asked }: ResolvedPath): Subject {
-  const text = relativeTo(cwd, path);
-  const named = isInside(path, roots) ? {} : { named: relativeTo(cwd, asked) };
-  return { text, also: otherSpellings(text, [path, asked, relativeTo(cwd, asked)]), ...named };
+  const text = formatPath(cwd, path);
+  const named = isInside(path, roots) ? {} : { named: formatPath(cwd, asked) };
+  return { text, also: otherSpellings(text, [path, asked, formatPath(cwd, asked)]), ...named };
 }
 
 function requestFor(permission: string, subject: Subject): PermissionRequest {
@@ -169,10 +169,10 @@ function requestFor(permission: string, subject: Subject): PermissionRequest {
 
 function externalRequest({ home }: Workspace, { path, asked, kind }: ResolvedPath): PermissionRequest {
   const folder = kind === "directory" ? path : dirname(path);
-  const text = withSlashes(folder);
+  const text = toSlashes(folder);
   return {
     permission: "external_directory",
-    subjects: [{ text, also: otherSpellings(text, [path, asked]), named: withSlashes(asked) }],
+    subjects: [{ text, also: otherSpellings(text, [path, asked]), named: toSlashes(asked) }],
     always: isTooWide(folder, home) || !isLiteral(text) ? [] : [text, `${text}/*`],
   };
 }
@@ -183,7 +183,7 @@ function isTooWide(folder: string, home: string): boolean {
 }
 
 function otherSpellings(text: string, spellings: readonly string[]): string[] {
-  return [...new Set(spellings.map(withSlashes))].filter((spelling) => spelling !== text);
+  return [...new Set(spellings.map(toSlashes))].filter((spelling) => spelling !== text);
 }
 
 /** Whether the name has no wildcards, and so allows only itself when offered as a pattern. */

@@ -6,7 +6,7 @@ import exitDescription from "../../prompts/tools/plan_exit.md";
 import { PLAN_FILES } from "../agent/plan-files.ts";
 import { codeOf } from "../base/errors.ts";
 import type { PermissionRequest } from "../permission/rule.ts";
-import { relativeTo } from "../workspace/paths.ts";
+import { formatPath } from "../workspace/paths.ts";
 import { loadTextFile } from "./text-file.ts";
 import { defineTool, ToolFailure } from "./tool.ts";
 import type { PreparedCall, Preview, ToolContext } from "./tool.ts";
@@ -77,7 +77,7 @@ async function planPreview(context: ToolContext): Promise<Preview | undefined> {
   const { text } = await loadTextFile(context.workspace, path);
   const more = text.length - planPreviewLimit;
   const shown = more > 0 ? `${text.slice(0, planPreviewLimit)}\n… (${more} characters more)` : text;
-  return { text: `${relativeTo(context.workspace.cwd, path)}\n\n${shown}` };
+  return { text: `${formatPath(context.workspace.cwd, path)}\n\n${shown}` };
 }
 
 async function newestPlan({ workspace, seen }: ToolContext): Promise<string | undefined> {

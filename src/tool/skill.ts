@@ -6,7 +6,7 @@ import { messageOf } from "../base/errors.ts";
 import { findFiles } from "../config/files/folder-walk.ts";
 import { readMarkdownFile } from "../config/files/markdown-file.ts";
 import type { Skill } from "../skill/skill.ts";
-import { withSlashes } from "../workspace/paths.ts";
+import { toSlashes } from "../workspace/paths.ts";
 import { defineTool, type Tool, ToolFailure, type ToolResult } from "./tool.ts";
 
 /** File names listed with a skill, and skill names listed for an unknown one. */
@@ -41,7 +41,7 @@ async function loadSkill(skill: Skill): Promise<ToolResult> {
   const files = await findFiles(skill.folder, { wanted: () => true, within: skill.folder });
   const names = files
     .filter((path) => path !== skill.path)
-    .map((path) => withSlashes(relative(skill.folder, path)));
+    .map((path) => toSlashes(relative(skill.folder, path)));
   const output = [`<skill name="${skill.name}">`, body, "</skill>"].join("\n");
   return { status: "completed", output, notes: describeFolder(skill, names).join("\n") };
 }

@@ -27,7 +27,7 @@ import { ToolRunner } from "../tool-calls/tool-runner.ts";
 import { type FollowUp, UnfinishedAnswers } from "./unfinished-answers.ts";
 import { compactionOf } from "../conversation/visible-messages.ts";
 import { WindowGuard, type WindowVerdict } from "../context/window-guard.ts";
-import type { Windows } from "../context/windows.ts";
+import type { ContextWindows } from "../context/windows.ts";
 import { addTokens, noTokens, type TurnEnd, type TurnResult } from "../conversation/turn-result.ts";
 
 export interface TurnDeps extends AgentCallsDeps, StepRequestDeps {
@@ -47,7 +47,7 @@ export interface TurnDeps extends AgentCallsDeps, StepRequestDeps {
   /** Models whose context window was already checked. */
   warned: Set<string>;
   /** Context window sizes learned in this session. */
-  windows: Windows;
+  windows: ContextWindows;
   /** Shows the user a warning. */
   warn(text: string): Promise<void>;
   /** Called after each model call, so that usage stays current during the turn. */
@@ -150,7 +150,7 @@ class Turn {
     await this.#warnOnce(request, model);
     this.#steps++;
     const runner = this.#runnerFor(agent);
-    runner.setTools(stepQuestion.tools, this.#window.resultLimits(request, model));
+    runner.setTools(stepQuestion.tools, this.#window.getResultLimits(request, model));
     const estimated = estimateRequest(request);
     const outcome = await runStep(
       { ...this.#deps, models: project.models, retryPolicy: project.retryPolicy, runner },
@@ -158,7 +158,7 @@ class Turn {
         parentId: question.id,
         agent: agent.name,
         model,
-        request: { ...request, promptTokens: this.#window.promptTokens(request) },
+        request: { ...request, promptTokens: this.#window.getPromptTokens(request) },
         emptyRetries: this.#unfinished.emptyRetries,
       },
       signal,
@@ -220,7 +220,7 @@ class Turn {
   async #warnOnce(head: RequestHead, model: Model): Promise<void> {
     const { warned } = this.#deps;
     const name = JSON.stringify(model.ref);
-    const warning = warned.has(name) ? undefined : this.#window.warningOf(head, model);
+    const warning = warned.has(name) ? undefined : this.#window.createWarning(head, model);
     warned.add(name);
     if (warning !== undefined) await this.#deps.warn(warning);
   }
@@ -237,7 +237,7 @@ class Turn {
     const runner = this.#runnerFor(agent);
     const stepQuestion = await this.#question(question, model, false);
     const head = await buildRequestHead(this.#deps, stepQuestion, signal);
-    const results = this.#window.resultLimits({ ...head, messages: transcript.messages }, model);
+    const results = this.#window.getResultLimits({ ...head, messages: transcript.messages }, model);
     const agents = [...project.agents.values()].filter(isCallable);
     runner.setTools([taskTool({ agents })], results);
     const stops = await runTasks(

@@ -37,12 +37,12 @@ export async function endInterrupted(
   }
   if (!wasInterrupted) return undefined;
   const what = calls.length > 0 ? ` What was running: ${calls.join(", ")}.` : "";
-  return `The last turn was interrupted before it ended.${what} Send a message to go on.`;
+  return `The last turn was interrupted before it ended.${what} Send a message to continue.`;
 }
 
 /** A command's question is stored before it runs, its answer after. */
 const unansweredCommand =
-  "The program ended before your last command was answered. Send it again if it was not done; /checkpoints shows what can be undone or brought again.";
+  "The program ended before your last command was answered. Send it again if it was not done; /checkpoints shows what can be undone or redone.";
 
 function isOpen(message: Message): boolean {
   return message.info.role === "assistant" && message.info.time.completed === undefined;

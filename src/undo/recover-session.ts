@@ -85,6 +85,6 @@ async function recoverUndo(undo: Undo, transcript: Transcript, log: Log): Promis
     return report;
   } catch (error) {
     log.error("undo recovery failed", errorFields(error));
-    return `An undo was cut off and could not be completed: ${messageOf(error)} Send /undo to try again.`;
+    return `An interrupted undo could not be completed: ${messageOf(error)} Send /undo to try again.`;
   }
 }

@@ -83,9 +83,9 @@ function planFile(path: string, steps: readonly FileStep[]): FileRevert {
 async function obstacleAt(workspace: Workspace, path: string): Promise<string | undefined> {
   const now = await resolvePath(path, workspace);
   if (now.path !== path) return `the path now leads to ${now.path}`;
-  if (!isInside(path, workspace.roots)) return "it lies outside the workspace";
-  if (now.kind === "directory") return "a folder stands in its place now";
-  return now.kind === "special" ? "it is no regular file any more" : undefined;
+  if (!isInside(path, workspace.roots)) return "it is outside the workspace";
+  if (now.kind === "directory") return "it is now a folder";
+  return now.kind === "special" ? "it is no longer a regular file" : undefined;
 }
 
 async function replace(
@@ -97,7 +97,7 @@ async function replace(
     if (back === null) await files.remove(path, left ?? "");
     else {
       const bytes = await snapshots.load(back);
-      if (bytes === undefined) return { kept: "its content from then is no longer kept" };
+      if (bytes === undefined) return { kept: "its earlier content is no longer stored" };
       await files.write(path, bytes, left, mode);
     }
     return done;
@@ -118,6 +118,6 @@ async function contentOf(files: Workspace["files"], path: string): Promise<strin
 }
 
 function staleReason(found: string | null, left: string | null): string {
-  if (found === null) return "it was deleted meanwhile";
-  return left === null ? "another file has been made there meanwhile" : "it was changed meanwhile";
+  if (found === null) return "it has been deleted since";
+  return left === null ? "another file has been created there since" : "it has changed since";
 }

@@ -1,4 +1,4 @@
-import { relativeTo } from "../workspace/paths.ts";
+import { formatPath } from "../workspace/paths.ts";
 import type { Checkpoint } from "../conversation/checkpoints.ts";
 import { changesOf, nameOf } from "../conversation/checkpoints.ts";
 import type { FileOutcome, FileRevert } from "./revert.ts";
@@ -27,25 +27,25 @@ export function reportText(reverted: Reverted, cwd: string): string {
   const { direction, turns, canRedo } = reverted;
   const head = direction === "undo" ? `Undone: ${turnsText(turns)}.` : `Brought again: ${turnsText(turns)}.`;
   const sees = direction === "undo" ? "The model no longer sees it." : "The model sees it again.";
-  const again = "`/redo` brings all of this again, until you send the next message.";
+  const again = "`/redo` restores all of this, until you send the next message.";
   const sections = [
     `${head} ${sees}`,
     filesText(reverted, cwd),
     keptAdvice(reverted),
     ...outOfReach(reverted, cwd),
   ];
-  if (canRedo) sections.push(direction === "undo" ? again : "More is undone: `/redo` goes on.");
+  if (canRedo) sections.push(direction === "undo" ? again : "There is more to redo: send `/redo` again.");
   return sections.filter((section) => section !== "").join("\n\n");
 }
 
 /** Lists the turns, newest first, numbered as `/undo` counts them. */
 export function checkpointsText(checkpoints: readonly Checkpoint[], more: boolean, undone: boolean): string {
-  const note = undone ? "Something is undone: `/redo` brings it again, until you send the next message." : "";
-  if (checkpoints.length === 0) return note || "There is no turn to go back to yet.";
+  const note = undone ? "Send `/redo` to restore what was undone, until you send the next message." : "";
+  if (checkpoints.length === 0) return note || "There are no checkpoints yet.";
   const lines = checkpoints.map((checkpoint, index) => `${index + 1}. ${checkpointText(checkpoint)}`);
   const end = more ? `Older ones: \`/checkpoints ${checkpoints.length * 2}\`.` : "";
   const how =
-    "`/undo` takes back the newest turn, `/undo 2` the newest two, `/undo <name>` that turn and all after it.";
+    "`/undo` undoes the newest turn, `/undo 2` the newest two, `/undo <name>` that turn and all after it.";
   return [lines.join("\n"), end, how, note].filter((section) => section !== "").join("\n\n");
 }
 
@@ -71,7 +71,7 @@ function filesText({ files, direction }: Reverted, cwd: string): string {
   if (files.length === 0) return "No file was changed in it by the agent's tools.";
   const keptFirst = files.toSorted((one, other) => Number(isKept(other)) - Number(isKept(one)));
   const lines = keptFirst.slice(0, fileLimit).map(({ revert, outcome }) => {
-    return `- ${relativeTo(cwd, revert.path)}: ${outcomeText(outcome, revert, direction)}`;
+    return `- ${formatPath(cwd, revert.path)}: ${outcomeText(outcome, revert, direction)}`;
   });
   const more = files.length - lines.length;
   return [...lines, ...(more > 0 ? [`- … and ${more} more files`] : [])].join("\n");
@@ -82,19 +82,19 @@ function isKept({ outcome }: Reverted["files"][number]): boolean {
 }
 
 function outcomeText(outcome: FileOutcome, { reach }: FileRevert, direction: "undo" | "redo"): string {
-  if (typeof outcome === "object") return `left as it is, because ${outcome.kept}`;
+  if (typeof outcome === "object") return `not changed, because ${outcome.kept}`;
   const done = { undo: undoneWords, redo: redoneWords }[direction][outcome];
   if (reach === "until-edited")
-    return `${done}, but only as far as the agent's last changes go: before them somebody else had changed it`;
+    return `${done}, but only the agent's last changes, because something else changed it before them`;
   if (reach === "until-not-kept")
-    return `${done}, but only as far as contents were kept: one before was too large`;
+    return `${done}, but only partly, because an earlier content was too large to store`;
   return done;
 }
 
 const undoneWords = {
   changed: "restored",
   made: "brought back",
-  removed: "removed, the agent had made it",
+  removed: "removed, because the agent had created it",
   unchanged: "was already as before",
 };
 
@@ -111,18 +111,18 @@ function keptAdvice({ files, direction }: Reverted): string {
     direction === "undo"
       ? { other: "`/redo`, then `/undo`", state: "the agent left" }
       : { other: "`/undo`, then `/redo`", state: "the undo left" };
-  return `What was left as it is you can edit by hand, or put back what ${state} and send ${other} to try again.`;
+  return `Edit the other files by hand, or restore what ${state} and send ${other} to try again.`;
 }
 
 function outOfReach({ commands, interrupted }: Reverted, cwd: string): string[] {
-  const paths = interrupted.map((path) => relativeTo(cwd, path)).join(", ");
+  const paths = interrupted.map((path) => formatPath(cwd, path)).join(", ");
   return [
     commands.length === 0
       ? ""
-      : `Commands ran in it (${commandsText(commands)}). What they changed is out of reach: look for yourself what of it should go.`,
+      : `Commands ran in it (${commandsText(commands)}). Their changes cannot be undone: check them yourself.`,
     paths === ""
       ? ""
-      : `The program ended while it changed ${paths}. Whether it still did is not known: look for yourself.`,
+      : `The program ended while it changed ${paths}. It is unknown whether the change completed: check it yourself.`,
   ];
 }
 

@@ -39,9 +39,8 @@ export interface UndoDeps {
 const defaultCheckpoints = 20;
 const checkpointLimit = 500;
 
-const nothingToUndo = "There is no turn to take back.";
-const nothingToRedo =
-  "There is nothing to bring again. An undo can be taken back until the next message is sent.";
+const nothingToUndo = "There is no turn to undo.";
+const nothingToRedo = "There is nothing to redo. /redo works until you send the next message.";
 
 /**
  * Undoes and redoes turns, files and messages. The operation is stored before the first file changes, and each step
@@ -83,7 +82,7 @@ export class Undo {
 
   /** Lists the turns that can be undone, newest first; `count` as typed. */
   async checkpoints(count: string): Promise<string> {
-    if (!/^\d*$/.test(count)) return "Write the number after the command: `/checkpoints 50`.";
+    if (!/^\d*$/.test(count)) return "Write a number after the command: `/checkpoints 50`.";
     const wanted = Math.min(Math.max(1, Number(count || defaultCheckpoints)), checkpointLimit);
     const found: Checkpoint[] = [];
     for await (const checkpoint of this.#visibleCheckpoints()) {
@@ -115,9 +114,9 @@ export class Undo {
       case "undone":
         return undefined;
       case "undoing":
-        return `An undo was cut off and is completed now.\n\n${await this.#undo(revert)}`;
+        return `Completed an interrupted undo.\n\n${await this.#undo(revert)}`;
       case "redoing":
-        return `A redo was cut off and is completed now.\n\n${await this.#redo(revert)}`;
+        return `Completed an interrupted redo.\n\n${await this.#redo(revert)}`;
       case "discarding":
         await this.#discard(revert);
         return undefined;
@@ -158,7 +157,7 @@ export class Undo {
   }
 
   async #applyOne(revert: FileRevert): Promise<FileOutcome> {
-    if (revert.reach === "none") return { kept: "its content was too large to be kept" };
+    if (revert.reach === "none") return { kept: "its content was too large to store" };
     return revertFile(this.#deps.workspace, revert);
   }
 
@@ -197,7 +196,7 @@ export class Undo {
     if (chosen.length === 0) return { problem: nothingToUndo };
     const turns = chosen.length === 1 ? "is only 1 turn" : `are ${chosen.length} turns`;
     return {
-      problem: `There ${turns} to take back, and no "${target}" among them. \`/checkpoints\` lists them.`,
+      problem: `Checkpoint "${target}" not found; there ${turns} to undo. \`/checkpoints\` lists them.`,
     };
   }
 

@@ -6,7 +6,7 @@ import type { SessionServers } from "../mcp/session-servers.ts";
 import type { Plugins } from "../plugin/plugins.ts";
 import type { ToolContext } from "../tool/tool.ts";
 import type { SessionSettings } from "../session-state/session-settings.ts";
-import { largestText } from "../context/context-budget.ts";
+import { getTextLimitBytes } from "../context/context-budget.ts";
 import type { MessageDraft } from "./message-hooks.ts";
 import type { PromptInput } from "../conversation/prompt-input.ts";
 import { handOverReminder, planReminder, steerReminder } from "../conversation/reminders.ts";
@@ -86,7 +86,7 @@ export class UserMessages {
     const { toParts } = await import("./attachments.ts");
     const { rules } = settings.agentNamed(info.agent);
     const model = settings.modelFor(info);
-    const maxBytes = "code" in model ? undefined : largestText(model);
+    const maxBytes = "code" in model ? undefined : getTextLimitBytes(model);
     const parts = await toParts(input.blocks, context, { rules, resources: servers, maxBytes });
     const draft = await this.#applyHooks({ info, parts }, context.signal);
     const plan = planReminder(info.agent, this.#newest()?.agent);

@@ -1,18 +1,18 @@
 import { opendirSync } from "node:fs";
 import { codeOf } from "../base/errors.ts";
 
-/** A folder with more names is refused. */
+/** Maximum number of names per folder. */
 const namesLimit = 50_000;
 
-/** The names in a folder, none where it is not there or closed to us. Throws for a folder with too many. */
-export function namesInSync(folder: string): string[] {
+/** Names in a folder; empty if it does not exist or cannot be read. Throws if there are too many. */
+export function listNamesSync(folder: string): string[] {
   const names: string[] = [];
   const opened = open(folder);
   if (opened === undefined) return names;
   try {
     for (let entry = opened.readSync(); entry !== null; entry = opened.readSync()) {
       names.push(entry.name);
-      if (names.length > namesLimit) throw new Error(`${folder} holds more than ${namesLimit} names`);
+      if (names.length > namesLimit) throw new Error(`${folder} contains more than ${namesLimit} names`);
     }
   } finally {
     opened.closeSync();

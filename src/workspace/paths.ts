@@ -5,14 +5,14 @@ import { codeOf, isMissing, UserError } from "../base/errors.ts";
 import { isBelow } from "../base/files/paths.ts";
 
 export interface ResolvedPath {
-  /** Real path of the deepest ancestor that exists, followed by what does not exist yet. */
+  /** Real path of the deepest existing ancestor, followed by the missing rest. */
   readonly path: string;
-  /** The absolute path as it was asked for, links not followed. Differs from `path` when a link is on the way. */
+  /** The absolute path without following links. Differs from `path` if a link is on the way. */
   readonly asked: string;
   readonly exists: boolean;
-  /** `special` is a device, a FIFO, a socket, or anything that the kernel makes up (`/proc`, `/sys`, `/dev`). */
+  /** `special` is a device, a FIFO, a socket, or a kernel file (`/proc`, `/sys`, `/dev`). */
   readonly kind: "file" | "directory" | "special" | "missing";
-  /** Bytes of a file; 0 where nothing is there. */
+  /** Size in bytes; 0 if nothing is there. */
   readonly size: number;
 }
 
@@ -22,19 +22,19 @@ export interface PathBase {
   readonly home: string;
 }
 
-/** Characters; Linux takes 4,096 bytes, and each folder of a path that is not there is looked for. */
+/** Characters. Linux allows 4,096 bytes, and each missing folder of a path is checked. */
 const longestPath = 8_192;
-/** The number of links that Linux follows before it says ELOOP. */
+/** Links that Linux follows before ELOOP. */
 const linkLimit = 40;
 const kernelFolders = ["/proc", "/sys", "/dev"];
 
 /**
- * Resolves a path to its real target, so that the path that was checked is the one that is opened.
- * Throws {@link UserError} for a path that cannot be one: empty, with a NUL, in a loop of links, closed to us.
+ * Resolves a path to its real target, so that the checked path is the opened one.
+ * Throws {@link UserError} for an invalid path: empty, with a NUL, with a link cycle, or inaccessible.
  */
 export async function resolvePath(raw: string, base: PathBase): Promise<ResolvedPath> {
   const asked = toAbsolute(raw, base);
-  const path = await withReadableErrors(raw, () => realPathOf(asked, linkLimit));
+  const path = await withReadableErrors(raw, () => findRealPath(asked, linkLimit));
   const found = await withReadableErrors(raw, () => statOrMissing(path));
   return {
     path,
@@ -45,34 +45,37 @@ export async function resolvePath(raw: string, base: PathBase): Promise<Resolved
   };
 }
 
-/** Whether the path is one of the folders or lies under one. All are absolute real paths. */
+/** Whether the path is one of the folders or inside one. All are absolute real paths. */
 export function isInside(path: string, folders: readonly string[]): boolean {
   return folders.some((folder) => isBelow(path, folder));
 }
 
-/** The path as people and rules write it: relative to the folder where it lies inside, else absolute; with `/`. */
-export function relativeTo(folder: string, path: string): string {
-  if (!isInside(path, [folder])) return withSlashes(path);
-  return withSlashes(relative(folder, path)) || ".";
+/** Path for display and rules: relative to the folder if inside, else absolute; with `/`. */
+export function formatPath(folder: string, path: string): string {
+  if (!isInside(path, [folder])) return toSlashes(path);
+  return toSlashes(relative(folder, path)) || ".";
 }
 
-/** The path as it was asked for, links not followed. Looks at no disk. Throws as {@link resolvePath} for no path. */
+/**
+ * The absolute path without following links or accessing the disk. Throws for invalid paths as {@link
+ * resolvePath} does.
+ */
 export function toAbsolute(raw: string, { cwd, home }: PathBase): string {
   if (raw === "") throw new UserError("The path is empty. Give the path of a file or folder.");
   if (raw.length > longestPath)
-    throw new UserError(`The path has ${raw.length} characters, more than any system takes.`);
+    throw new UserError(`The path has ${raw.length} characters, more than any system allows.`);
   if (raw.includes("\0")) throw new UserError("The path contains a NUL character, which no file name can.");
   if (raw === "~") return home;
   if (raw.startsWith("~/") || raw.startsWith(`~${sep}`)) return resolve(home, raw.slice(2));
   return resolve(cwd, raw);
 }
 
-/** Whether the path, as it is written, is one that the kernel makes up. */
+/** Whether the path, as written, is a kernel file. */
 export function isKernelPath(path: string): boolean {
   return isInside(path, kernelFolders);
 }
 
-async function realPathOf(path: string, linksLeft: number): Promise<string> {
+async function findRealPath(path: string, linksLeft: number): Promise<string> {
   try {
     return await realpath(path);
   } catch (error) {
@@ -80,19 +83,19 @@ async function realPathOf(path: string, linksLeft: number): Promise<string> {
   }
   const parent = dirname(path);
   if (parent === path) return path;
-  const place = join(await realPathOf(parent, linksLeft), basename(path));
+  const place = join(await findRealPath(parent, linksLeft), basename(path));
   return followDanglingLink(place, linksLeft);
 }
 
-/** Writing to a link whose target is missing creates the target, so the target is what counts. */
+/** Writing to a link with a missing target creates the target. */
 async function followDanglingLink(path: string, linksLeft: number): Promise<string> {
-  const target = await linkTarget(path);
+  const target = await readLinkTarget(path);
   if (target === undefined) return path;
-  if (linksLeft === 0) throw new UserError(`${path} leads through too many links.`);
-  return realPathOf(resolve(dirname(path), target), linksLeft - 1);
+  if (linksLeft === 0) throw new UserError(`${path} has too many links.`);
+  return findRealPath(resolve(dirname(path), target), linksLeft - 1);
 }
 
-async function linkTarget(path: string): Promise<string | undefined> {
+async function readLinkTarget(path: string): Promise<string | undefined> {
   try {
     return (await lstat(path)).isSymbolicLink() ? await readlink(path) : undefined;
   } catch (error) {
@@ -128,13 +131,13 @@ async function withReadableErrors<T>(raw: string, task: () => Promise<T>): Promi
 }
 
 const pathProblems: ReadonlyMap<string, string> = new Map([
-  ["EACCES", "a folder on the way may not be entered by this user."],
-  ["EPERM", "the system does not let this user look at it."],
-  ["ELOOP", "the links on the way go round in a circle."],
-  ["ENAMETOOLONG", "the name is longer than the file system allows."],
+  ["EACCES", "permission denied for a folder on the way."],
+  ["EPERM", "operation not permitted."],
+  ["ELOOP", "there is a link cycle on the way."],
+  ["ENAMETOOLONG", "the name is too long for the file system."],
 ]);
 
 /** Returns the path with `/` as separator on every system. */
-export function withSlashes(path: string): string {
+export function toSlashes(path: string): string {
   return sep === "/" ? path : path.replaceAll(sep, "/");
 }

@@ -1,10 +1,10 @@
 import { findOwnConfigurationReason } from "../permission/own-configuration.ts";
 import type { ShellContext } from "../shell/facts.ts";
-import { namesInSync } from "./folder-names.ts";
+import { listNamesSync } from "./folder-names.ts";
 import { realPathSync } from "./files/real-path.ts";
 
-/** Facts needed, with the text, to judge a command line. */
-export function shellContext({
+/** Context for analysing a command line. */
+export function createShellContext({
   cwd,
   start,
   roots,
@@ -17,6 +17,6 @@ export function shellContext({
     home,
     resolve: realPathSync,
     findCriticalReason: findOwnConfigurationReason,
-    list: namesInSync,
+    list: listNamesSync,
   };
 }

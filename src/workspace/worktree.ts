@@ -2,8 +2,8 @@ import { dirname, join } from "node:path";
 import { statOrUndefined } from "../base/files/file-stat.ts";
 
 /**
- * The root of the git worktree that holds `cwd`: the nearest folder with a `.git` in it, which is a folder in a
- * main worktree and a file in a linked one or a submodule. Undefined outside git. Runs no program.
+ * Finds the root of the git worktree that contains `cwd`: the nearest folder with a `.git` folder (main
+ * worktree) or file (linked worktree, submodule). Undefined outside git. Runs no program.
  */
 export async function findWorktree(cwd: string): Promise<string | undefined> {
   for (let folder = cwd; ; folder = dirname(folder)) {

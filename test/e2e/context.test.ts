@@ -284,7 +284,7 @@ describe("a window that is smaller than the configuration says", () => {
             /instructions and tools take \d\.\dk of 5\.5k usable tokens.*larger context/,
           ),
         });
-        expect(JSON.stringify(editor.updates(sessionId))).toMatch(/too small to work well/);
+        expect(JSON.stringify(editor.updates(sessionId))).toMatch(/is too small/);
         expect(seen.summaries.length).toBeLessThanOrEqual(1);
       },
     );

@@ -154,7 +154,7 @@ describe.each([
       const path = join(stage.repository.path, "new.txt");
       client.buffers?.set(path, "typed\n");
       const [refused] = await play(stage, reply.call("write", { filePath: "new.txt", content: "new\n" }));
-      expect(refused).toContain("is open in the editor with a text that is not saved");
+      expect(refused).toContain("is open in the editor and not saved");
       expect(client.buffers?.get(path)).toBe("typed\n");
     });
   });

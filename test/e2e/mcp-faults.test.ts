@@ -80,7 +80,7 @@ describe("a server that cannot be started", () => {
     [
       "is not there",
       { type: "local", command: ["no-such-program"] },
-      'there is no program "no-such-program"; install it or write its whole path',
+      'program not found: "no-such-program"; install it or use its full path',
     ],
     [
       "has no folder",

@@ -74,8 +74,8 @@ describe("a model of the GPT family", () => {
       for (const line of [
         "- gone.txt: brought back",
         "- keep.txt: restored",
-        "- new/a.txt: removed, the agent had made it",
-        "- new/name.txt: removed, the agent had made it",
+        "- new/a.txt: removed, because the agent had created it",
+        "- new/name.txt: removed, because the agent had created it",
         "- old name.txt: brought back",
       ])
         expect(report).toContain(line);

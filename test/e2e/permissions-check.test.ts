@@ -5,7 +5,7 @@ import { z } from "zod";
 import { evaluate } from "../../src/permission/evaluate.ts";
 import { findOwnConfigurationReason } from "../../src/permission/own-configuration.ts";
 import type { ShellContext } from "../../src/shell/facts.ts";
-import { namesInSync } from "../../src/workspace/folder-names.ts";
+import { listNamesSync } from "../../src/workspace/folder-names.ts";
 import { realPathSync } from "../../src/workspace/files/real-path.ts";
 import { fairlead } from "../support/cli.ts";
 import { temporaryFolder } from "../support/temp.ts";
@@ -60,7 +60,7 @@ describe("fairlead permissions check", () => {
       home: home.path,
       resolve: realPathSync,
       findCriticalReason: findOwnConfigurationReason,
-      list: namesInSync,
+      list: listNamesSync,
     };
     for (const [name, rules] of Object.entries(ruleSets)) {
       const own = rules.slice(ruleSets.defaults.length);
@@ -124,7 +124,7 @@ describe("fairlead permissions check", () => {
       cwd: workspace.path,
       input: "touch made\n$(touch made)\n",
     });
-    expect(namesInSync(workspace.path)).toEqual([]);
+    expect(listNamesSync(workspace.path)).toEqual([]);
   });
 
   test("asks in plan for what the person allows everywhere else", async () => {

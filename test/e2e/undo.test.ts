@@ -104,8 +104,8 @@ describe("/undo", () => {
       expect(await say(editor, sessionId, "/undo")).toBe(
         [
           'Undone: the turn "Write digits". The model no longer sees it.',
-          "- a.txt: restored\n- new/b.txt: removed, the agent had made it",
-          "`/redo` brings all of this again, until you send the next message.",
+          "- a.txt: restored\n- new/b.txt: removed, because the agent had created it",
+          "`/redo` restores all of this, until you send the next message.",
         ].join("\n\n"),
       );
       expect(await readFile(join(repository.path, "a.txt"), "utf8")).toBe("one\ntwo\n");
@@ -113,7 +113,7 @@ describe("/undo", () => {
       model.reply("Hello.");
       await editor.prompt(sessionId, "Who are you?");
       expect(requestTexts(stage)).not.toContain("digits");
-      expect(await say(editor, sessionId, "/redo")).toContain("There is nothing to bring again.");
+      expect(await say(editor, sessionId, "/redo")).toContain("There is nothing to redo.");
     });
   });
 
@@ -125,10 +125,10 @@ describe("/undo", () => {
       await repository.write({ b: "mine\n" });
       await rm(join(repository.path, "c"));
       const answer = await say(editor, sessionId, "/undo");
-      expect(answer).toContain("- b: left as it is, because it was changed meanwhile\n");
-      expect(answer).toContain("- a: removed, the agent had made it\n");
-      expect(answer).toContain("- c: removed, the agent had made it\n");
-      expect(answer).toContain("put back what the agent left and send `/redo`, then `/undo` to try again");
+      expect(answer).toContain("- b: not changed, because it has changed since\n");
+      expect(answer).toContain("- a: removed, because the agent had created it\n");
+      expect(answer).toContain("- c: removed, because the agent had created it\n");
+      expect(answer).toContain("restore what the agent left and send `/redo`, then `/undo` to try again");
       expect(await readFile(join(repository.path, "b"), "utf8")).toBe("mine\n");
       expect(await exists(join(repository.path, "a"))).toBe(false);
     });
@@ -142,7 +142,7 @@ describe("/undo", () => {
       const answer = await say(editor, sessionId, "/undo");
       expect(answer).toContain("No file was changed in it by the agent's tools.");
       expect(answer).toContain(
-        "Commands ran in it (`echo made > by-hand`). What they changed is out of reach: look for yourself what of it should go.",
+        "Commands ran in it (`echo made > by-hand`). Their changes cannot be undone: check them yourself.",
       );
       expect(await exists(join(repository.path, "by-hand"))).toBe(true);
     });
@@ -151,7 +151,7 @@ describe("/undo", () => {
   test("waits for the turn that runs, and finds nothing in a new session", async () => {
     await story({ files: {}, ...allowAll }, async ({ editor, model, repository }) => {
       const { sessionId } = await editor.newSession();
-      expect(await say(editor, sessionId, "/undo")).toBe("There is no turn to take back.");
+      expect(await say(editor, sessionId, "/undo")).toBe("There is no turn to undo.");
       const gate = reply.gate();
       model.reply(reply.call("write", { filePath: "a", content: "a" })).reply(gate, reply.say("Done."));
       const turn = editor.prompt(sessionId, "Make a");
@@ -179,15 +179,17 @@ describe("/undo", () => {
         "1. … · Step 2 · 1 file, +1 -1",
         "2. … · Step 1 · 1 file, +1 -0",
       ]);
-      expect(list).toContain("`/redo` brings it again");
+      expect(list).toContain("Send `/redo` to restore");
       const name = /^2\. `(\w+)`/m.exec(list)?.[1] ?? "";
       expect(await say(editor, sessionId, `/undo ${name}`)).toContain("Undone: the last 2 turns.");
       expect(await exists(join(folder.path, "a"))).toBe(false);
-      expect(await say(editor, sessionId, "/redo")).toContain("More is undone: `/redo` goes on.");
+      expect(await say(editor, sessionId, "/redo")).toContain("There is more to redo: send `/redo` again.");
       expect(await text()).toBe("2\n");
       await say(editor, sessionId, "/redo");
       expect(await text()).toBe("4\n");
-      expect(await say(editor, sessionId, "/undo 9")).toContain('There are 4 turns to take back, and no "9"');
+      expect(await say(editor, sessionId, "/undo 9")).toContain(
+        'Checkpoint "9" not found; there are 4 turns to undo',
+      );
       expect(await say(editor, sessionId, "/undo nothing!")).toContain("Write a number of turns or a name");
     });
   });

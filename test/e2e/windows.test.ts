@@ -121,11 +121,11 @@ describe("a server that cuts prompts", () => {
       const { sessionId } = await editor.newSession();
       model.reply("One.", counted(9_000)).reply("Two.", counted(9_000));
       await editor.prompt(sessionId, long);
-      expect(thoughtText(editor.updates(sessionId))).not.toContain("cuts the prompt");
+      expect(thoughtText(editor.updates(sessionId))).not.toContain("silently truncates the prompt");
       await editor.prompt(sessionId, "Go on");
       const said = thoughtText(editor.updates(sessionId));
       expect(said).toMatch(
-        /cuts the prompt at about 9000 tokens.*OLLAMA_CONTEXT_LENGTH or num_ctx.*Context Length/,
+        /silently truncates the prompt at about 9000 tokens.*OLLAMA_CONTEXT_LENGTH or num_ctx.*Context Length/,
       );
       expect(sizes(editor, sessionId).at(-1)).toBe(9_000);
     });
@@ -138,7 +138,9 @@ describe("a server that cuts prompts", () => {
       model.reply("One.", counted(8_200)).reply("Two.", counted(8_200));
       await editor.prompt(sessionId, long);
       await editor.prompt(sessionId, "Go on");
-      expect(thoughtText(editor.updates(sessionId))).toContain("cuts the prompt at about 16384 tokens");
+      expect(thoughtText(editor.updates(sessionId))).toContain(
+        "silently truncates the prompt at about 16384 tokens",
+      );
     });
   });
 
@@ -154,7 +156,7 @@ describe("a server that cuts prompts", () => {
         model.reply("Yes.", counted(count));
         await editor.prompt(sessionId, long);
       }
-      expect(thoughtText(editor.updates(sessionId))).not.toContain("cuts the prompt");
+      expect(thoughtText(editor.updates(sessionId))).not.toContain("silently truncates the prompt");
     });
   });
 });
@@ -169,7 +171,7 @@ test("a window that a refusal names replaces a larger one, and is told", async (
     model.reply(reply.failure(400, words)).reply("## Goal\nGreet").reply("And again.");
     await editor.prompt(sessionId, "And again");
     expect(thoughtText(editor.updates(sessionId))).toMatch(
-      /The server says that the context of Scripted holds 65536 tokens; 100000 were configured or listed\..*set "limit": \{ "context": 65536 \}/,
+      /The server reports a context of 65536 tokens for Scripted; 100000 were configured or listed\..*set "limit": \{ "context": 65536 \}/,
     );
     expect(sizes(editor, sessionId).at(-1)).toBe(65_536);
   });
@@ -183,6 +185,8 @@ test("a refusal of a conversation of one line is told at once, without a paid su
       /does not fit into the context of Scripted.*instructions and tools take/,
     );
     expect(model.requests).toHaveLength(1);
-    expect(thoughtText(editor.updates(sessionId))).toContain("holds 8192 tokens; 100000 were configured");
+    expect(thoughtText(editor.updates(sessionId))).toContain(
+      "a context of 8192 tokens for Scripted; 100000 were configured",
+    );
   });
 });

@@ -200,7 +200,7 @@ function isExpected(error: unknown): boolean {
   if (!(error instanceof Error) || !("code" in error)) return false;
   return (
     expectedCodes.has(error.code) ||
-    /No cancellable call ".*" found|wrote no summary|being reopened/.test(error.message)
+    /No cancellable call ".*" found|returned an empty summary|being reopened/.test(error.message)
   );
 }
 

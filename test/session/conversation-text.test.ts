@@ -2,7 +2,7 @@ import { describe, expect, test } from "vitest";
 import { newMessageId, newPartId, newSessionId } from "../../src/message/ids.ts";
 import type { Message } from "../../src/message/message.ts";
 import type { Part } from "../../src/message/part.ts";
-import { conversationText } from "../../src/context/conversation-text.ts";
+import { renderConversation } from "../../src/context/conversation-text.ts";
 import { assistantInfo } from "../crash/stored-session.ts";
 
 const sessionId = newSessionId();
@@ -25,14 +25,14 @@ const lines = (count: number, name: string) =>
 describe("the conversation as material for a summary", () => {
   test("has the user's words whole, and the request that is worked on first", () => {
     const spec = `${lines(800, "rule")}\nthe last rule`;
-    const text = conversationText({ messages: [user(spec)], request: "Do it" }, 50_000);
+    const text = renderConversation({ messages: [user(spec)], request: "Do it" }, 50_000);
     expect(text).toContain(spec);
     expect(text.indexOf("The request being worked on:\nDo it")).toBe(0);
   });
 
   test("keeps the beginning and more of the end of a command's output", () => {
     const output = `begin\n${lines(2_000, "passed")}\n1 test failed`;
-    const text = conversationText({ messages: [step("bash", output)] }, 50_000);
+    const text = renderConversation({ messages: [step("bash", output)] }, 50_000);
     expect(text).toContain("begin");
     expect(text).toContain("1 test failed");
     expect(text.length).toBeLessThan(3_000);
@@ -42,14 +42,14 @@ describe("the conversation as material for a summary", () => {
 
   test("has the reports of sub-agents whole", () => {
     const report = `${lines(900, "finding")}\nthe conclusion`;
-    expect(conversationText({ messages: [step("task", report)] }, 50_000)).toContain(report);
+    expect(renderConversation({ messages: [step("task", report)] }, 50_000)).toContain(report);
   });
 
   test("of a length that is too small loses outputs and steps before the user's words", () => {
     const spec = `${lines(300, "rule")}\nthe last rule`;
     const steps = Array.from({ length: 200 }, (_, at) => step("read", `step ${at}: ${lines(200, "line")}`));
     const messages = [user(spec), ...steps, user("And now?")];
-    const text = conversationText({ messages, request: "Go on" }, 9_000);
+    const text = renderConversation({ messages, request: "Go on" }, 9_000);
     expect(text.length).toBeLessThanOrEqual(9_000);
     expect(text).toContain(spec);
     expect(text).toContain("And now?");
@@ -61,7 +61,7 @@ describe("the conversation as material for a summary", () => {
   test("cuts the longest of the user's words alone where they cannot fit, in their middle", () => {
     const long = `the first rule\n${lines(5_000, "rule")}\nthe last rule`;
     const messages = [user("A short wish"), user(long), user("Another wish")];
-    const text = conversationText({ messages }, 9_000);
+    const text = renderConversation({ messages }, 9_000);
     expect(text.length).toBeLessThanOrEqual(9_000);
     for (const part of ["A short wish", "the first rule", "the last rule", "Another wish"])
       expect(text).toContain(part);

@@ -121,11 +121,11 @@ describe("a file that is taken back", () => {
     const [old, fresh] = [await kept(place, "old"), await kept(place, "new")];
     const outcome = (name: string, left: string | null, back: string | null) =>
       revertFile(workspace, { path: place.path(name), left, back });
-    expect(await outcome("edited", fresh, old)).toEqual({ kept: "it was changed meanwhile" });
-    expect(await outcome("edited", fresh, null)).toEqual({ kept: "it was changed meanwhile" });
-    expect(await outcome("gone", fresh, old)).toEqual({ kept: "it was deleted meanwhile" });
+    expect(await outcome("edited", fresh, old)).toEqual({ kept: "it has changed since" });
+    expect(await outcome("edited", fresh, null)).toEqual({ kept: "it has changed since" });
+    expect(await outcome("gone", fresh, old)).toEqual({ kept: "it has been deleted since" });
     expect(await outcome("recreated", null, old)).toEqual({
-      kept: "another file has been made there meanwhile",
+      kept: "another file has been created there since",
     });
     expect([await place.text("edited"), await place.text("recreated")]).toEqual(["mine", "mine"]);
   });
@@ -141,12 +141,12 @@ describe("a file that is taken back", () => {
     expect(await outcome(place.path("folder/a"))).toEqual({
       kept: `the path now leads to ${join(elsewhere, "a")}`,
     });
-    expect(await outcome(join(elsewhere, "a"))).toEqual({ kept: "it lies outside the workspace" });
+    expect(await outcome(join(elsewhere, "a"))).toEqual({ kept: "it is outside the workspace" });
     await rm(place.path("b"));
     await mkdir(place.path("b"));
-    expect(await outcome(place.path("b"))).toEqual({ kept: "a folder stands in its place now" });
+    expect(await outcome(place.path("b"))).toEqual({ kept: "it is now a folder" });
     await promisify(execFile)("mkfifo", [place.path("pipe")]);
-    expect(await outcome(place.path("pipe"))).toEqual({ kept: "it is no regular file any more" });
+    expect(await outcome(place.path("pipe"))).toEqual({ kept: "it is no longer a regular file" });
   });
 
   test("is left alone when its content from then is gone", async () => {
@@ -154,7 +154,7 @@ describe("a file that is taken back", () => {
     const left = await kept(place, "new");
     const lost = { path: place.path("a"), left, back: "0".repeat(64) };
     expect(await revertFile(place.context.workspace, lost)).toEqual({
-      kept: "its content from then is no longer kept",
+      kept: "its earlier content is no longer stored",
     });
     expect(await place.text("a")).toBe("new");
   });

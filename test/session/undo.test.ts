@@ -106,7 +106,7 @@ describe("an undo", () => {
     await undo.settle();
     expect(texts(await stored())).toEqual(["one"]);
     expect((await info())?.revert).toBeUndefined();
-    expect(await undo.redo()).toContain("There is nothing to bring again.");
+    expect(await undo.redo()).toContain("There is nothing to redo.");
     expect(await place.text("a")).toBe("one");
   });
 
@@ -119,7 +119,7 @@ describe("an undo", () => {
     for (const disk of ["two", "one"]) {
       await place.write({ a: disk });
       const again = await reopened({ ...revert, state: "undoing" });
-      expect(await again.undo.recover()).toContain("An undo was cut off and is completed now.");
+      expect(await again.undo.recover()).toContain("Completed an interrupted undo.");
       expect([await place.text("a"), texts(again.transcript.messages)]).toEqual(["one", ["one"]]);
       expect(await revertOf(info)).toEqual(revert);
       expect(await again.undo.recover()).toBeUndefined();
@@ -133,7 +133,7 @@ describe("an undo", () => {
     await undo.undo("");
     await place.write({ a: "mine" });
     const again = await reopened({ ...(await revertOf(info)), state: "undoing" });
-    expect(await again.undo.recover()).toContain("- a: left as it is, because it was changed meanwhile");
+    expect(await again.undo.recover()).toContain("- a: not changed, because it has changed since");
     expect(await place.text("a")).toBe("mine");
   });
 
@@ -148,7 +148,7 @@ describe("an undo", () => {
     for (const disk of ["one", "two"]) {
       await place.write({ a: disk });
       const again = await reopened({ ...both, state: "redoing" });
-      expect(await again.undo.recover()).toContain("A redo was cut off and is completed now.");
+      expect(await again.undo.recover()).toContain("Completed an interrupted redo.");
       expect([await place.text("a"), texts(again.transcript.messages)]).toEqual(["two", ["one", "two"]]);
       expect(await revertOf(info)).toEqual(first);
     }

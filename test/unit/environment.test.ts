@@ -1,11 +1,11 @@
 import { expect, test } from "vitest";
-import { childEnvironment } from "../../src/workspace/process/environment.ts";
+import { createChildEnvironment } from "../../src/workspace/process/environment.ts";
 
-const quiet = childEnvironment({});
+const quiet = createChildEnvironment({});
 
 /** What of the given variables reaches a command. */
 function passed(env: Record<string, string>, keep?: string[]): string[] {
-  return Object.keys(childEnvironment(env, { keep })).filter((name) => !(name in quiet));
+  return Object.keys(createChildEnvironment(env, { keep })).filter((name) => !(name in quiet));
 }
 
 const named = (...names: string[]) => Object.fromEntries(names.map((name) => [name, "x"]));
@@ -107,7 +107,7 @@ test("drops what the launcher and package runners set", () => {
 });
 
 test("nothing in it waits for a person", () => {
-  expect(childEnvironment({ PAGER: "less", EDITOR: "vim", TERM: "xterm-256color" })).toEqual({
+  expect(createChildEnvironment({ PAGER: "less", EDITOR: "vim", TERM: "xterm-256color" })).toEqual({
     GIT_TERMINAL_PROMPT: "0",
     GCM_INTERACTIVE: "never",
     PAGER: "cat",
@@ -129,7 +129,7 @@ test("nothing in it waits for a person", () => {
 
 test("git settings that the environment gives stay, ours stand behind them", () => {
   const given = { GIT_CONFIG_COUNT: "1", GIT_CONFIG_KEY_0: "user.name", GIT_CONFIG_VALUE_0: "Ada" };
-  expect(childEnvironment(given)).toMatchObject({
+  expect(createChildEnvironment(given)).toMatchObject({
     ...given,
     GIT_CONFIG_COUNT: "2",
     GIT_CONFIG_KEY_1: "core.fsmonitor",
@@ -138,11 +138,11 @@ test("git settings that the environment gives stay, ours stand behind them", () 
 });
 
 test("a quiet setting that the configuration names stays as the person set it", () => {
-  expect(childEnvironment({ TERM: "xterm" }, { keep: ["TERM"] })["TERM"]).toBe("xterm");
+  expect(createChildEnvironment({ TERM: "xterm" }, { keep: ["TERM"] })["TERM"]).toBe("xterm");
 });
 
 test("leaves its input alone", () => {
   const env = Object.freeze({ A: "1", B: undefined });
-  expect(childEnvironment(env)["A"]).toBe("1");
-  expect("B" in childEnvironment(env)).toBe(false);
+  expect(createChildEnvironment(env)["A"]).toBe("1");
+  expect("B" in createChildEnvironment(env)).toBe(false);
 });

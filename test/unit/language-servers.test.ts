@@ -161,7 +161,7 @@ describe("a server at fault", () => {
     };
     expect(await servers.diagnose(place, [change], new AbortController().signal)).toBe("");
     expect(warnings).toEqual([
-      'The language server typescript cannot be used: there is no program "no-such-server"; install it or write its whole path. Edits continue without its errors.',
+      'The language server typescript cannot be used: program not found: "no-such-server"; install it or use its full path. Edits continue without its errors.',
     ]);
   });
 

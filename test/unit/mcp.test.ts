@@ -1,6 +1,6 @@
 import { describe, expect, test } from "vitest";
 import { parseArguments } from "../../src/mcp/tools/prompts.ts";
-import { keysOf, serverList } from "../../src/mcp/server-settings.ts";
+import { listSecrets, createServerList } from "../../src/mcp/server-settings.ts";
 import { answeredId, messageLimitBytes, MessageLines } from "../../src/mcp/connection/message-lines.ts";
 import { ToolNames } from "../../src/mcp/tools/tool-names.ts";
 
@@ -100,7 +100,7 @@ describe("the list of servers", () => {
       experimental: { mcp_timeout: 9 },
     };
     const two = { type: "local" as const, name: "two", command: "c", args: [], environment: {} };
-    expect(serverList(config, { servers: [two], problems: [] }, "/work")).toEqual({
+    expect(createServerList(config, { servers: [two], problems: [] }, "/work")).toEqual({
       servers: [
         {
           type: "local",
@@ -136,6 +136,6 @@ describe("the list of servers", () => {
       headers: { Authorization: "Bearer token-of-two", "x-team": "blue" },
       oauth: { clientSecret: "secret-of-two" },
     };
-    expect(keysOf([local, remote])).toEqual(["token-of-one", "token-of-two", "secret-of-two"]);
+    expect(listSecrets([local, remote])).toEqual(["token-of-one", "token-of-two", "secret-of-two"]);
   });
 });

@@ -5,7 +5,7 @@ import { promisify } from "node:util";
 import { expect, test } from "vitest";
 import { isOwnConfiguration } from "../../src/permission/own-configuration.ts";
 import { missingPathMessage, pathPermissions, resolveToolPath } from "../../src/tool/paths.ts";
-import { isInside, relativeTo, resolvePath } from "../../src/workspace/paths.ts";
+import { isInside, formatPath, resolvePath } from "../../src/workspace/paths.ts";
 import { temporaryFolder } from "../support/temp.ts";
 import { toolPlace } from "../tool/tool-place.ts";
 
@@ -42,13 +42,13 @@ test("links in a circle, NULs, empty and endless names are refused with words", 
   const base = { cwd: folder.path, home: "/" };
   await symlink("two", join(folder.path, "one"));
   await symlink("one", join(folder.path, "two"));
-  await expect(resolvePath("one", base)).rejects.toThrow("one: the links on the way go round in a circle.");
+  await expect(resolvePath("one", base)).rejects.toThrow("one: there is a link cycle on the way.");
   await expect(resolvePath("a\0b", base)).rejects.toThrow("The path contains a NUL character");
   await expect(resolvePath("p/".repeat(5_000), base)).rejects.toThrow(
-    "The path has 10000 characters, more than any system takes.",
+    "The path has 10000 characters, more than any system allows.",
   );
   await expect(resolvePath("", base)).rejects.toThrow("The path is empty");
-  await expect(resolvePath("x".repeat(5000), base)).rejects.toThrow("longer than the file system allows");
+  await expect(resolvePath("x".repeat(5000), base)).rejects.toThrow("too long for the file system");
 });
 
 test("what lies under a file is missing", async () => {
@@ -76,7 +76,7 @@ test("whole components decide what is inside", () => {
 });
 
 test("paths are written relative where they lie inside", () => {
-  expect(["/w/src/a.ts", "/w", "/wide", "/"].map((path) => relativeTo("/w", path))).toEqual([
+  expect(["/w/src/a.ts", "/w", "/wide", "/"].map((path) => formatPath("/w", path))).toEqual([
     "src/a.ts",
     ".",
     "/wide",

@@ -8,7 +8,7 @@ import { execa } from "execa";
 import { afterEach, beforeEach, expect, test } from "vitest";
 import { textOf } from "../../src/base/secrets/text-or-bytes.ts";
 import { openPipedProcesses } from "../../src/workspace/process/piped-process.ts";
-import { endTree, runningGroups } from "../../src/workspace/process/process-tree.ts";
+import { endTree, findRunningGroups } from "../../src/workspace/process/process-tree.ts";
 import { openProcesses, type ProcessOutcome, type Processes } from "../../src/workspace/process/process.ts";
 import { Watchdog } from "../../src/workspace/process/watchdog.ts";
 
@@ -262,7 +262,7 @@ test("servers are looked for in absolute folders of the PATH only", async () => 
     watchdog: new Watchdog(process.env["PATH"]),
   });
   const command = { command: "server", args: [], cwd: folder, env: {} };
-  await expect(servers.start(command)).rejects.toThrow('there is no program "server"');
+  await expect(servers.start(command)).rejects.toThrow('program not found: "server"');
   const secret = { PATH: folder, KEY: "sec\0ret" };
   await expect(servers.start({ ...command, env: secret })).rejects.toThrow(
     /^"server" could not be started: its command line or environment contains a NUL character$/,
@@ -322,7 +322,7 @@ test("what was started when no file could be opened any more is guarded too, as 
   expect(signal).toBe("SIGKILL");
   const groups = stdout.split(" ").map(Number);
   expect(groups).toHaveLength(2);
-  await expect.poll(() => runningGroups(groups), { timeout: 10_000 }).toEqual([]);
+  await expect.poll(() => findRunningGroups(groups), { timeout: 10_000 }).toEqual([]);
 });
 
 test.runIf(onLinux)("what ignores TERM gets KILL, however long a look at the processes takes", async () => {

@@ -14,7 +14,7 @@ import { tmpdir } from "node:os";
 import { dirname, join, relative } from "node:path";
 import { execa } from "execa";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { runningGroups } from "../../src/workspace/process/process-tree.ts";
+import { findRunningGroups } from "../../src/workspace/process/process-tree.ts";
 import { openSearch, type FilesQuery, type LinesQuery } from "../../src/workspace/search/search.ts";
 
 let root: string;
@@ -431,7 +431,7 @@ describe.each(engines)("%s shows", (engine) => {
       signal: AbortSignal.timeout(10_000),
     });
     await expect(found).rejects.toThrow(
-      `${path} has 8000000000 bytes; files of up to 67108864 bytes are searched.`,
+      `${path} has 8000000000 bytes; the limit for searches is 67108864 bytes.`,
     );
     rmSync(folder, { recursive: true });
   });
@@ -491,7 +491,7 @@ test.skipIf(process.platform === "win32")("a search ends with a program that is 
   const script = ["--input-type=module", "--experimental-strip-types", "-e", killedSearch, folder];
   const { stdout, signal } = await execa(process.execPath, script, { reject: false });
   expect([signal, Number(stdout)]).toEqual(["SIGKILL", expect.any(Number)]);
-  await expect.poll(() => runningGroups([Number(stdout)]), { timeout: 10_000 }).toEqual([]);
+  await expect.poll(() => findRunningGroups([Number(stdout)]), { timeout: 10_000 }).toEqual([]);
   rmSync(folder, { recursive: true });
 });
 

@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import { windowsCommand } from "../../src/workspace/process/windows-command.ts";
+import { resolveWindowsCommand } from "../../src/workspace/process/windows-command.ts";
 
 const env = {
   Path: String.raw`C:\Windows;"C:\Program Files\nodejs";relative;D:\tools`,
@@ -17,7 +17,7 @@ const on = (...files: string[]) => ({
 describe("a command on Windows", () => {
   test("that is a program is started itself", () => {
     const node = String.raw`C:\Program Files\nodejs\node.exe`;
-    expect(windowsCommand("node", ["a b"], on(node))).toEqual({
+    expect(resolveWindowsCommand("node", ["a b"], on(node))).toEqual({
       command: node,
       args: ["a b"],
       verbatim: false,
@@ -27,7 +27,7 @@ describe("a command on Windows", () => {
   test("that is a script is run by cmd, each argument as it is", () => {
     const npx = String.raw`C:\Program Files\nodejs\npx.cmd`;
     const args = ["-y", "some server", 'say "hi" & del *', String.raw`C:\dir\ `.trim(), "100%"];
-    expect(windowsCommand("npx", args, on(npx))).toEqual({
+    expect(resolveWindowsCommand("npx", args, on(npx))).toEqual({
       command: cmd,
       args: [
         "/d",
@@ -51,17 +51,17 @@ describe("a command on Windows", () => {
     ["by its whole name", "tool.exe", [String.raw`D:\tools\tool.exe`], "exe"],
     ["by its path", String.raw`bin\tool`, [String.raw`C:\work\bin\tool.exe`], "exe"],
   ])("is found %s", (_, command, files, ending) => {
-    const found = windowsCommand(command, [], on(...files));
+    const found = resolveWindowsCommand(command, [], on(...files));
     expect(found.command).toBe(files[0]);
     expect(found.command.endsWith(ending)).toBe(true);
   });
 
   test("of the working directory is not meant by its name alone", () => {
-    expect(windowsCommand("npx", [], on(String.raw`C:\work\npx.cmd`)).command).toBe("npx");
+    expect(resolveWindowsCommand("npx", [], on(String.raw`C:\work\npx.cmd`)).command).toBe("npx");
   });
 
   test("that is nowhere is left to Windows to complain about", () => {
-    expect(windowsCommand("nothing", ["x"], on())).toEqual({
+    expect(resolveWindowsCommand("nothing", ["x"], on())).toEqual({
       command: "nothing",
       args: ["x"],
       verbatim: false,

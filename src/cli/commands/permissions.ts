@@ -1,6 +1,6 @@
 import type { Approvals } from "../../permission/approvals.ts";
 import { checkCommand, describeCheck, type CheckedCommand } from "./permission-check.ts";
-import { shellContext } from "../../workspace/shell-context.ts";
+import { createShellContext } from "../../workspace/shell-context.ts";
 import type { Call } from "../command-line/command.ts";
 import { openLocalApp } from "../local-app.ts";
 import { print, printJson, printTable, writeNotice } from "../terminal/output.ts";
@@ -65,7 +65,7 @@ async function openCheck(
   if (agent === undefined)
     throw new UsageError(`there is no agent "${name}"; there are ${[...project.agents.keys()].join(", ")}`);
   const approvals = (await app.records.openApprovals(project.id)).rules();
-  const context = shellContext(project.workspace);
+  const context = createShellContext(project.workspace);
   const authority = { rules: agent.rules, limits: agent.limits, approvals };
   return (command) => checkCommand(command, context, authority);
 }

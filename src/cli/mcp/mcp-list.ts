@@ -3,8 +3,8 @@ import { orAfter } from "../../base/async.ts";
 import type { McpServer } from "../../mcp/server.ts";
 import {
   describeSettings,
-  nothingGiven,
-  serverList,
+  noGivenServers,
+  createServerList,
   type ServerSettings,
 } from "../../mcp/server-settings.ts";
 import { showInvisible } from "../../base/text/invisible.ts";
@@ -34,7 +34,7 @@ const connectTimeoutMs = 20_000;
 /** Connects to every configured server, prints their states, and stops them. */
 export async function listServers(app: App, project: Project, isJson: boolean): Promise<void> {
   const { cwd, roots } = project.workspace;
-  const { servers: settings, disabled, problems } = serverList(project.config, nothingGiven, cwd);
+  const { servers: settings, disabled, problems } = createServerList(project.config, noGivenServers, cwd);
   const servers = app.openServers({ elicitationAbilities: () => noElicitation, visited: () => {} });
   const user = {};
   const connecting = settings.map((each) => connect(servers.join(each, roots, user)));

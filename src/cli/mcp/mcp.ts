@@ -1,6 +1,6 @@
 import { UserError } from "../../base/errors.ts";
 import type { AuthorizeOutcome } from "../../mcp/oauth/oauth-flow.ts";
-import { nothingGiven, type RemoteServer, serverList } from "../../mcp/server-settings.ts";
+import { noGivenServers, type RemoteServer, createServerList } from "../../mcp/server-settings.ts";
 import { showInvisible } from "../../base/text/invisible.ts";
 import type { Project } from "../../conversation/project.ts";
 import type { Call } from "../command-line/command.ts";
@@ -78,7 +78,7 @@ async function logoutAll(): Promise<number> {
 }
 
 function findRemoteServer(project: Project, name: string): RemoteServer {
-  const { servers } = serverList(project.config, nothingGiven, project.workspace.cwd);
+  const { servers } = createServerList(project.config, noGivenServers, project.workspace.cwd);
   const server = servers.find((one) => one.name === name);
   if (server?.type === "remote") return server;
   if (server?.type === "local")

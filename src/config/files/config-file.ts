@@ -15,9 +15,7 @@ import {
 import { checkAddresses } from "./provider-address.ts";
 import { configSchema, keysWithoutMeaning, type Config } from "../schema.ts";
 
-/**
- * A problem in a configuration file. Line and column count from 1; `text` is the whole report in one line.
- */
+/** A problem in a configuration file. Line and column count from 1; `text` is the whole report in one line. */
 export interface ConfigProblem {
   readonly path: string;
   readonly line: number;
@@ -208,9 +206,7 @@ function locateIssue(issue: z.core.$ZodIssue, config: unknown, around: Path = []
   return [{ path, message: describeExpectation(issue, getValue(config, path)) }];
 }
 
-/**
- * Picks the union member with the fewest errors inside the value; undefined if the value's type fits none.
- */
+/** Picks the union member with the fewest errors inside the value; undefined if the value's type fits none. */
 function findIntendedForm(forms: readonly z.core.$ZodIssue[][]): readonly z.core.$ZodIssue[] | undefined {
   return forms
     .filter((issues) => issues.every(({ path }) => path.length > 0))

@@ -85,9 +85,7 @@ function isTabbed(text: string): boolean {
   return opening.test(text) && /^ *\t+ *\S/m.test(header);
 }
 
-/**
- * Known keys of agents, skills and commands, also of other programs. A multi-line value ends at one of these.
- */
+/** Known keys of agents, skills and commands, also of other programs. A multi-line value ends at one of these. */
 const knownKeys = new Set(
   "name description mode model variant temperature top_p topP steps maxSteps maxTurns prompt tools allowed-tools disallowedTools disallowed-tools permission permissionMode options color hidden disable label agent subtask argument-hint arguments template license version author metadata compatibility skills hooks memory mcpServers category tags type disable-model-invocation user-invocable when_to_use context globs alwaysApply paths".split(
     " ",

@@ -3,7 +3,7 @@ import { messageLimitBytes } from "./message-lines.ts";
 import { RateLimiter } from "../../base/rate-limiter.ts";
 
 /** A server's message exceeds the limit. Retrying does not help. */
-export class MessageTooLong extends Error {
+export class MessageTooLongError extends Error {
   override readonly name = "MessageTooLong";
   constructor() {
     super(`it sent more than ${messageLimitBytes / 1024 / 1024} MiB in one message`);
@@ -16,12 +16,12 @@ const newline = 0x0a;
  * Limits the size of each message: of a body, or of an event in a stream. Longer messages end the body with an error.
  * Respects backpressure.
  */
-export function boundedFetch(onTooLong: (error: MessageTooLong) => void): FetchLike {
+export function limitResponseSize(onTooLong: (error: MessageTooLongError) => void): FetchLike {
   return async (url, init) => {
     const response = await fetch(url, init);
     if (response.body === null) return response;
     const isStream = response.headers.get("content-type")?.startsWith("text/event-stream") ?? false;
-    const body = response.body.pipeThrough(limitOf(isStream, onTooLong, init?.signal));
+    const body = response.body.pipeThrough(getLimit(isStream, onTooLong, init?.signal));
     const { status, statusText, headers } = response;
     return withAddress(new Response(body, { status, statusText, headers }), response);
   };
@@ -34,9 +34,9 @@ function withAddress(made: Response, { url, redirected, type }: Response): Respo
   return made;
 }
 
-function limitOf(
+function getLimit(
   isStream: boolean,
-  onTooLong: (error: MessageTooLong) => void,
+  onTooLong: (error: MessageTooLongError) => void,
   signal: AbortSignal | null | undefined,
 ) {
   const pace = new RateLimiter();
@@ -68,7 +68,7 @@ function limitOf(
         controller.enqueue(chunk);
         return isStream ? pace.count(events, chunk.length, signal) : undefined;
       }
-      const error = new MessageTooLong();
+      const error = new MessageTooLongError();
       onTooLong(error);
       return controller.error(error);
     },

@@ -38,7 +38,7 @@ export class CallClock {
   }
 
   /** Pauses the timer until the task is done. */
-  async standStill<T>(task: () => Promise<T>): Promise<T> {
+  async pauseDuring<T>(task: () => Promise<T>): Promise<T> {
     this.#stops++;
     clearTimeout(this.#timer);
     try {

@@ -1,11 +1,11 @@
-import { Connection, type ConnectionDeps } from "./connection.ts";
+import { McpConnection, type ConnectionDeps } from "./connection.ts";
 import type { Transport } from "@modelcontextprotocol/sdk/shared/transport.js";
 import { messageOf } from "../../base/errors.ts";
-import type { MessageTooLong } from "./bounded-fetch.ts";
+import type { MessageTooLongError } from "./bounded-fetch.ts";
 import type { PipedProcesses } from "../../workspace/process/piped-process.ts";
-import { causeOf, ConnectError, connectFailure } from "./failures.ts";
+import { getCause, ConnectError, toConnectError } from "./failures.ts";
 import { maySpeakSse, type RemoteKind, remoteKinds, remoteTransport } from "./remote-transport.ts";
-import { offersRoots } from "./offered-roots.ts";
+import { shouldOfferRoots } from "./offered-roots.ts";
 import type { LocalServer, RemoteServer, ServerSettings } from "../server-settings.ts";
 import type { OAuthFetch } from "../oauth/oauth-fetch.ts";
 import { StdioTransport } from "./stdio-transport.ts";
@@ -21,9 +21,9 @@ export async function connect(
   settings: ServerSettings,
   given: ConnectDeps,
   signal: AbortSignal,
-): Promise<Connection> {
-  const folder = folderOf(settings, given);
-  const deps = { ...given, offersRoots: await offersRoots(settings, folder) };
+): Promise<McpConnection> {
+  const folder = getWorkingFolder(settings, given);
+  const deps = { ...given, offersRoots: await shouldOfferRoots(settings, folder) };
   if (settings.type === "local") return connectLocal(settings, deps, signal);
   const [first, ...others] = remoteKinds(settings);
   if (first === undefined) throw new Error("no way to reach a server");
@@ -31,29 +31,29 @@ export async function connect(
     return await connectRemote(settings, first, deps, signal);
   } catch (error) {
     const [second] = others;
-    if (second === undefined || !maySpeakSse(causeOf(error))) throw error;
+    if (second === undefined || !maySpeakSse(getCause(error))) throw error;
     return connectRemote(settings, second, deps, signal);
   }
 }
 
 type OpeningDeps = ConnectDeps & ConnectionDeps;
 
-function folderOf(settings: ServerSettings, { roots: [first = "/"] }: ConnectDeps): string {
+function getWorkingFolder(settings: ServerSettings, { roots: [first = "/"] }: ConnectDeps): string {
   return settings.type === "local" ? (settings.cwd ?? first) : first;
 }
 
 async function connectLocal(settings: LocalServer, deps: OpeningDeps, signal: AbortSignal) {
   const { command, args, environment } = settings;
-  const cwd = folderOf(settings, deps);
+  const cwd = getWorkingFolder(settings, deps);
   const transport = new StdioTransport({ command, args, cwd, env: environment }, deps);
-  const connection = new Connection(transport, deps);
+  const connection = new McpConnection(transport, deps);
   try {
     await connection.open(signal);
     return connection;
   } catch (error) {
     await connection.end();
-    const said = transport.errorTail === "" ? "" : `; it wrote: ${transport.errorTail.slice(-500)}`;
-    throw connectFailure(error, deps.timeoutMs, said);
+    const serverText = transport.errorTail === "" ? "" : `; it wrote: ${transport.errorTail.slice(-500)}`;
+    throw toConnectError(error, deps.timeoutMs, serverText);
   }
 }
 
@@ -62,19 +62,19 @@ async function connectRemote(
   kind: RemoteKind,
   deps: OpeningDeps,
   signal: AbortSignal,
-): Promise<Connection> {
+): Promise<McpConnection> {
   const { signIn } = deps;
-  const onTooLong = (error: MessageTooLong) => connection.break(error);
+  const onTooLong = (error: MessageTooLongError) => connection.break(error);
   const onSignInNeeded = () => connection.refuse();
   const transport = openRemote(settings, kind, { signIn, onTooLong, onSignInNeeded });
-  const connection: Connection = new Connection(transport, deps);
+  const connection: McpConnection = new McpConnection(transport, deps);
   try {
     await connection.open(signal);
     return connection;
   } catch (error) {
     await connection.end();
     if (connection.isRefused) throw new ConnectError({ kind: "unauthorized" });
-    throw connectFailure(error, deps.timeoutMs, "");
+    throw toConnectError(error, deps.timeoutMs, "");
   }
 }
 

@@ -23,13 +23,13 @@ import { orAfter } from "../../base/async.ts";
 import { messageOf } from "../../base/errors.ts";
 import type { Log } from "../../base/log.ts";
 import type { ElicitationCapabilities } from "../../message/elicitation.ts";
-import { MessageTooLong } from "./bounded-fetch.ts";
+import { MessageTooLongError } from "./bounded-fetch.ts";
 import { CallClock } from "./call-clock.ts";
-import { readable, requestFailure, type RequestFailure, TimedOut } from "./failures.ts";
+import { toReadable, toRequestFailure, type RequestFailure, TimeoutError } from "./failures.ts";
 import { StdioTransport } from "./stdio-transport.ts";
 
 /** Timeout to end a session at a remote server. */
-const goodbyeMs = 500;
+const closeTimeoutMs = 500;
 /** Disables the SDK's timeouts. Our own pause while the user is asked. */
 const neverMs = 2 ** 31 - 1;
 
@@ -40,7 +40,7 @@ export interface ConnectionDeps {
   readonly roots: readonly string[];
   /** Whether the server may request these folders. */
   readonly offersRoots: boolean;
-  readonly abilities: ElicitationCapabilities;
+  readonly capabilities: ElicitationCapabilities;
   readonly timeoutMs: number;
   onElicit(params: ElicitRequest["params"], signal: AbortSignal): Promise<ElicitResult>;
   onElicited(elicitationId: string): void;
@@ -50,7 +50,7 @@ export interface ConnectionDeps {
   onLog(level: string, text: string): void;
 }
 
-export type Requested<T> = { readonly outcome: "answered"; readonly value: T } | Failed;
+export type RequestResult<T> = { readonly outcome: "answered"; readonly value: T } | Failed;
 type Failed = { readonly outcome: "failed"; readonly failure: RequestFailure };
 
 export interface RequestOptions {
@@ -65,7 +65,7 @@ export interface Progress {
 }
 
 /** An established connection to a server. */
-export class Connection {
+export class McpConnection {
   readonly #client: Client;
   readonly #transport: Transport;
   readonly #deps: ConnectionDeps;
@@ -104,10 +104,10 @@ export class Connection {
     const clock = new CallClock(this.#deps.timeoutMs, signal);
     try {
       const opened = this.#client.connect(this.#transport, { signal: clock.signal, timeout: neverMs });
-      await Promise.race([opened, rejectionOf(clock.signal)]);
+      await Promise.race([opened, rejectOnAbort(clock.signal)]);
       if (this.#state === "opening") this.#state = "open";
     } catch (error) {
-      throw clock.isUp ? new TimedOut() : (this.#broken ?? error);
+      throw clock.isUp ? new TimeoutError() : (this.#broken ?? error);
     } finally {
       clock.end();
     }
@@ -126,7 +126,7 @@ export class Connection {
     params: Record<string, unknown>,
     answer: z.ZodType<T>,
     { clock, onProgress }: RequestOptions,
-  ): Promise<Requested<T>> {
+  ): Promise<RequestResult<T>> {
     try {
       const value = await this.#client.request({ method, params }, answer, {
         signal: clock.signal,
@@ -158,7 +158,7 @@ export class Connection {
     if (this.#transport instanceof StreamableHTTPClientTransport) {
       // Optional: servers that do not support it expire the session themselves.
       const bye = this.#transport.terminateSession().catch(() => {});
-      await orAfter(bye, goodbyeMs, undefined);
+      await orAfter(bye, closeTimeoutMs, undefined);
     }
     // Before it is connected, the client does not close the transport.
     for (const part of [this.#client, this.#transport]) await this.#close(part);
@@ -199,7 +199,7 @@ export class Connection {
     );
     // The SDK has no other way to listen.
     Object.assign(client, {
-      onclose: () => this.#closed(this.#whyClosed()),
+      onclose: () => this.#closed(this.#explainClose()),
       onerror: (error: Error) => this.#noteError(error),
     });
   }
@@ -217,33 +217,33 @@ export class Connection {
     this.#deps.onClosed(reason);
   }
 
-  #whyClosed(): string {
-    const said = this.#transport instanceof StdioTransport ? this.#transport.errorTail.slice(-500) : "";
+  #explainClose(): string {
+    const serverText = this.#transport instanceof StdioTransport ? this.#transport.errorTail.slice(-500) : "";
     const what =
       this.#transport instanceof StdioTransport ? "its program ended" : "its connection was closed";
-    return said === "" ? what : `${what}; it wrote: ${said}`;
+    return serverText === "" ? what : `${what}; it wrote: ${serverText}`;
   }
 
   #requestFailure(error: unknown, clock: CallClock): RequestFailure {
     if (clock.isUp) return { kind: "timed-out" };
     if (clock.signal.aborted) return { kind: "cancelled" };
-    if (this.#broken instanceof MessageTooLong) return { kind: "failed", reason: this.#broken.message };
+    if (this.#broken instanceof MessageTooLongError) return { kind: "failed", reason: this.#broken.message };
     if (this.#isRefused) return { kind: "unauthorized" };
-    const failure = requestFailure(error);
+    const failure = toRequestFailure(error);
     if (this.isOpen || failure.kind === "visit" || failure.kind === "unauthorized") return failure;
-    return { kind: "dropped", reason: this.#closedReason ?? readable(error) };
+    return { kind: "dropped", reason: this.#closedReason ?? toReadable(error) };
   }
 }
 
 function capabilitiesFor({
   offersRoots,
-  abilities: { forms, urls },
-}: Pick<ConnectionDeps, "offersRoots" | "abilities">): ClientCapabilities {
+  capabilities: { forms, urls },
+}: Pick<ConnectionDeps, "offersRoots" | "capabilities">): ClientCapabilities {
   const elicitation = { ...(forms && { form: { applyDefaults: true } }), ...(urls && { url: {} }) };
   return { ...(offersRoots && { roots: {} }), ...((forms || urls) && { elicitation }) };
 }
 
-function rejectionOf(signal: AbortSignal): Promise<never> {
+function rejectOnAbort(signal: AbortSignal): Promise<never> {
   return new Promise((_, reject) => {
     const fail = () => reject(new Error("cancelled"));
     if (signal.aborted) fail();

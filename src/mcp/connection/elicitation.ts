@@ -11,8 +11,8 @@ export function toElicitation(
   params: ElicitRequest["params"],
   callId: string | undefined,
 ): Elicitation {
-  const asked = { server, message: params.message, callId };
-  if (params.mode === "url") return { ...asked, mode: "url", url: params.url, id: params.elicitationId };
+  const request = { server, message: params.message, callId };
+  if (params.mode === "url") return { ...request, mode: "url", url: params.url, id: params.elicitationId };
   const { properties, required = [] } = params.requestedSchema;
   const all = Object.entries(properties);
   const fields = Object.fromEntries(
@@ -22,7 +22,7 @@ export function toElicitation(
   const message =
     more > 0 ? `${params.message}\n(It asks for ${more} more fields, which are not shown.)` : params.message;
   const form = { fields, required: required.filter((name) => Object.hasOwn(fields, name)) };
-  return { ...asked, message, mode: "form", form };
+  return { ...request, message, mode: "form", form };
 }
 
 /** Converts choices, including the older format with the names in a second list. */
@@ -40,10 +40,10 @@ function toField(schema: unknown): ElicitationField {
   return { ...rest, type, oneOf };
 }
 
-export function toElicitResult(asked: ElicitationOutcome): ElicitResult {
-  switch (asked.outcome) {
+export function toElicitResult(request: ElicitationOutcome): ElicitResult {
+  switch (request.outcome) {
     case "accepted":
-      return { action: "accept", content: { ...asked.content } };
+      return { action: "accept", content: { ...request.content } };
     case "declined":
       return { action: "decline" };
     case "cancelled":

@@ -3,7 +3,7 @@ import { StreamableHTTPError } from "@modelcontextprotocol/sdk/client/streamable
 import { McpError, UrlElicitationRequiredError } from "@modelcontextprotocol/sdk/types.js";
 import { messageOf, UserError } from "../../base/errors.ts";
 import { excerpt } from "../../base/text/excerpt.ts";
-import { MessageTooLong } from "./bounded-fetch.ts";
+import { MessageTooLongError } from "./bounded-fetch.ts";
 
 /** Maximum length of a server's error text, in characters. */
 const errorLength = 1_000;
@@ -34,34 +34,35 @@ export type RequestFailure =
   | { readonly kind: "visit"; readonly visits: readonly { id: string; url: string; message: string }[] }
   | { readonly kind: "failed"; readonly reason: string };
 
-export class TimedOut extends Error {
+export class TimeoutError extends Error {
   override readonly name = "TimedOut";
 }
 
-/** Converts an error while connecting; `said` is appended to the reason. */
-export function connectFailure(error: unknown, timeoutMs: number, said: string): ConnectError {
+/** Converts an error while connecting; `serverText` is appended to the reason. */
+export function toConnectError(error: unknown, timeoutMs: number, serverText: string): ConnectError {
   const failed = (reason: string, isPassing: boolean) =>
-    Object.assign(new ConnectError({ kind: "failed", reason: `${reason}${said}`, isPassing }), {
+    Object.assign(new ConnectError({ kind: "failed", reason: `${reason}${serverText}`, isPassing }), {
       cause: error,
     });
-  if (error instanceof TimedOut) return failed(`it did not answer within ${timeoutMs / 1_000} s`, false);
+  if (error instanceof TimeoutError) return failed(`it did not answer within ${timeoutMs / 1_000} s`, false);
   if (error instanceof StreamableHTTPError && error.code === 401)
     return new ConnectError({ kind: "unauthorized" });
   if (error instanceof SseError && error.code === 401) return new ConnectError({ kind: "unauthorized" });
-  if (error instanceof UserError || error instanceof MessageTooLong) return failed(messageOf(error), false);
+  if (error instanceof UserError || error instanceof MessageTooLongError)
+    return failed(messageOf(error), false);
   if (error instanceof McpError && error.message.endsWith("Connection closed"))
     return failed("it ended before it answered", true);
-  return failed(readable(error), isDrop(error));
+  return failed(toReadable(error), isDrop(error));
 }
 
 /** Classifies the error of a request that was not cancelled, on a working connection. */
-export function requestFailure(error: unknown): RequestFailure {
+export function toRequestFailure(error: unknown): RequestFailure {
   if (error instanceof UrlElicitationRequiredError) {
     const visits = error.elicitations.map(({ elicitationId: id, url, message }) => ({ id, url, message }));
     return { kind: "visit", visits };
   }
   if (error instanceof StreamableHTTPError && error.code === 401) return { kind: "unauthorized" };
-  return { kind: isDrop(error) ? "dropped" : "failed", reason: readable(error) };
+  return { kind: isDrop(error) ? "dropped" : "failed", reason: toReadable(error) };
 }
 
 /** Describes a failed request for the model and the user. */
@@ -81,7 +82,7 @@ export function describeFailure(failure: RequestFailure, timeoutMs: number): str
   }
 }
 
-export function causeOf(error: unknown): unknown {
+export function getCause(error: unknown): unknown {
   return error instanceof Error ? error.cause : undefined;
 }
 
@@ -92,11 +93,11 @@ function isDrop(error: unknown): boolean {
 }
 
 /** Returns the message of the cause: `fetch failed` is not informative. */
-export function readable(error: unknown): string {
+export function toReadable(error: unknown): string {
   if (typeof error === "object" && error !== null && "issues" in error)
     return "it gave an answer that is none of the protocol's";
   const text = excerpt(messageOf(error).replace(/^MCP error -?\d+: /, ""), errorLength);
-  const cause = causeOf(error);
+  const cause = getCause(error);
   return error instanceof TypeError && cause instanceof Error ? `${text}: ${describeCause(cause)}` : text;
 }
 

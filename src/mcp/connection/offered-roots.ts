@@ -7,7 +7,7 @@ import type { LocalServer, ServerSettings } from "../server-settings.ts";
  * Returns whether a server receives the session's folders (roots). By default not if its command line has folders, which
  * the roots would replace. The setting `roots` overrides this.
  */
-export async function offersRoots(settings: ServerSettings, cwd: string): Promise<boolean> {
+export async function shouldOfferRoots(settings: ServerSettings, cwd: string): Promise<boolean> {
   if (settings.roots !== undefined) return settings.roots;
   if (settings.type === "remote") return true;
   const named = await Promise.all(folderCandidates(settings).map((path) => mayBeFolder(path, cwd)));

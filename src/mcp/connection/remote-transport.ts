@@ -5,7 +5,7 @@ import {
 } from "@modelcontextprotocol/sdk/client/streamableHttp.js";
 import type { FetchLike } from "@modelcontextprotocol/sdk/shared/transport.js";
 import { UserError } from "../../base/errors.ts";
-import { boundedFetch, type MessageTooLong } from "./bounded-fetch.ts";
+import { limitResponseSize, type MessageTooLongError } from "./bounded-fetch.ts";
 import type { RemoteServer } from "../server-settings.ts";
 import type { OAuthFetch } from "../oauth/oauth-fetch.ts";
 
@@ -24,12 +24,12 @@ export interface RemoteDeps {
   signIn?: OAuthFetch | undefined;
   /** Called when the server requires authorization. */
   onSignInNeeded(): void;
-  onTooLong(error: MessageTooLong): void;
+  onTooLong(error: MessageTooLongError): void;
 }
 
 export function remoteTransport(server: RemoteServer, kind: RemoteKind, deps: RemoteDeps) {
-  const url = addressOf(server);
-  const options = { requestInit: { headers: { ...server.headers } }, fetch: fetchFor(server, kind, deps) };
+  const url = getUrl(server);
+  const options = { requestInit: { headers: { ...server.headers } }, fetch: createFetch(server, kind, deps) };
   if (kind === "sse") return new SSEClientTransport(url, options);
   return new StreamableHTTPClientTransport(url, { ...options, reconnectionOptions: streamReconnection });
 }
@@ -46,9 +46,9 @@ export function maySpeakSse(error: unknown): boolean {
   return code === -1 || (code >= 400 && code < 500 && code !== 401 && code !== 403);
 }
 
-function fetchFor(server: RemoteServer, kind: RemoteKind, deps: RemoteDeps): FetchLike {
+function createFetch(server: RemoteServer, kind: RemoteKind, deps: RemoteDeps): FetchLike {
   const { signIn } = deps;
-  const bounded = boundedFetch((error) => deps.onTooLong(error));
+  const bounded = limitResponseSize((error) => deps.onTooLong(error));
   if (signIn === undefined || server.oauth === false) return bounded;
   const signedIn = signIn.fetchFor(server, bounded);
   return async (url, init) => {
@@ -63,7 +63,7 @@ function fetchFor(server: RemoteServer, kind: RemoteKind, deps: RemoteDeps): Fet
   };
 }
 
-function addressOf({ url }: RemoteServer): URL {
+function getUrl({ url }: RemoteServer): URL {
   if (!URL.canParse(url)) throw new UserError(`"${url}" is not a URL; write a full one: https://host/path`);
   const parsed = new URL(url);
   if (parsed.protocol !== "https:" && parsed.protocol !== "http:")

@@ -12,7 +12,7 @@ export class ServerLog {
   readonly #server: string;
   readonly #log: Log;
   #lines: readonly string[] = [];
-  #said = 0;
+  #logged = 0;
   #noise = 0;
 
   constructor(server: string, log: Log) {
@@ -30,15 +30,15 @@ export class ServerLog {
     return this.#noise;
   }
 
-  say(text: string): void {
+  add(text: string): void {
     const line = excerpt(text, lineLength);
     this.#lines = [...this.#lines, line].slice(-linesLimit);
-    this.#said++;
-    if (this.#said <= loggedLimit) this.#log.info("MCP server log", { server: this.#server, line });
+    this.#logged++;
+    if (this.#logged <= loggedLimit) this.#log.info("MCP server log", { server: this.#server, line });
   }
 
-  sayNoise(line: string): void {
+  addNoise(line: string): void {
     this.#noise++;
-    this.say(`not a message: ${line}`);
+    this.add(`not a message: ${line}`);
   }
 }

@@ -23,14 +23,14 @@ type Visit = (RequestFailure & { kind: "visit" })["visits"][number];
 export class ServerQuestions {
   readonly #server: string;
   readonly #timeoutMs: number;
-  readonly #door: { onVisited?(elicitationId: string): void };
+  readonly #editor: { onVisited?(elicitationId: string): void };
   readonly #uses = new Set<{ user: ServerUser; clock: CallClock }>();
   readonly #expected = new Map<string, () => void>();
 
-  constructor(server: string, timeoutMs: number, door: { onVisited?(elicitationId: string): void }) {
+  constructor(server: string, timeoutMs: number, editor: { onVisited?(elicitationId: string): void }) {
     this.#server = server;
     this.#timeoutMs = timeoutMs;
-    this.#door = door;
+    this.#editor = editor;
   }
 
   /** Runs a request for the user, who receives the server's questions meanwhile. */
@@ -53,10 +53,10 @@ export class ServerQuestions {
     const { user, clock } = use;
     const { toElicitation, toElicitResult } = await import("./elicitation.ts");
     const either = AbortSignal.any([signal, user.signal]);
-    const asked = toElicitation(this.#server, params, user.callId);
-    if (asked.mode === "url" && !isWebAddress(asked.url)) return { action: "cancel" };
-    if (asked.mode === "url") this.#expect(asked.id, () => {});
-    return toElicitResult(await clock.standStill(() => user.elicit(asked, either)));
+    const request = toElicitation(this.#server, params, user.callId);
+    if (request.mode === "url" && !isWebAddress(request.url)) return { action: "cancel" };
+    if (request.mode === "url") this.#expect(request.id, () => {});
+    return toElicitResult(await clock.pauseDuring(() => user.elicit(request, either)));
   }
 
   /** Resolves with whether the user visited all addresses and the server confirmed completion. */
@@ -71,15 +71,15 @@ export class ServerQuestions {
     if (onVisited === undefined) return;
     this.#expected.delete(id);
     onVisited();
-    this.#door.onVisited?.(id);
+    this.#editor.onVisited?.(id);
   }
 
   async #visitOne({ id, url, message }: Visit, user: ServerUser): Promise<boolean> {
     if (!isWebAddress(url)) return false;
     const done = new Promise<void>((resolve) => this.#expect(id, resolve));
     const { callId } = user;
-    const asked = { server: this.#server, message, callId, mode: "url" as const, url, id };
-    const { outcome } = await user.elicit(asked, user.signal);
+    const request = { server: this.#server, message, callId, mode: "url" as const, url, id };
+    const { outcome } = await user.elicit(request, user.signal);
     const isDone = outcome === "accepted" && (await this.#waitFor(done, user.signal));
     this.#expected.delete(id);
     return isDone;

@@ -44,7 +44,7 @@ export async function listenForCallback(place: CallbackPlace, state: string): Pr
     },
     (request, response) => {
       const verdict = judge(request, { path: place.path, hosts: hostsOf(server), state });
-      say(response, verdict);
+      respond(response, verdict);
       if (verdict.answer) answer.resolve(verdict.answer);
     },
   );
@@ -99,7 +99,7 @@ function judgeAnswer(params: URLSearchParams): Verdict {
 }
 
 /** Sends a page that does not echo the request and cannot load or run anything. */
-function say(response: ServerResponse, { status, text }: Verdict): void {
+function respond(response: ServerResponse, { status, text }: Verdict): void {
   response.writeHead(status, {
     "content-type": "text/html; charset=utf-8",
     "content-security-policy": "default-src 'none'; frame-ancestors 'none'",

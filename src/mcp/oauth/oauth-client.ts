@@ -6,9 +6,9 @@ import type {
 } from "@modelcontextprotocol/sdk/shared/auth.js";
 import { UserError } from "../../base/errors.ts";
 import { checkEndpoint, hostOf } from "./oauth-requests.ts";
-import { oauthOf } from "./oauth-settings.ts";
+import { getOAuthSettings } from "./oauth-settings.ts";
 import type { AuthorizationStore, OAuthClient, StoredAuthorization } from "./oauth-store.ts";
-import { expiryOf } from "./oauth-tokens.ts";
+import { computeExpiry } from "./oauth-tokens.ts";
 import type { RemoteServer } from "../server-settings.ts";
 
 export interface OAuthFlowOptions {
@@ -54,8 +54,8 @@ export class OAuthFlowClient implements OAuthClientProvider {
 
   /** Returns whether the answer comes from another authorization server than the one in use. */
   isFromElsewhere(issuer: string | undefined): boolean {
-    const asked = this.#discovered?.authorizationServerMetadata?.issuer;
-    return issuer !== undefined && asked !== undefined && issuer !== asked;
+    const known = this.#discovered?.authorizationServerMetadata?.issuer;
+    return issuer !== undefined && known !== undefined && issuer !== known;
   }
 
   /** Returns whether the request went to the registration endpoint. */
@@ -90,7 +90,7 @@ export class OAuthFlowClient implements OAuthClientProvider {
       client: this.#client,
       redirectUrl,
       tokens,
-      expiresAt: expiryOf(tokens),
+      expiresAt: computeExpiry(tokens),
       resource: this.#discovered?.resourceMetadata?.resource,
     });
   }
@@ -132,7 +132,7 @@ export class OAuthFlowClient implements OAuthClientProvider {
 }
 
 function configuredClient(server: RemoteServer): OAuthClientInformationMixed | undefined {
-  const { clientId, clientSecret } = oauthOf(server) ?? {};
+  const { clientId, clientSecret } = getOAuthSettings(server) ?? {};
   if (clientId === undefined) return undefined;
   return { client_id: clientId, ...(clientSecret !== undefined && { client_secret: clientSecret }) };
 }

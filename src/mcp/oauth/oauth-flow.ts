@@ -6,8 +6,8 @@ import { messageOf, UserError } from "../../base/errors.ts";
 import { showInvisible } from "../../base/text/invisible.ts";
 import { type Callback, type CallbackAnswer, listenForCallback } from "./oauth-callback.ts";
 import { OAuthFlowClient } from "./oauth-client.ts";
-import { checkEndpoint, hostOf, oauthFetch, serverFetch } from "./oauth-requests.ts";
-import { callbackPlaceOf, oauthOf, timeoutOf } from "./oauth-settings.ts";
+import { checkEndpoint, hostOf, createOAuthFetch, createServerFetch } from "./oauth-requests.ts";
+import { getCallbackPlace, getOAuthSettings, timeoutOf } from "./oauth-settings.ts";
 import type { AuthorizationStore } from "./oauth-store.ts";
 import type { Challenge } from "./oauth-challenge.ts";
 import { challengeOf } from "./oauth-tokens.ts";
@@ -33,7 +33,7 @@ export type AuthorizeOutcome =
   | { outcome: "failed"; reason: string };
 
 const personWaitMs = 5 * 60_000;
-const nobodyCame = "Nobody gave access in time. Begin again when you are ready.";
+const timedOutText = "Nobody gave access in time. Begin again when you are ready.";
 /** Maximum length of a server's reason, in characters. */
 const reasonLimit = 300;
 
@@ -48,12 +48,12 @@ export async function authorize(
   challenge?: Challenge,
 ): Promise<AuthorizeOutcome> {
   try {
-    const config = oauthOf(server);
+    const config = getOAuthSettings(server);
     if (config === undefined) throw new UserError(withoutOAuth(server));
     const known =
       challenge ??
       (await askForChallenge(server, deps, signal)) ??
-      (await offeredChallenge(server, deps, signal));
+      (await findOfferedChallenge(server, deps, signal));
     if (known === undefined) return { outcome: "notNeeded" };
     return await runFlow({ server, config, challenge: known }, deps, signal);
   } catch (thrown) {
@@ -72,16 +72,16 @@ async function runFlow(wanted: Wanted, deps: AuthorizeDeps, signal: AbortSignal)
   const { server, config } = wanted;
   const stored = await deps.store.load(server.url);
   const state = randomBytes(32).toString("base64url");
-  const callback = await listenForCallback(callbackPlaceOf(config, stored?.redirectUrl), state);
+  const callback = await listenForCallback(getCallbackPlace(config, stored?.redirectUrl), state);
   try {
     const { redirectUrl } = callback;
     const client = new OAuthFlowClient({ server, store: deps.store, redirectUrl, state, stored });
-    const run = stepsOf(wanted, client, deps.fetch, signal);
+    const run = createSdkFlow(wanted, client, deps.fetch, signal);
     await run();
-    const answer = await askPerson(wanted, { client, callback }, deps, signal);
+    const answer = await askUser(wanted, { client, callback }, deps, signal);
     // The registration may be unknown to the server: the next attempt registers again.
     if (answer === "timedOut" && stored?.tokens === undefined) await deps.store.forget(server.url);
-    if (answer === "timedOut") throw new UserError(nobodyCame);
+    if (answer === "timedOut") throw new UserError(timedOutText);
     if (answer.outcome !== "code") return answer;
     if (client.isFromElsewhere(answer.issuer))
       throw new UserError(
@@ -94,14 +94,14 @@ async function runFlow(wanted: Wanted, deps: AuthorizeDeps, signal: AbortSignal)
   }
 }
 
-/** Runs the SDK's flow: without a code up to the authorization URL, with a code up to the tokens. */
-function stepsOf(
+/** Wraps the SDK's flow: without a code it runs up to the authorization URL, with a code up to the tokens. */
+function createSdkFlow(
   { server, config, challenge }: Wanted,
   client: OAuthFlowClient,
   fetch: FetchLike,
   signal: AbortSignal,
 ): (authorizationCode?: string) => Promise<unknown> {
-  const send = oauthFetch(serverFetch(fetch, server), { timeoutMs: timeoutOf(server), signal });
+  const send = createOAuthFetch(createServerFetch(fetch, server), { timeoutMs: timeoutOf(server), signal });
   const fetchFn: FetchLike = async (url, init) => {
     const response = await send(url, init);
     if (!response.ok && client.isRegistration(url)) throw await refusedRegistration(server, url, response);
@@ -116,7 +116,7 @@ function stepsOf(
 
 type PersonAnswer = Extract<CallbackAnswer, { outcome: "code" }> | AuthorizeOutcome | "timedOut";
 
-async function askPerson(
+async function askUser(
   { server }: Wanted,
   { client, callback }: { client: OAuthFlowClient; callback: Callback },
   { show, waitMs = personWaitMs }: AuthorizeDeps,
@@ -124,7 +124,7 @@ async function askPerson(
 ): Promise<PersonAnswer> {
   const address = checkEndpoint(server.url, client.address.href).href;
   const end = AbortSignal.any([signal, AbortSignal.timeout(waitMs)]);
-  const answer = await firstOf(callback, show(address, end), end);
+  const answer = await waitForFirst(callback, show(address, end), end);
   switch (answer) {
     case "declined":
       return { outcome: "declined" };
@@ -136,7 +136,7 @@ async function askPerson(
 }
 
 /** Resolves with the redirect, the user's refusal, or the timeout, whichever is first. */
-function firstOf(
+function waitForFirst(
   callback: Callback,
   shown: Promise<"shown" | "declined">,
   end: AbortSignal,
@@ -157,7 +157,7 @@ function refusal(
 ): AuthorizeOutcome {
   if (error === "access_denied") return { outcome: "declined" };
   const reason = description === undefined ? error : `${error}: ${description}`;
-  return { outcome: "failed", reason: cut(`${hostOf(url)} gave no access: ${reason}`) };
+  return { outcome: "failed", reason: sanitize(`${hostOf(url)} gave no access: ${reason}`) };
 }
 
 /** Sends a request without a token and returns the challenge; undefined if the server answers. */
@@ -166,26 +166,32 @@ async function askForChallenge(
   { fetch }: AuthorizeDeps,
   signal: AbortSignal,
 ): Promise<Challenge | undefined> {
-  const send = oauthFetch(withoutBody(serverFetch(fetch, server)), { timeoutMs: timeoutOf(server), signal });
-  const asked = await send(server.url, { ...askRequest, redirect: "manual" });
-  if (asked.status === 401) return challengeOf(asked);
-  if (asked.ok) return undefined;
+  const send = createOAuthFetch(discardBody(createServerFetch(fetch, server)), {
+    timeoutMs: timeoutOf(server),
+    signal,
+  });
+  const response = await send(server.url, { ...askRequest, redirect: "manual" });
+  if (response.status === 401) return challengeOf(response);
+  if (response.ok) return undefined;
   // Servers of the older transport do not accept this request.
   const listened = await send(server.url, { headers: { accept: "text/event-stream" }, redirect: "manual" });
   if (listened.status === 401) return challengeOf(listened);
   if (listened.ok) return undefined;
   throw new UserError(
-    `${hostOf(server.url)} answered with HTTP ${asked.status}; is ${server.url} the address of an MCP server?`,
+    `${hostOf(server.url)} answered with HTTP ${response.status}; is ${server.url} the address of an MCP server?`,
   );
 }
 
 /** Checks the metadata of a server that answers without a token: its tools may still require one. */
-async function offeredChallenge(
+async function findOfferedChallenge(
   server: RemoteServer,
   { fetch }: AuthorizeDeps,
   signal: AbortSignal,
 ): Promise<Challenge | undefined> {
-  const fetchFn = oauthFetch(serverFetch(fetch, server), { timeoutMs: timeoutOf(server), signal });
+  const fetchFn = createOAuthFetch(createServerFetch(fetch, server), {
+    timeoutMs: timeoutOf(server),
+    signal,
+  });
   try {
     await discoverOAuthProtectedResourceMetadata(server.url, undefined, fetchFn);
     return {};
@@ -211,7 +217,7 @@ const askRequest = {
 };
 
 /** Cancels the body: only status and headers matter, and an event stream does not end. */
-function withoutBody(fetch: FetchLike): FetchLike {
+function discardBody(fetch: FetchLike): FetchLike {
   return async (url, init) => {
     const { body, status, headers } = await fetch(url, init);
     await body?.cancel();
@@ -224,9 +230,9 @@ async function refusedRegistration(
   url: string | URL,
   response: Response,
 ): Promise<UserError> {
-  const said = cut(await response.text());
+  const body = sanitize(await response.text());
   return new UserError(
-    `${hostOf(url)} did not register this program (HTTP ${response.status}${said === "" ? "" : `: ${said}`}). Register one there by hand and set "oauth.clientId" of the server "${name}".`,
+    `${hostOf(url)} did not register this program (HTTP ${response.status}${body === "" ? "" : `: ${body}`}). Register one there by hand and set "oauth.clientId" of the server "${name}".`,
   );
 }
 
@@ -238,12 +244,12 @@ function withoutOAuth({ name, oauth }: RemoteServer): string {
 
 function toReason(thrown: unknown): string {
   if (thrown instanceof OAuthError)
-    return cut(`The authorization server said ${thrown.errorCode}: ${thrown.message}`);
-  return cut(messageOf(thrown));
+    return sanitize(`The authorization server returned ${thrown.errorCode}: ${thrown.message}`);
+  return sanitize(messageOf(thrown));
 }
 
 /** Formats text of a server as one line with escaped control characters. */
-function cut(text: string): string {
+function sanitize(text: string): string {
   const line = showInvisible(text.replaceAll(/\s+/g, " ").trim());
   return line.length <= reasonLimit ? line : `${line.slice(0, reasonLimit)}…`;
 }

@@ -11,7 +11,7 @@ export interface OAuthRequestOptions {
 }
 
 /** Creates a fetch with a timeout and a size limit. Rejects with messages for the user. */
-export function oauthFetch(base: FetchLike, { timeoutMs, signal }: OAuthRequestOptions): FetchLike {
+export function createOAuthFetch(base: FetchLike, { timeoutMs, signal }: OAuthRequestOptions): FetchLike {
   return async (url, init) => {
     const timeout = AbortSignal.timeout(timeoutMs);
     const signals = [timeout, signal, init?.signal].filter((one) => one !== undefined && one !== null);
@@ -21,7 +21,7 @@ export function oauthFetch(base: FetchLike, { timeoutMs, signal }: OAuthRequestO
     } catch (thrown) {
       signal?.throwIfAborted();
       if (thrown instanceof UserError) throw thrown;
-      throw new UserError(`${hostOf(url)} ${timeout.aborted ? silence(timeoutMs) : reasonOf(thrown)}`, {
+      throw new UserError(`${hostOf(url)} ${timeout.aborted ? silence(timeoutMs) : getReason(thrown)}`, {
         cause: thrown,
       });
     }
@@ -29,7 +29,7 @@ export function oauthFetch(base: FetchLike, { timeoutMs, signal }: OAuthRequestO
 }
 
 /** Creates a fetch that sends the configured headers to the server's own origin only. */
-export function serverFetch(
+export function createServerFetch(
   base: FetchLike,
   server: { url: string; headers?: Readonly<Record<string, string>> | undefined },
 ): FetchLike {
@@ -87,7 +87,7 @@ function silence(timeoutMs: number): string {
 }
 
 /** Returns the message of the cause: Node's own is "fetch failed". */
-function reasonOf(thrown: unknown): string {
+function getReason(thrown: unknown): string {
   const cause = thrown instanceof Error ? thrown.cause : undefined;
   return `could not be reached: ${codeOf(cause) ?? messageOf(cause ?? thrown)}.`;
 }

@@ -8,14 +8,14 @@ const requestTimeoutMs = 15_000;
 const callbackPath = "/mcp/callback";
 
 /** Returns undefined if OAuth is disabled or a configured header authorizes the requests. */
-export function oauthOf({ oauth, headers }: RemoteServer): OAuthSettings | undefined {
+export function getOAuthSettings({ oauth, headers }: RemoteServer): OAuthSettings | undefined {
   if (oauth === false) return undefined;
   const hasOwn = Object.keys(headers).some((name) => name.toLowerCase() === "authorization");
   return hasOwn ? undefined : (oauth ?? {});
 }
 
 export function clientIdOf(server: RemoteServer): string | undefined {
-  return oauthOf(server)?.clientId;
+  return getOAuthSettings(server)?.clientId;
 }
 
 export function timeoutOf({ timeoutMs }: RemoteServer): number {
@@ -23,7 +23,7 @@ export function timeoutOf({ timeoutMs }: RemoteServer): number {
 }
 
 /** Returns the redirect address: the configured one, the last one, or any free port. */
-export function callbackPlaceOf(config: OAuthSettings, known: string | undefined): CallbackPlace {
+export function getCallbackPlace(config: OAuthSettings, known: string | undefined): CallbackPlace {
   if (config.redirectUri !== undefined) return { ...parseLoopback(config.redirectUri), isFixed: true };
   const { callbackPort } = config;
   const place = { host: "127.0.0.1", path: callbackPath };

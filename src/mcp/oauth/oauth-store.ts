@@ -64,7 +64,7 @@ export class AuthorizationStore {
     const files = await this.#deps.files();
     const stored = await files.read(keyOf(serverUrl), authorizationSchema);
     // Ignores files of another address: they were copied.
-    if (stored === undefined || stored.serverUrl !== addressOf(serverUrl)) return undefined;
+    if (stored === undefined || stored.serverUrl !== normalizeUrl(serverUrl)) return undefined;
     return this.#known(stored);
   }
 
@@ -72,7 +72,7 @@ export class AuthorizationStore {
   async save(serverUrl: string, change: Omit<StoredAuthorization, "serverUrl">): Promise<void> {
     const files = await this.#deps.files();
     await files.update(keyOf(serverUrl), authorizationSchema, (before) =>
-      this.#known({ ...before, ...change, serverUrl: addressOf(serverUrl) }),
+      this.#known({ ...before, ...change, serverUrl: normalizeUrl(serverUrl) }),
     );
   }
 
@@ -81,7 +81,7 @@ export class AuthorizationStore {
     const files = await this.#deps.files();
     let isStored = false;
     await files.update(keyOf(serverUrl), authorizationSchema, (stored) => {
-      isStored = stored?.serverUrl === addressOf(serverUrl);
+      isStored = stored?.serverUrl === normalizeUrl(serverUrl);
       return undefined;
     });
     return isStored;
@@ -131,11 +131,11 @@ export class AuthorizationStore {
 }
 
 function keyOf(serverUrl: string): string[] {
-  return [folder, createHash("sha256").update(addressOf(serverUrl)).digest("hex").slice(0, 32)];
+  return [folder, createHash("sha256").update(normalizeUrl(serverUrl)).digest("hex").slice(0, 32)];
 }
 
 /** Normalizes a URL by removing its fragment. Throws for invalid URLs. */
-function addressOf(serverUrl: string): string {
+function normalizeUrl(serverUrl: string): string {
   const url = new URL(serverUrl);
   url.hash = "";
   return url.href;

@@ -11,8 +11,8 @@ import {
 import type { FetchLike } from "@modelcontextprotocol/sdk/shared/transport.js";
 import { messageOf, UserError } from "../../base/errors.ts";
 import { AuthorizationNeeded, type Challenge } from "./oauth-challenge.ts";
-import { clientIdOf, oauthOf, timeoutOf } from "./oauth-settings.ts";
-import { checkEndpoint, isSameOrigin, oauthFetch, serverFetch } from "./oauth-requests.ts";
+import { clientIdOf, getOAuthSettings, timeoutOf } from "./oauth-settings.ts";
+import { checkEndpoint, isSameOrigin, createOAuthFetch, createServerFetch } from "./oauth-requests.ts";
 import type { AuthorizationStore, StoredAuthorization } from "./oauth-store.ts";
 import type { RemoteServer } from "../server-settings.ts";
 
@@ -37,7 +37,7 @@ export class ServerTokens {
   constructor(server: RemoteServer, { store, fetch }: ServerTokensDeps) {
     this.#server = server;
     this.#store = store;
-    this.#send = serverFetch(fetch, server);
+    this.#send = createServerFetch(fetch, server);
   }
 
   /** The last challenge of the server; undefined while requests succeed. */
@@ -47,7 +47,7 @@ export class ServerTokens {
 
   /** Fetch for a transport. Throws {@link AuthorizationNeeded} if no token helps. */
   readonly fetch: FetchLike = async (url, init) => {
-    if (oauthOf(this.#server) === undefined || !isSameOrigin(this.#server.url, url))
+    if (getOAuthSettings(this.#server) === undefined || !isSameOrigin(this.#server.url, url))
       return this.#send(url, init);
     const token = await this.#currentToken();
     const response = await this.#sendWith(token, url, init);
@@ -118,7 +118,7 @@ export class ServerTokens {
     try {
       const fresh = await this.#refresh(stored);
       if (fresh === undefined) return undefined;
-      await this.#store.save(this.#server.url, { tokens: fresh, expiresAt: expiryOf(fresh) });
+      await this.#store.save(this.#server.url, { tokens: fresh, expiresAt: computeExpiry(fresh) });
       return fresh.access_token;
     } catch (thrown) {
       if (thrown instanceof InvalidGrantError || isUnknownClient(thrown)) return this.#drop(thrown);
@@ -135,7 +135,7 @@ export class ServerTokens {
     const { url } = this.#server;
     const { refresh_token: refreshToken, issuer } = tokens ?? {};
     if (client === undefined || refreshToken === undefined || issuer === undefined) return undefined;
-    const fetchFn = oauthFetch(this.#send, { timeoutMs: timeoutOf(this.#server) });
+    const fetchFn = createOAuthFetch(this.#send, { timeoutMs: timeoutOf(this.#server) });
     const metadata = await discoverAuthorizationServerMetadata(issuer, { fetchFn });
     checkEndpoint(url, metadata?.token_endpoint ?? issuer);
     const fresh = await refreshAuthorization(issuer, {
@@ -170,7 +170,11 @@ export class ServerTokens {
 const expiryMarginMs = 5_000;
 
 /** Returns the expiry of new tokens in milliseconds since 1970, with a safety margin. */
-export function expiryOf({ expires_in: seconds }: { expires_in?: number | undefined }): number | undefined {
+export function computeExpiry({
+  expires_in: seconds,
+}: {
+  expires_in?: number | undefined;
+}): number | undefined {
   return seconds === undefined ? undefined : Date.now() + seconds * 1000 - expiryMarginMs;
 }
 

@@ -48,26 +48,26 @@ function refersInside(schema: JsonSchema): boolean {
   const isKnown = (value: unknown): boolean => {
     if (typeof value !== "object" || value === null) return true;
     const ref = "$ref" in value ? value.$ref : undefined;
-    if (typeof ref === "string" && !pointsInto(schema, ref)) return false;
+    if (typeof ref === "string" && !resolvesInside(schema, ref)) return false;
     return Object.values(value).every(isKnown);
   };
   return isKnown(schema);
 }
 
 /** Resolves a JSON pointer (RFC 6901) in a fragment. */
-function pointsInto(schema: JsonSchema, ref: string): boolean {
+function resolvesInside(schema: JsonSchema, ref: string): boolean {
   if (ref === "#") return true;
   if (!ref.startsWith("#/")) return false;
   let place: unknown = schema;
   for (const step of ref.slice(2).split("/")) {
-    const key = decoded(step).replaceAll("~1", "/").replaceAll("~0", "~");
+    const key = decodePointer(step).replaceAll("~1", "/").replaceAll("~0", "~");
     if (typeof place !== "object" || place === null || !Object.hasOwn(place, key)) return false;
     place = Reflect.get(place, key);
   }
   return true;
 }
 
-function decoded(step: string): string {
+function decodePointer(step: string): string {
   try {
     return decodeURIComponent(step);
   } catch {

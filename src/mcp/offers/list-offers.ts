@@ -1,6 +1,6 @@
 import { z } from "zod";
 import { CallClock } from "../connection/call-clock.ts";
-import type { Connection } from "../connection/connection.ts";
+import type { McpConnection } from "../connection/connection.ts";
 import { ConnectError, describeFailure } from "../connection/failures.ts";
 import type { ServerCapabilities } from "./offers.ts";
 import {
@@ -15,7 +15,7 @@ import {
 /** Maximum number of pages per list. */
 const pagesLimit = 100;
 
-type Lister = Pick<Connection, "capabilities" | "request">;
+type Lister = Pick<McpConnection, "capabilities" | "request">;
 
 /**
  * Lists everything that the server offers. Failed lists are empty, with a note. Throws {@link ConnectError} if the server

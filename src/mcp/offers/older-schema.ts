@@ -1,7 +1,7 @@
 import { isRecord } from "../../base/text/record.ts";
 
 /** Keywords that contain values, not schemas. */
-const valued: ReadonlySet<string> = new Set(["const", "default", "enum", "examples"]);
+const valueKeywords: ReadonlySet<string> = new Set(["const", "default", "enum", "examples"]);
 /** Limits by the boolean keyword that makes them exclusive in draft 4. */
 const limits: ReadonlyMap<string, string> = new Map([
   ["exclusiveMinimum", "minimum"],
@@ -18,12 +18,12 @@ export function toNewerSchema(schema: unknown): unknown {
   if (Array.isArray(schema)) return schema.map(toNewerSchema);
   if (!isRecord(schema)) return schema;
   return Object.fromEntries(
-    Object.entries(schema).flatMap(([word, value]) => newerWords(schema, word, value)),
+    Object.entries(schema).flatMap(([word, value]) => convertKeywords(schema, word, value)),
   );
 }
 
-function newerWords(schema: Record<string, unknown>, word: string, value: unknown): [string, unknown][] {
-  if (valued.has(word)) return [[word, value]];
+function convertKeywords(schema: Record<string, unknown>, word: string, value: unknown): [string, unknown][] {
+  if (valueKeywords.has(word)) return [[word, value]];
   if (value === null || isReplaced(schema, word)) return [];
   if (word === "items" && Array.isArray(value))
     return value.length === 0 ? [] : [[word, { anyOf: value.map(toNewerSchema) }]];

@@ -65,7 +65,7 @@ export function parseTools({ items, isCut }: GivenList): { tools: OfferedTool[];
   for (const [index, item] of items.entries()) {
     const parsed = toolSchema.safeParse(item);
     if (!parsed.success) {
-      left.push(`${nameOf(item, index)} (it is not described as a tool)`);
+      left.push(`${getName(item, index)} (it is not described as a tool)`);
       continue;
     }
     const tool = toTool(parsed.data, check);
@@ -73,7 +73,7 @@ export function parseTools({ items, isCut }: GivenList): { tools: OfferedTool[];
     else if (tools.has(tool.name)) left.push(`${tool.name} (a second one of this name)`);
     else tools.set(tool.name, tool);
   }
-  return { tools: [...tools.values()], notes: notesOn("tools", left, isCut) };
+  return { tools: [...tools.values()], notes: createNotes("tools", left, isCut) };
 }
 
 export function parsePrompts({ items, isCut }: GivenList): { prompts: OfferedPrompt[]; notes: string[] } {
@@ -83,7 +83,10 @@ export function parsePrompts({ items, isCut }: GivenList): { prompts: OfferedPro
     description: description ?? title ?? "",
     arguments: (given ?? []).map((one) => ({ name: one.name, isRequired: one.required === true })),
   }));
-  return { prompts: distinctBy(prompts, (prompt) => prompt.name), notes: notesOn("prompts", left, isCut) };
+  return {
+    prompts: omitDuplicates(prompts, (prompt) => prompt.name),
+    notes: createNotes("prompts", left, isCut),
+  };
 }
 
 export function parseResources({ items, isCut }: GivenList): {
@@ -98,8 +101,8 @@ export function parseResources({ items, isCut }: GivenList): {
     mimeType,
   }));
   return {
-    resources: distinctBy(resources, (resource) => resource.uri),
-    notes: notesOn("resources", left, isCut),
+    resources: omitDuplicates(resources, (resource) => resource.uri),
+    notes: createNotes("resources", left, isCut),
   };
 }
 
@@ -109,7 +112,7 @@ export function parseTemplates({ items, isCut }: GivenList): {
 } {
   const { found, left } = parseEach(items, templateSchema);
   const templates = found.map(({ uriTemplate, name, description }) => ({ uriTemplate, name, description }));
-  return { templates, notes: notesOn("resource templates", left, isCut) };
+  return { templates, notes: createNotes("resource templates", left, isCut) };
 }
 
 function toTool(given: z.output<typeof toolSchema>, check: SchemaCheck): OfferedTool | { problem: string } {
@@ -133,23 +136,23 @@ function parseEach<T>(items: readonly unknown[], schema: z.ZodType<T>): { found:
   for (const [index, item] of items.entries()) {
     const parsed = schema.safeParse(item);
     if (parsed.success) found.push(parsed.data);
-    else left.push(nameOf(item, index));
+    else left.push(getName(item, index));
   }
   return { found, left };
 }
 
-function nameOf(item: unknown, index: number): string {
+function getName(item: unknown, index: number): string {
   const named = z.object({ name: z.string().min(1) }).safeParse(item);
   return named.success ? named.data.name.slice(0, nameLimit) : `number ${index + 1}`;
 }
 
-function distinctBy<T>(items: readonly T[], keyOf: (item: T) => string): T[] {
+function omitDuplicates<T>(items: readonly T[], keyOf: (item: T) => string): T[] {
   const byKey = new Map<string, T>();
   for (const item of items) if (!byKey.has(keyOf(item))) byKey.set(keyOf(item), item);
   return [...byKey.values()];
 }
 
-function notesOn(kind: string, left: readonly string[], isCut: boolean): string[] {
+function createNotes(kind: string, left: readonly string[], isCut: boolean): string[] {
   const named = left.slice(0, namedLimit).join(", ");
   const rest = left.length > namedLimit ? ` and ${left.length - namedLimit} more` : "";
   return [

@@ -95,12 +95,12 @@ class Media {
   }
 
   /** Adds a medium. Returns its placeholder for the text. */
-  async take(data: string, said: string, filename?: string): Promise<string> {
-    const shown = filename ?? said;
+  async take(data: string, declaredType: string, filename?: string): Promise<string> {
+    const shown = filename ?? declaredType;
     const bytes = Buffer.from(data, "base64");
-    const leftOut = (why: string) => `[${shown}: ${bytes.length} bytes of ${said}, left out: ${why}]`;
+    const leftOut = (why: string) => `[${shown}: ${bytes.length} bytes of ${declaredType}, left out: ${why}]`;
     if (bytes.length === 0) return leftOut("it is empty.");
-    const mime = detectMediaType(bytes) ?? said;
+    const mime = detectMediaType(bytes) ?? declaredType;
     const fitted = await fitMedium({ bytes, mime, name: filename }, this.#signal);
     if (fitted.outcome === "unfit") return leftOut(fitted.reason);
     const size = Buffer.byteLength(fitted.attachment.url);

@@ -4,7 +4,7 @@ import type { Attachment } from "../../message/part.ts";
 import { promptAnswerSchema, readBlocks, type ReadContent } from "./content.ts";
 import type { OfferedPrompt } from "../offers/offers.ts";
 import type { McpServer } from "../server.ts";
-import { failureText } from "./tools.ts";
+import { describeFailedCall } from "./tools.ts";
 
 /** A prompt of a server, which the user calls like a command. */
 export interface ServerPrompt {
@@ -27,7 +27,7 @@ export type FilledPrompt =
   /** Message for the user. */
   | { readonly outcome: "refused"; readonly reason: string };
 
-export function serverPrompt(server: McpServer, offered: OfferedPrompt, elicit: Elicit): ServerPrompt {
+export function createServerPrompt(server: McpServer, offered: OfferedPrompt, elicit: Elicit): ServerPrompt {
   const given = offered.arguments.map(({ name, isRequired }) => (isRequired ? `<${name}>` : `[${name}]`));
   return {
     name: `${server.settings.name}:${offered.name}`.replaceAll(/\s+/g, "_"),
@@ -56,7 +56,7 @@ async function fill(
   if (answered.outcome === "answered")
     return { outcome: "filled", ...(await readMessages(answered.value.messages, user.signal)) };
   if (answered.failure.kind === "cancelled") return { outcome: "cancelled" };
-  return { outcome: "refused", reason: failureText(answered.failure, server) };
+  return { outcome: "refused", reason: describeFailedCall(answered.failure, server) };
 }
 
 /** Parses values by name (`name=value`) or in order; the last argument takes the rest. Quotes group words. */
@@ -66,8 +66,8 @@ export function parseArguments(typed: string, names: readonly string[]): Record<
   const inOrder: string[] = [];
   for (const word of words) {
     const [, name = "", value = ""] = /^([^\s"'=]+)=(.*)$/s.exec(word) ?? [];
-    if (names.includes(name)) values[name] = unquoted(value);
-    else inOrder.push(unquoted(word));
+    if (names.includes(name)) values[name] = unquote(value);
+    else inOrder.push(unquote(word));
   }
   const open = names.filter((name) => values[name] === undefined);
   for (const [index, name] of open.entries()) {
@@ -78,7 +78,7 @@ export function parseArguments(typed: string, names: readonly string[]): Record<
   return values;
 }
 
-function unquoted(word: string): string {
+function unquote(word: string): string {
   return /^(["'])(.*)\1$/s.exec(word)?.[2] ?? word;
 }
 

@@ -5,7 +5,7 @@ import type { Elicit } from "../../message/elicitation.ts";
 import { defineTool, type RunContext, type Tool, ToolFailure, type ToolResult } from "../../tool/tool.ts";
 import { readAnswerSchema, readContents } from "./content.ts";
 import type { McpServer } from "../server.ts";
-import { failureText } from "./tools.ts";
+import { describeFailedCall } from "./tools.ts";
 
 const listInput = z.object({
   server: z.string().optional().describe("Only the resources of this server; all when left out"),
@@ -16,13 +16,13 @@ const readInput = z.object({
   uri: z.string().max(8_000).describe("The resource's URI, or one made from a template"),
 });
 
-function schemaOf(input: z.ZodType): Record<string, unknown> {
+function createSchema(input: z.ZodType): Record<string, unknown> {
   const { $schema: _, ...schema } = z.toJSONSchema(input, { io: "input" });
   return schema;
 }
 
 /** Creates tools to list and read resources. None if no server has resources. */
-export function resourceTools(servers: readonly McpServer[], elicit: Elicit): Tool[] {
+export function createResourceTools(servers: readonly McpServer[], elicit: Elicit): Tool[] {
   const having = servers.filter(({ offers }) => offers.hasResources);
   return having.length === 0 ? [] : [listTool(having), readTool(having, elicit)];
 }
@@ -32,11 +32,11 @@ function listTool(servers: readonly McpServer[]): Tool {
     name: "list_mcp_resources",
     description: listDescription,
     input: listInput,
-    schema: schemaOf(listInput),
+    schema: createSchema(listInput),
     kind: "search",
     concurrency: "shared",
     async prepare({ server }) {
-      const wanted = server === undefined ? servers : [serverNamed(servers, server)];
+      const wanted = server === undefined ? servers : [findServer(servers, server)];
       return {
         title: `Resources of ${server ?? "all MCP servers"}`,
         locations: [],
@@ -54,12 +54,12 @@ function readTool(servers: readonly McpServer[], elicit: Elicit): Tool {
     name: "read_mcp_resource",
     description: readDescription,
     input: readInput,
-    schema: schemaOf(readInput),
+    schema: createSchema(readInput),
     asks: true,
     kind: "read",
     concurrency: "shared",
     async prepare({ server: name, uri }) {
-      const server = serverNamed(servers, name);
+      const server = findServer(servers, name);
       const subject = { text: `${name}:${uri}`, reason: `reads ${uri} from the MCP server ${name}` };
       return {
         title: `${name}: ${uri}`,
@@ -89,11 +89,11 @@ export async function readResource(
   user: { signal: AbortSignal; callId?: string; elicit: Elicit },
 ) {
   const read = await server.request("resources/read", { uri }, readAnswerSchema, user);
-  if (read.outcome === "failed") return { problem: failureText(read.failure, server) };
+  if (read.outcome === "failed") return { problem: describeFailedCall(read.failure, server) };
   return readContents(read.value.contents, user.signal);
 }
 
-function serverNamed(servers: readonly McpServer[], name: string): McpServer {
+function findServer(servers: readonly McpServer[], name: string): McpServer {
   const found = servers.find(({ settings }) => settings.name === name);
   if (found !== undefined) return found;
   const names = servers.map(({ settings }) => settings.name).join(", ");
@@ -106,15 +106,16 @@ function describeResources({ settings, offers }: McpServer): string {
   const lines = [
     ...offers.resources.map(
       ({ uri, name, mimeType, description }) =>
-        `- ${uri} (${name}${mimeType === undefined ? "" : `, ${mimeType}`})${about(description)}`,
+        `- ${uri} (${name}${mimeType === undefined ? "" : `, ${mimeType}`})${createTitle(description)}`,
     ),
     ...offers.templates.map(
-      ({ uriTemplate, name, description }) => `- template ${uriTemplate} (${name})${about(description)}`,
+      ({ uriTemplate, name, description }) =>
+        `- template ${uriTemplate} (${name})${createTitle(description)}`,
     ),
   ];
   return [`${settings.name}:`, ...(lines.length === 0 ? ["(no resources)"] : lines)].join("\n");
 }
 
-function about(description: string | undefined): string {
+function createTitle(description: string | undefined): string {
   return description === undefined || description === "" ? "" : `: ${description.replaceAll(/\s+/g, " ")}`;
 }

@@ -20,7 +20,7 @@ export class ServerTools {
   readonly #tools = new Map<string, { offered: unknown; server: McpServer; tool: Tool }>();
   #built: { key: readonly unknown[]; tools: readonly Tool[] } | undefined;
   /** Number of omitted tools that was reported to the user. */
-  #cutReported = 0;
+  #omittedReported = 0;
 
   constructor(deps: ServerToolsDeps) {
     this.#deps = deps;
@@ -32,7 +32,7 @@ export class ServerTools {
     if (servers.length === 0) return [];
     const key = [taken.join(), ...servers, ...servers.map(({ offers }) => offers)];
     if (this.#built !== undefined && isSame(this.#built.key, key)) return this.#built.tools;
-    const [{ ToolNames }, { serverTool }, { resourceTools }] = await Promise.all([
+    const [{ ToolNames }, { createServerTool }, { createResourceTools }] = await Promise.all([
       import("./tool-names.ts"),
       import("./tools.ts"),
       import("./resource-tools.ts"),
@@ -40,9 +40,9 @@ export class ServerTools {
     const { elicit } = this.#deps;
     const names = new ToolNames(taken);
     const toTool: ToTool = (name, server, offered) =>
-      this.#kept(name, server, offered, () => serverTool(name, server, offered, elicit));
-    const offered = servers.flatMap((server) => toolsOf(server, names, toTool));
-    const tools = [...resourceTools(servers, elicit), ...this.#bounded(offered)];
+      this.#getOrCreate(name, server, offered, () => createServerTool(name, server, offered, elicit));
+    const offered = servers.flatMap((server) => listTools(server, names, toTool));
+    const tools = [...createResourceTools(servers, elicit), ...this.#limitTools(offered)];
     this.#built = { key, tools };
     return tools;
   }
@@ -52,30 +52,31 @@ export class ServerTools {
   }
 
   /** Returns the same object while the tool is unchanged, since model definitions are cached per object. */
-  #kept(name: string, server: McpServer, offered: OfferedTool, make: () => Tool): Tool {
-    const kept = this.#tools.get(name);
-    if (kept !== undefined && kept.server === server && isAlike(kept.offered, offered)) return kept.tool;
+  #getOrCreate(name: string, server: McpServer, offered: OfferedTool, make: () => Tool): Tool {
+    const cached = this.#tools.get(name);
+    if (cached !== undefined && cached.server === server && isAlike(cached.offered, offered))
+      return cached.tool;
     const tool = make();
     this.#tools.set(name, { offered, server, tool });
     return tool;
   }
 
-  #bounded(tools: readonly Tool[]): Tool[] {
+  #limitTools(tools: readonly Tool[]): Tool[] {
     let length = 0;
-    const kept = tools.filter((tool, index) => {
+    const used = tools.filter((tool, index) => {
       length += tool.name.length + tool.description.length + JSON.stringify(tool.schema).length;
       return index < offeredLimit && length <= offeredLength;
     });
-    const more = tools.length - kept.length;
-    if (more > 0) this.#reportCut(kept.length, more);
-    return kept;
+    const more = tools.length - used.length;
+    if (more > 0) this.#reportOmitted(used.length, more);
+    return used;
   }
 
-  #reportCut(kept: number, more: number): void {
-    if (this.#cutReported === more) return;
-    this.#cutReported = more;
+  #reportOmitted(used: number, more: number): void {
+    if (this.#omittedReported === more) return;
+    this.#omittedReported = more;
     this.#deps.report(
-      `The MCP servers offer ${kept + more} tools together, more than a model can be given: the first ${kept} are used. Switch servers off that you do not need ("enabled": false).`,
+      `The MCP servers offer ${used + more} tools together, more than a model can be given: the first ${used} are used. Switch servers off that you do not need ("enabled": false).`,
     );
   }
 }
@@ -83,7 +84,7 @@ export class ServerTools {
 type OfferedTool = ServerCapabilities["tools"][number];
 type ToTool = (name: string, server: McpServer, offered: OfferedTool) => Tool;
 
-function toolsOf(server: McpServer, names: ToolNames, toTool: ToTool): Tool[] {
+function listTools(server: McpServer, names: ToolNames, toTool: ToTool): Tool[] {
   const { offers, settings } = server;
   return offers.tools.map((offered) => toTool(names.nameFor(settings.name, offered.name), server, offered));
 }

@@ -19,9 +19,14 @@ const progressLimit = 1_000;
 const progressLength = 300;
 
 /** Wraps a server's tool. It asks for permission unless the user's rules allow it. */
-export function serverTool(name: string, server: McpServer, offered: OfferedTool, elicit: Elicit): Tool {
+export function createServerTool(
+  name: string,
+  server: McpServer,
+  offered: OfferedTool,
+  elicit: Elicit,
+): Tool {
   // "Always" applies to the current definition: a changed tool asks again.
-  const version = `${name}@${versionOf(server, offered)}`;
+  const version = `${name}@${getVersion(server, offered)}`;
   return defineTool<Input>({
     name,
     description: offered.description || `The tool ${offered.name} of the MCP server ${server.settings.name}.`,
@@ -47,7 +52,7 @@ export function serverTool(name: string, server: McpServer, offered: OfferedTool
   });
 }
 
-function versionOf({ settings }: McpServer, offered: OfferedTool): string {
+function getVersion({ settings }: McpServer, offered: OfferedTool): string {
   const place = settings.type === "local" ? [settings.command, settings.args, settings.cwd] : [settings.url];
   const what = [settings.name, place, offered];
   return createHash("sha256").update(JSON.stringify(what)).digest("hex").slice(0, 12);
@@ -57,7 +62,7 @@ function describeTool({ settings }: McpServer, { description, isReadOnly }: Offe
   const about = description.trim();
   return [
     `MCP server: ${describeSettings(settings)}`,
-    ...(about === "" ? [] : [`The server says: ${cut(about, shownDescription)}`]),
+    ...(about === "" ? [] : [`The server says: ${truncate(about, shownDescription)}`]),
     ...(isReadOnly ? ["The server says that it only reads."] : []),
   ].join("\n");
 }
@@ -80,7 +85,7 @@ async function callTool(
   const called = await server.request("tools/call", params, callAnswerSchema, user);
   await progress.shown;
   if (called.outcome === "failed")
-    throw new ToolFailure(failureText(called.failure, server), { cause: called.failure });
+    throw new ToolFailure(describeFailedCall(called.failure, server), { cause: called.failure });
   const { text, attachments } = await readAnswer(called.value, run.signal);
   if (called.value.isError === true)
     return { status: "failed", error: text || `${name} failed without saying why.` };
@@ -88,7 +93,7 @@ async function callTool(
 }
 
 /** Describes a failed request for the model. */
-export function failureText(failure: RequestFailure, { settings, callTimeoutMs }: McpServer): string {
+export function describeFailedCall(failure: RequestFailure, { settings, callTimeoutMs }: McpServer): string {
   const who = `The MCP server ${settings.name}`;
   switch (failure.kind) {
     case "timed-out":
@@ -124,13 +129,13 @@ class ProgressLines {
   add({ progress, total, message }: Progress): void {
     if (++this.#count > progressLimit) return;
     const share = total === undefined ? `${progress}` : `${progress} of ${total}`;
-    const line = message === undefined ? share : `${share}: ${cut(message, progressLength)}`;
+    const line = message === undefined ? share : `${share}: ${truncate(message, progressLength)}`;
     this.#shown = this.#shown.then(() => this.#show(`${line}\n`));
     // The error reaches the caller through `shown`.
     this.#shown.catch(() => {});
   }
 }
 
-function cut(text: string, length: number): string {
+function truncate(text: string, length: number): string {
   return text.length <= length ? text : `${text.slice(0, length)}…`;
 }

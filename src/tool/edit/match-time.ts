@@ -1,4 +1,4 @@
-import { timeLimit } from "../../workspace/search/time-limit.ts";
+import { createTimeLimit } from "../../workspace/search/time-limit.ts";
 import { ToolFailure } from "../tool.ts";
 
 /** The search blocks the process; not even a cancel is handled meanwhile. */
@@ -9,7 +9,7 @@ const harmlessSize = 20_000_000;
 /** Runs a search for `wanted` characters in a text of `length`. Throws {@link ToolFailure} if it takes too long. */
 export function runWithMatchLimit<T extends object>(length: number, wanted: number, search: () => T): T {
   if (length * wanted <= harmlessSize) return search();
-  const limited = timeLimit(
+  const limited = createTimeLimit(
     matchLimitMs,
     () =>
       new ToolFailure(

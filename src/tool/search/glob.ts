@@ -1,6 +1,6 @@
 import { z } from "zod";
 import description from "../../../prompts/tools/glob.md";
-import { relativeTo } from "../../workspace/paths.ts";
+import { formatPath } from "../../workspace/paths.ts";
 import { nameOf, resolveFolder } from "./folder.ts";
 import { getOutsideAccess, searchRequest } from "../paths.ts";
 import { assertSamePlace } from "../text-file.ts";
@@ -44,7 +44,7 @@ export const globTool: Tool = defineTool<z.infer<typeof inputSchema>>({
           signal,
         } as const;
         const { paths, truncated } = await search.files(query);
-        const lines = paths.map((found) => relativeTo(cwd, found));
+        const lines = paths.map((found) => formatPath(cwd, found));
         return {
           status: "completed",
           output: [

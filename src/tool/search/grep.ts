@@ -1,8 +1,8 @@
 import { z } from "zod";
 import description from "../../../prompts/tools/grep.md";
 import { isAbort, messageOf } from "../../base/errors.ts";
-import { relativeTo } from "../../workspace/paths.ts";
-import { MOST_FILE_BYTES } from "../../workspace/search/search-engine.ts";
+import { formatPath } from "../../workspace/paths.ts";
+import { MAX_FILE_BYTES } from "../../workspace/search/search-engine.ts";
 import type { LineMatch, LinesQuery, Search } from "../../workspace/search/search.ts";
 import { nameOf, resolvePlace } from "./folder.ts";
 import { hasNoNul } from "../invalid.ts";
@@ -109,7 +109,7 @@ async function findLines(search: Search, query: LinesQuery): ReturnType<Search["
 function showByFile(matches: readonly LineMatch[], cwd: string): string {
   const files = Map.groupBy(matches, ({ path }) => path);
   return [...files]
-    .map(([path, lines]) => [`${relativeTo(cwd, path)}:`, ...lines.map(showLine)].join("\n"))
+    .map(([path, lines]) => [`${formatPath(cwd, path)}:`, ...lines.map(showLine)].join("\n"))
     .join("\n\n");
 }
 
@@ -120,12 +120,12 @@ function showLine({ line, text }: LineMatch): string {
 
 function notSearched(large: readonly string[], cwd: string): string[] {
   if (large.length === 0) return [];
-  const names = large.slice(0, NAMED_LARGE_FILES).map((path) => relativeTo(cwd, path));
+  const names = large.slice(0, NAMED_LARGE_FILES).map((path) => formatPath(cwd, path));
   const rest = large.length - names.length;
   const files = large.length === 1 ? "1 file" : `${large.length} files`;
   const truncationNote = rest > 0 ? ` and ${rest} more` : "";
   return [
-    `[${files} of more than ${MOST_FILE_BYTES} bytes not searched: ${names.join(", ")}${truncationNote}. Search them with a command.]`,
+    `[${files} of more than ${MAX_FILE_BYTES} bytes not searched: ${names.join(", ")}${truncationNote}. Search them with a command.]`,
   ];
 }
 

@@ -1,7 +1,7 @@
 import { z } from "zod";
 import description from "../../../prompts/tools/list.md";
 import type { PermissionRequest } from "../../permission/rule.ts";
-import { isInside, relativeTo, type ResolvedPath } from "../../workspace/paths.ts";
+import { isInside, formatPath, type ResolvedPath } from "../../workspace/paths.ts";
 import { resolveFolder } from "./folder.ts";
 import { getOutsideAccess, titleOf } from "../paths.ts";
 import { assertSamePlace } from "../text-file.ts";
@@ -51,7 +51,7 @@ export const listTool: Tool = defineTool<z.infer<typeof inputSchema>>({
 
 function listRequest(context: ToolContext, resolved: ResolvedPath): PermissionRequest {
   const { cwd, roots } = context.workspace;
-  const named = isInside(resolved.path, roots) ? {} : { named: relativeTo(cwd, resolved.asked) };
+  const named = isInside(resolved.path, roots) ? {} : { named: formatPath(cwd, resolved.asked) };
   const text = titleOf(context, resolved);
   return { permission: "list", subjects: [{ text, ...named }], always: ["*"] };
 }

@@ -4,13 +4,13 @@ import { UserError } from "../../base/errors.ts";
 import type { DiskWrites, DiskWritesOptions } from "./disk-writes.ts";
 import { type Files, readLimitBytes, sha256, withFileAt } from "./files.ts";
 
-/** The disk, and a way to clean up what killed processes left beside files. */
+/** Creates file access to the disk, with a method to clean up after killed processes. */
 export function openFiles(options: DiskWritesOptions = {}): DiskFiles {
   return new DiskFiles(options);
 }
 
 export class DiskFiles implements Files {
-  /** Loads with the first change. */
+  /** Loaded with the first change. */
   readonly #writes: () => Promise<DiskWrites>;
 
   constructor(options: DiskWritesOptions) {
@@ -20,7 +20,7 @@ export class DiskFiles implements Files {
     });
   }
 
-  /** Removes the temporary files that killed processes left. */
+  /** Removes temporary files of killed processes. */
   async recover(): Promise<void> {
     await (await this.#writes()).recover();
   }
@@ -54,7 +54,5 @@ export class DiskFiles implements Files {
 function assertReadable(path: string, found: Stats): void {
   if (!found.isFile()) throw new UserError(`${path} is not a regular file.`);
   if (found.size <= readLimitBytes) return;
-  throw new UserError(
-    `${path} has ${found.size} bytes; files of up to ${readLimitBytes} bytes are read at once.`,
-  );
+  throw new UserError(`${path} has ${found.size} bytes; the limit is ${readLimitBytes} bytes.`);
 }

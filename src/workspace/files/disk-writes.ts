@@ -14,7 +14,7 @@ import { fillAndSync, openForReading, sha256, StaleFile, temporaryName, withOpen
 import { withFolder } from "./held-folder.ts";
 
 export interface DiskWritesOptions {
-  /** For locks between the processes of the program; without it, processes are not synchronized. */
+  /** Folder of the locks shared by processes; without it, processes are not synchronized. */
   lockFolder?: string;
   /** Stores contents that could be neither left in place nor restored, and returns their name. */
   keep?: (bytes: Buffer) => Promise<string | undefined>;
@@ -23,7 +23,7 @@ export interface DiskWritesOptions {
 
 const defaultMode = 0o666;
 const emptyHash = sha256(new Uint8Array());
-/** How long an empty file that was replaced may still get the text of a save. */
+/** Time to wait for the text of a save that emptied the file first. */
 const saveInPlaceMs = 100;
 
 /** Changes each file atomically. A concurrent save by another program is restored. */
@@ -56,13 +56,13 @@ export class DiskWrites {
     const hash = sha256(bytes);
     await this.#change(path, expected, async (change) => {
       const { place, temporary } = change;
-      const old = expected === null ? newMode : await writableStat(place);
+      const old = expected === null ? newMode : await statWritable(place);
       await fillAndSync(temporary, typeof old === "number" ? old : old.mode, async (file) => {
-        await this.#locks.noteInode(path, inodeOf(await file.stat({ bigint: true })));
+        await this.#locks.recordInode(path, formatInode(await file.stat({ bigint: true })));
         await file.writeFile(bytes);
         if (typeof old !== "number") await keepOwnerAndMode(file, old);
       });
-      assertExpected(path, await hashOrMissing(place), expected);
+      assertExpected(path, await hashIfExists(place), expected);
       if (expected === null) create(path, change);
       else await this.#replace(path, change, expected, hash);
     });
@@ -74,7 +74,7 @@ export class DiskWrites {
       const { place, temporary } = change;
       renameSync(place, temporary);
       change.hasReplaced = true;
-      const problem = await problemWith(path, temporary, expected);
+      const problem = await checkExpected(path, temporary, expected);
       if (problem === undefined) return;
       moveBack(temporary, place);
       throw problem;
@@ -87,11 +87,11 @@ export class DiskWrites {
     expected: string | null,
     task: (change: Change) => Promise<void>,
   ): Promise<void> {
-    await inItsFolder(path, expected, async (folder) => {
+    await withFileFolder(path, expected, async (folder) => {
       const name = temporaryName();
       const temporary = join(folder, name);
       const change: Change = { place: join(folder, basename(path)), temporary, hasReplaced: false };
-      await this.#locks.note({ path, temporary: join(dirname(path), name), expected });
+      await this.#locks.record({ path, temporary: join(dirname(path), name), expected });
       try {
         await task(change);
         await rm(temporary, { force: true });
@@ -104,22 +104,22 @@ export class DiskWrites {
     });
   }
 
-  /** Moves the temporary file into place, and undoes that if the replaced file was not the expected one. */
+  /** Moves the temporary file into place, and reverts that if the replaced file was not the expected one. */
   async #replace(path: string, change: Change, expected: string, hash: string): Promise<void> {
     const { place, temporary } = change;
     const exchange = await this.#exchange();
     if (!exchange(place, temporary)) return;
     change.hasReplaced = true;
-    let problem = await problemWith(path, temporary, expected);
+    let problem = await checkExpected(path, temporary, expected);
     if (problem === undefined && expected === emptyHash) {
       // An editor that saves in place empties the file first; its text may still be on the way.
       await sleep(saveInPlaceMs);
-      problem = await problemWith(path, temporary, expected);
+      problem = await checkExpected(path, temporary, expected);
     }
     if (problem === undefined) return;
     exchange(place, temporary);
-    const isOurs = (await hashOfFile(temporary)) === hash;
-    // Another program has overwritten this write too: the later save is kept.
+    const isOurs = (await hashFile(temporary)) === hash;
+    // Another program has overwritten this write too: keep the later save.
     if (!isOurs && !(await isNewer(place, temporary))) exchange(place, temporary);
     change.hasReplaced = !isOurs;
     throw problem;
@@ -127,9 +127,9 @@ export class DiskWrites {
 
   /** Removes a temporary file after a failure, unless it holds the only copy of another program's save. */
   async #clear(path: string, { place, temporary, hasReplaced }: Change): Promise<void> {
-    const inode = await inodeAt(temporary);
+    const inode = await getInode(temporary);
     if (inode === undefined) return;
-    if (hasReplaced && inode !== (await inodeAt(place))) await this.#keep(path, temporary);
+    if (hasReplaced && inode !== (await getInode(place))) await this.#keep(path, temporary);
     else await rm(temporary, { force: true });
   }
 
@@ -155,12 +155,12 @@ export class DiskWrites {
   /** Removes the temporary files of a killed process, but no content saved by another program. */
   async #cleanUp({ path, temporary, expected, inode }: UnfinishedWrite): Promise<void> {
     await withFolder(dirname(path), { make: false }, async (folder) => {
-      const inPlace = await inodeAt(join(folder, basename(path)));
+      const inPlace = await getInode(join(folder, basename(path)));
       for (const name of [basename(temporary), `${basename(temporary)}${linkSuffix}`]) {
         const left = join(folder, name);
-        const found = await inodeAt(left);
+        const found = await getInode(left);
         if (found === undefined) continue;
-        const isOurs = found === inode || found === inPlace || (await isLeftOver(left, expected));
+        const isOurs = found === inode || found === inPlace || (await isDisposable(left, expected));
         if (isOurs) await rm(left, { force: true });
         else await this.#keep(path, left);
       }
@@ -168,7 +168,7 @@ export class DiskWrites {
   }
 }
 
-/** Paths through the folder that is held open. */
+/** Paths through the open folder. */
 interface Change {
   readonly place: string;
   readonly temporary: string;
@@ -187,16 +187,16 @@ function create(path: string, { place, temporary }: Change): void {
 }
 
 /** Returns why a file is not the expected one; undefined if it is. */
-async function problemWith(path: string, place: string, expected: string): Promise<Error | undefined> {
+async function checkExpected(path: string, place: string, expected: string): Promise<Error | undefined> {
   try {
-    assertExpected(path, await hashOfFile(place), expected);
+    assertExpected(path, await hashFile(place), expected);
     return undefined;
   } catch (error) {
     return error instanceof Error ? error : new Error(messageOf(error));
   }
 }
 
-/** Leaves it where somebody has made another file in its place. */
+/** Moves the file back, unless a new file exists at its path. */
 function moveBack(temporary: string, place: string): void {
   try {
     if (!tryLink(temporary, place)) renameSync(temporary, place);
@@ -210,31 +210,34 @@ async function isNewer(one: string, other: string): Promise<boolean> {
   return first !== undefined && second !== undefined && first.mtimeNs > second.mtimeNs;
 }
 
-async function inodeAt(path: string): Promise<string | undefined> {
+async function getInode(path: string): Promise<string | undefined> {
   try {
-    return inodeOf(await lstat(path, { bigint: true }));
+    return formatInode(await lstat(path, { bigint: true }));
   } catch (error) {
     if (isMissing(error)) return undefined;
     throw error;
   }
 }
 
-const inodeOf = ({ dev, ino }: BigIntStats): string => `${dev}:${ino}`;
+const formatInode = ({ dev, ino }: BigIntStats): string => `${dev}:${ino}`;
 
-/** Whether nothing is lost with a temporary file whose inode is not known: it is empty, or holds what was replaced. */
-async function isLeftOver(path: string, expected: string | null): Promise<boolean> {
-  const hash = await hashOfFile(path);
+/** Whether a temporary file with unknown inode can be deleted: it is empty or contains the replaced content. */
+async function isDisposable(path: string, expected: string | null): Promise<boolean> {
+  const hash = await hashFile(path);
   return hash === expected || hash === emptyHash;
 }
 
 async function keepOwnerAndMode(file: FileHandle, old: Stats): Promise<void> {
-  const fresh = await file.stat();
-  if (fresh.uid !== old.uid || fresh.gid !== old.gid) await giveBack(file, old);
+  const created = await file.stat();
+  if (created.uid !== old.uid || created.gid !== old.gid) await restoreOwner(file, old);
   await file.chmod(old.mode & 0o7777);
 }
 
-/** Only root may change the owner; for other users the file becomes theirs, as in editors that save by renaming. */
-async function giveBack(file: FileHandle, old: Stats): Promise<void> {
+/**
+ * Only root may change the owner. For other users the file becomes theirs, as with editors that save by
+ * renaming.
+ */
+async function restoreOwner(file: FileHandle, old: Stats): Promise<void> {
   try {
     await file.chown(old.uid, old.gid);
   } catch (error) {
@@ -242,25 +245,25 @@ async function giveBack(file: FileHandle, old: Stats): Promise<void> {
   }
 }
 
-/** A rename would replace even a file that its owner made read-only. */
-async function writableStat(path: string): Promise<Stats> {
+/** Throws for a read-only file, which a rename would replace. */
+async function statWritable(path: string): Promise<Stats> {
   await access(path, constants.W_OK);
   return stat(path);
 }
 
-/** Runs the task on a path to the file's folder that no link can lead elsewhere, where the file is as expected. */
-async function inItsFolder(
+/** Runs the task with a path through the open folder, after checking that the file is as expected. */
+async function withFileFolder(
   path: string,
   expected: string | null,
   task: (folder: string) => Promise<void>,
 ): Promise<void> {
   try {
     await withFolder(dirname(path), { make: expected === null }, async (folder) => {
-      assertExpected(path, await hashOrMissing(join(folder, basename(path))), expected);
+      assertExpected(path, await hashIfExists(join(folder, basename(path))), expected);
       await task(folder);
     });
   } catch (error) {
-    if (codeOf(error) === "ELOOP") throw new UserError(`${path} is a link by now. Use the path it leads to.`);
+    if (codeOf(error) === "ELOOP") throw new UserError(`${path} is now a link. Use the path of its target.`);
     if (expected !== null && codeOf(error) === "ENOENT") assertExpected(path, null, expected);
     throw error;
   }
@@ -269,19 +272,19 @@ async function inItsFolder(
 function assertExpected(path: string, hash: string | null, expected: string | null): void {
   if (hash === expected) return;
   if (expected === null) throw new StaleFile(`${path} exists already.`);
-  throw new StaleFile(hash === null ? `${path} no longer exists.` : `${path} was changed meanwhile.`);
+  throw new StaleFile(hash === null ? `${path} no longer exists.` : `${path} has changed in the meantime.`);
 }
 
-async function hashOrMissing(path: string): Promise<string | null> {
+async function hashIfExists(path: string): Promise<string | null> {
   try {
-    return await hashOfFile(path);
+    return await hashFile(path);
   } catch (error) {
     if (codeOf(error) === "ENOENT") return null;
     throw error;
   }
 }
 
-async function hashOfFile(path: string): Promise<string> {
+async function hashFile(path: string): Promise<string> {
   return withOpenFile(path, openForReading | (constants.O_NOFOLLOW ?? 0), async (file) => {
     if (!(await file.stat()).isFile()) throw new UserError(`${path} is not a regular file.`);
     const hash = createHash("sha256");

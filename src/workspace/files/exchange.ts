@@ -2,54 +2,54 @@ import { linkSync, lstatSync, renameSync, rmSync } from "node:fs";
 import { codeOf } from "../../base/errors.ts";
 
 /**
- * Swaps a file with the one at a place in the same folder. Afterwards the second path has what was at the place.
- * - `false`: the file system can keep nothing of it; the file only replaced it.
- * - Throws system errors such as ENOENT where nothing is at the place.
+ * Swaps a new file with the one at `place` in the same folder. Afterwards `incoming` contains the replaced file.
+ * - Returns false if the file system cannot keep the replaced file.
+ * - Throws system errors such as ENOENT if nothing is at the place.
  */
-export type Exchange = (place: string, fresh: string) => boolean;
+export type Exchange = (place: string, incoming: string) => boolean;
 
-/** Added to a temporary file's name for the link that holds what is replaced. */
+/** Suffix of the link that preserves the replaced file. */
 export const linkSuffix = ".old";
 
-/** The best way that this machine has. */
+/** Returns the best implementation for this system. */
 export async function loadExchange(): Promise<Exchange> {
   const swap = process.platform === "win32" ? undefined : await loadSwap();
   if (swap === undefined) return exchangeByLink;
-  return (place, fresh) => {
+  return (place, incoming) => {
     try {
-      // In this order the place's last event says that a file has come, which is what watchers go by.
-      swap(place, fresh);
+      // In this order the last file event at the place is a creation, which watchers expect.
+      swap(place, incoming);
       return true;
     } catch (error) {
       if (isMissingOrDenied(error)) throw error;
-      return exchangeByLink(place, fresh);
+      return exchangeByLink(place, incoming);
     }
   };
 }
 
 /**
- * Without a system call for it: a second link holds what is replaced. Only a save by renaming that comes between two
- * calls of the system is lost.
+ * Fallback without a system call: a second link preserves the replaced file. Only a save by renaming between
+ * two system calls is lost.
  */
-export function exchangeByLink(place: string, fresh: string): boolean {
-  const held = `${fresh}${linkSuffix}`;
-  if (!tryLink(place, held)) {
-    // Where the place is empty by now, this says so.
+export function exchangeByLink(place: string, incoming: string): boolean {
+  const saved = `${incoming}${linkSuffix}`;
+  if (!tryLink(place, saved)) {
+    // Throws if the file is gone by now.
     lstatSync(place);
-    renameSync(fresh, place);
+    renameSync(incoming, place);
     return false;
   }
   try {
-    renameSync(fresh, place);
+    renameSync(incoming, place);
   } catch (error) {
-    rmSync(held, { force: true });
+    rmSync(saved, { force: true });
     throw error;
   }
-  renameSync(held, fresh);
+  renameSync(saved, incoming);
   return true;
 }
 
-/** Puts a file where nothing is. False where the file system has no links; throws EEXIST where something is. */
+/** Links a file to a free path. False if the file system has no links; throws EEXIST if the path is taken. */
 export function tryLink(from: string, to: string): boolean {
   try {
     linkSync(from, to);
@@ -60,7 +60,7 @@ export function tryLink(from: string, to: string): boolean {
   }
 }
 
-/** Errors that another way would meet too. */
+/** Errors that the other implementation would meet too. */
 function isMissingOrDenied(error: unknown): boolean {
   const code = codeOf(error);
   return code === "ENOENT" || code === "EACCES" || code === "EROFS" || code === "ENOSPC" || code === "EDQUOT";

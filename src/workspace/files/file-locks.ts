@@ -28,7 +28,7 @@ const unfinishedSchema = z.object({
 export type UnfinishedWrite = z.infer<typeof unfinishedSchema>;
 
 export interface FileLocksOptions {
-  /** Shared by the processes that must not write a file at the same time; without it, processes are not synchronized. */
+  /** Lock folder shared by processes; without it, processes are not synchronized. */
   folder: string | undefined;
   log: Log;
   /** Cleans up after a write that a killed process left unfinished. */
@@ -36,8 +36,8 @@ export interface FileLocksOptions {
 }
 
 /**
- * Locks on files, between the tasks of this process and between processes that share a folder. Paths share 256 locks,
- * so that the folder stays small. Next to each lock its holder records the write in progress.
+ * Locks files between tasks of this process and between processes with the same folder. Paths share 256
+ * locks, to keep the folder small. The holder records the running write next to the lock.
  */
 export class FileLocks {
   readonly #options: FileLocksOptions;
@@ -48,20 +48,20 @@ export class FileLocks {
     this.#options = options;
   }
 
-  /** Runs the task when no other task, here or in another process, runs on any of these files. */
+  /** Runs the task when no other task, here or in another process, uses any of these files. */
   run<T>(paths: readonly string[], task: () => Promise<T>): Promise<T> {
-    // One order for all, so that two tasks never wait for each other.
+    // Lock in one global order to prevent deadlocks.
     const [first, ...rest] = [...new Set(paths.map((path) => this.#keyOf(path)))].sort();
     return first === undefined ? task() : this.#run(first, rest, task);
   }
 
   /** Records a write before its temporary file is created, so that it is found after a kill. */
-  note(write: UnfinishedWrite): Promise<void> {
+  record(write: UnfinishedWrite): Promise<void> {
     return this.#note(write.path, write, "w");
   }
 
-  /** Adds to the note which inode the temporary file has. */
-  noteInode(path: string, inode: string): Promise<void> {
+  /** Adds the temporary file's inode to the record. */
+  recordInode(path: string, inode: string): Promise<void> {
     return this.#note(path, { inode }, "a");
   }
 
@@ -70,7 +70,7 @@ export class FileLocks {
     if (this.#held.has(key)) await rm(this.#notePath(key), { force: true });
   }
 
-  /** Cleans up what killed processes left. Writes that are under way in another process stay. */
+  /** Cleans up after killed processes. Running writes of other processes are left alone. */
   async recoverAll(): Promise<void> {
     for (const key of await this.#notedKeys()) {
       await this.#queues.run(key, async () => this.#hold(key, await this.#tryAcquire(key), async () => {}));
@@ -95,13 +95,13 @@ export class FileLocks {
     }
   }
 
-  /** Undefined without a shared folder, or if it is unusable: then only this process is synchronized. */
+  /** Undefined without a usable lock folder: only this process is synchronized then. */
   async #acquire(key: string): Promise<Lease | undefined> {
     const deadline = performance.now() + waitLimitMs;
     for (let pauseMs = firstPauseMs; ; pauseMs = Math.min(pauseMs * 2, longestPauseMs)) {
       const lease = await this.#tryAcquire(key);
       if (lease?.status !== "busy") return lease;
-      if (performance.now() >= deadline) throw new UserError(busyMessage(lease.pid));
+      if (performance.now() >= deadline) throw new UserError(createBusyMessage(lease.pid));
       await sleep(pauseMs);
     }
   }
@@ -112,7 +112,7 @@ export class FileLocks {
     try {
       return await acquireLease(join(folder, `${key}.lock`));
     } catch (error) {
-      this.#warn("a file is changed without the lock that processes share", error);
+      this.#warn("file changed without shared lock", error);
       return undefined;
     }
   }
@@ -121,25 +121,25 @@ export class FileLocks {
     const key = this.#keyOf(path);
     if (!this.#held.has(key)) return;
     try {
-      // One line for each call: a kill leaves whole lines.
+      // One line per call, because a kill leaves whole lines.
       await writeFile(this.#notePath(key), `${JSON.stringify(fields)}\n`, { mode: 0o600, flag });
     } catch (error) {
-      this.#warn("an unfinished write could not be noted", error);
+      this.#warn("unfinished write not recorded", error);
     }
   }
 
-  /** Cleans up what the last holder did not finish. */
+  /** Cleans up the unfinished write of the previous holder. */
   async #recover(key: string): Promise<void> {
     const note = this.#notePath(key);
-    const text = await readIfThere(note);
+    const text = await readIfExists(note);
     if (text === undefined) return;
     try {
       const fields = text.split("\n").flatMap((line): unknown[] => (line === "" ? [] : [JSON.parse(line)]));
-      // A note without a line is older than its temporary file.
+      // A record without a complete line was written before its temporary file.
       if (fields.length > 0)
         await this.#options.recover(unfinishedSchema.parse(Object.assign({}, ...fields)));
     } catch (error) {
-      this.#warn("an unfinished write could not be cleaned up", error);
+      this.#warn("unfinished write not cleaned up", error);
     }
     await rm(note, { force: true });
   }
@@ -153,7 +153,7 @@ export class FileLocks {
         .filter((name) => name.endsWith(noteEnding))
         .map((name) => name.slice(0, -noteEnding.length));
     } catch (error) {
-      if (!isMissing(error)) this.#warn("unfinished writes could not be looked for", error);
+      if (!isMissing(error)) this.#warn("unfinished writes not listed", error);
       return [];
     }
   }
@@ -174,7 +174,7 @@ export class FileLocks {
 
 const noteEnding = ".json";
 
-async function readIfThere(path: string): Promise<string | undefined> {
+async function readIfExists(path: string): Promise<string | undefined> {
   try {
     return await readFile(path, "utf8");
   } catch (error) {
@@ -183,7 +183,7 @@ async function readIfThere(path: string): Promise<string | undefined> {
   }
 }
 
-function busyMessage(pid: number | undefined): string {
+function createBusyMessage(pid: number | undefined): string {
   const who = pid === undefined ? "Another process" : `The process ${pid}`;
   return `${who} has been changing this file for ${waitLimitMs / 1_000} s. Nothing was changed; try again.`;
 }

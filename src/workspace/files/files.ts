@@ -6,21 +6,22 @@ import { dirname, join } from "node:path";
 import { assertIsAt } from "./held-folder.ts";
 
 /**
- * The disk as tools see it. All paths are absolute real paths; where one leads elsewhere by now, because a link was put
- * on the way, nothing is read or written.
+ * File access for tools. All paths are absolute real paths. If a path leads elsewhere by now, because a link
+ * was created on the way, nothing is read or written.
  */
 export interface Files {
   /**
-   * Bytes of a regular file with their SHA-256 (hex). Throws system errors such as ENOENT, and a
-   * {@link UserError} for what is not a regular file or larger than {@link readLimitBytes}.
+   * Reads a regular file with its SHA-256 (hex). Throws system errors such as ENOENT, and a {@link UserError}
+   * for other kinds of files or more than {@link readLimitBytes}.
    */
   read(path: string): Promise<{ bytes: Buffer; hash: string }>;
   /**
-   * Replaces or creates a file atomically, keeping its mode; makes missing folders. Call it under the file's lock.
-   * `expected` is the hash it must still have, null that it must not exist; otherwise {@link StaleFile} is thrown, also
-   * for a save that comes at the last moment, which is put back.
-   * `newMode` are the permission bits of a file that is made. Answers what stands there afterwards: with `bytes` where
-   * that is not what was given, because an editor formats.
+   * Replaces or creates a file atomically. Keeps its mode and creates missing folders. Call it under the
+   * file's lock.
+   * - `expected`: the hash the file must still have, or null if it must not exist. Otherwise throws {@link
+   * StaleFile}, also for a concurrent save, which is restored.
+   * - `newMode`: permission bits of a new file.
+   * - Returns the stored content: with `bytes` if it differs, because an editor formats.
    */
   write(
     path: string,
@@ -28,11 +29,11 @@ export interface Files {
     expected: string | null,
     newMode?: number,
   ): Promise<{ hash: string; bytes?: Buffer }>;
-  /** Removes a file that still has this hash, under its lock; otherwise {@link StaleFile} is thrown. */
+  /** Removes a file that still has this hash, under its lock; otherwise throws {@link StaleFile}. */
   remove(path: string, expected: string): Promise<void>;
   /**
-   * Runs the task when no other task on any of these files runs, here or in another process of the program. Throws
-   * {@link UserError} where another process holds one of them for too long.
+   * Runs the task when no other task, here or in another process, uses any of these files. Throws {@link
+   * UserError} if another process locks one of them for too long.
    */
   lock<T>(paths: readonly string[], task: () => Promise<T>): Promise<T>;
 }
@@ -41,18 +42,18 @@ export class StaleFile extends Error {
   override readonly name = "StaleFile";
 }
 
-/** Maximum bytes of one file in memory. */
+/** Maximum size of a file in memory. */
 export const readLimitBytes = 50 * 1024 * 1024;
 
-/** Without it, opening a FIFO that nobody writes to would wait for ever. Windows has neither. */
+/** O_NONBLOCK, because opening a FIFO without a writer would block. Not available on Windows. */
 export const openForReading = constants.O_RDONLY | (constants.O_NONBLOCK ?? 0);
 
-/** SHA-256 in hex, as snapshots and the stale check name contents. */
+/** SHA-256 in hex, the key of snapshots and of the stale check. */
 export function sha256(bytes: Uint8Array): string {
   return createHash("sha256").update(bytes).digest("hex");
 }
 
-/** Opens the file, and closes it whatever the task does. `flags` are those of `open(2)`. */
+/** Opens a file for the task and always closes it. `flags` are those of `open(2)`. */
 export async function withOpenFile<T>(
   path: string,
   flags: number,
@@ -67,7 +68,7 @@ export async function withOpenFile<T>(
   }
 }
 
-/** Opens the file of an absolute real path for reading; throws {@link UserError} if the path now leads elsewhere. */
+/** Opens the file at a real path for reading. Throws {@link UserError} if the path now leads elsewhere. */
 export function withFileAt<T>(path: string, task: (file: FileHandle) => Promise<T>): Promise<T> {
   return withOpenFile(path, openForReading, (file) => {
     assertIsAt(file, path);
@@ -91,10 +92,10 @@ async function replaceThrough(path: string, mode: number, fill: (file: FileHandl
   }
 }
 
-/** Of a file beside the one that is written. */
+/** Name of a temporary file in the same folder. */
 export const temporaryName = (): string => `.${randomUUID()}.tmp`;
 
-/** Makes a file with what the task writes into it, flushed to the disk. */
+/** Creates a file, runs the task to write it, and flushes it to the disk. */
 export async function fillAndSync(path: string, mode: number, fill: (file: FileHandle) => Promise<void>) {
   const make = constants.O_WRONLY | constants.O_CREAT | constants.O_EXCL;
   await withOpenFile(

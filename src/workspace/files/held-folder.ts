@@ -6,18 +6,18 @@ import { codeOf, UserError } from "../../base/errors.ts";
 import { makeFolder } from "../../base/files/make-folder.ts";
 import { realPathSync } from "./real-path.ts";
 
-/** Linux's O_PATH, which Node does not name: a folder is held that may not be listed too. */
+/** Linux's O_PATH, which Node does not define. It also opens folders that cannot be listed. */
 const onlyPath = 0o10000000;
 const folderFlags = constants.O_RDONLY | (constants.O_DIRECTORY ?? 0) | onlyPath;
 
-/** Where the system shows by name what a process has open, and lets it go on from there. */
+/** Linux folder of open files; paths through it reach an open folder, even if its path has changed. */
 const openFiles = "/proc/self/fd";
 
 /**
- * Runs the task with a path to the folder by which nothing but that folder is reached, whatever links are put on the
- * way meanwhile; where the system cannot hold a folder, with the folder's own. `path` is an absolute real path; with
- * `make`, folders that are missing are made. Throws system errors such as ENOENT, and a {@link UserError} where the
- * path leads elsewhere by now.
+ * Runs the task with a path that reaches only this folder, even if links are created meanwhile. Systems
+ * without /proc use the folder's own path.
+ * - `path` is an absolute real path; `make` creates missing folders.
+ * - Throws system errors such as ENOENT, and a {@link UserError} if the path leads elsewhere by now.
  */
 export async function withFolder<T>(
   path: string,
@@ -29,12 +29,16 @@ export async function withFolder<T>(
     assertLeadsTo(realPathSync(path), path);
     return task(path);
   }
-  return within(await (make ? openOrMake(path) : openFolder(path, path)), path, task);
+  return runAndClose(await (make ? openOrCreate(path) : openFolder(path, path)), path, task);
 }
 
-/** Closes the folder behind the task. What the task says of the way into it is told of its path. */
-async function within<T>(folder: FileHandle, path: string, task: (folder: string) => Promise<T>): Promise<T> {
-  const way = through(folder, path);
+/** Closes the folder after the task. Errors with the folder's internal path are reported with its real path. */
+async function runAndClose<T>(
+  folder: FileHandle,
+  path: string,
+  task: (folder: string) => Promise<T>,
+): Promise<T> {
+  const way = joinThrough(folder, path);
   try {
     return await task(way);
   } catch (error) {
@@ -45,30 +49,30 @@ async function within<T>(folder: FileHandle, path: string, task: (folder: string
   }
 }
 
-/** Throws {@link UserError} unless the open file is, or was when opened, the one at this absolute real path. */
+/** Throws {@link UserError} unless the open file is, or was when opened, the one at this real path. */
 export function assertIsAt(file: FileHandle, path: string): void {
-  const place = placeOf(file) ?? realPathSync(path);
+  const place = getOpenPath(file) ?? realPathSync(path);
   if (place !== `${path} (deleted)` && !isReplaced(place, path)) assertLeadsTo(place, path);
 }
 
-/** Whether a write that came since has given the file a temporary name beside its own. */
+/** Whether a concurrent write has renamed the file to a temporary name in the same folder. */
 function isReplaced(place: string, path: string): boolean {
   return dirname(place) === dirname(path) && /^\.[\da-f-]{36}\.tmp(?: \(deleted\))?$/.test(basename(place));
 }
 
-/** What a file system that does not tell case apart calls a file may differ in that. */
+/** On a case-insensitive file system the names may differ in case. */
 function assertLeadsTo(place: string, path: string): void {
   if (place === path || place.toLowerCase() === path.toLowerCase()) return;
   throw new UserError(`${path} now leads to ${place}. Use that path instead.`);
 }
 
-async function openOrMake(path: string): Promise<FileHandle> {
+async function openOrCreate(path: string): Promise<FileHandle> {
   try {
     return await openFolder(path, path);
   } catch (error) {
     if (codeOf(error) !== "ENOENT" || dirname(path) === path) throw error;
   }
-  return within(await openOrMake(dirname(path)), dirname(path), async (above) => {
+  return runAndClose(await openOrCreate(dirname(path)), dirname(path), async (above) => {
     const place = join(above, basename(path));
     await makeFolder(place);
     return openFolder(place, path);
@@ -87,7 +91,7 @@ async function openFolder(place: string, path: string): Promise<FileHandle> {
 }
 
 /** Undefined if the system does not provide it. */
-function placeOf(file: FileHandle): string | undefined {
+function getOpenPath(file: FileHandle): string | undefined {
   if (process.platform !== "linux") return undefined;
   try {
     return readlinkSync(`${openFiles}/${file.fd}`);
@@ -97,5 +101,5 @@ function placeOf(file: FileHandle): string | undefined {
   }
 }
 
-const through = (folder: FileHandle, path: string): string =>
-  placeOf(folder) === undefined ? path : `${openFiles}/${folder.fd}`;
+const joinThrough = (folder: FileHandle, path: string): string =>
+  getOpenPath(folder) === undefined ? path : `${openFiles}/${folder.fd}`;

@@ -2,12 +2,12 @@ import { readlinkSync, realpathSync } from "node:fs";
 import { basename, dirname, join, resolve } from "node:path";
 import { codeOf } from "../../base/errors.ts";
 
-/** The number of links that Linux follows before it says ELOOP. */
+/** Links that Linux follows before ELOOP. */
 const linkLimit = 40;
 
 /**
- * The real path of an absolute path: links of its deepest existing ancestor resolved, the rest appended. A link whose
- * target is not there yet leads to that target, since writing to the link would make it.
+ * Resolves links of the deepest existing ancestor and appends the rest. A link to a missing target resolves
+ * to that target, because writing to the link would create it.
  */
 export function realPathSync(path: string, linksLeft = linkLimit): string {
   try {
@@ -16,12 +16,12 @@ export function realPathSync(path: string, linksLeft = linkLimit): string {
     const parent = dirname(path);
     if (parent === path || !mayBeMissing(error)) return path;
     const place = join(realPathSync(parent, linksLeft), basename(path));
-    const target = linksLeft > 0 ? linkTarget(place) : undefined;
+    const target = linksLeft > 0 ? readLinkTarget(place) : undefined;
     return target === undefined ? place : realPathSync(resolve(dirname(place), target), linksLeft - 1);
   }
 }
 
-function linkTarget(path: string): string | undefined {
+function readLinkTarget(path: string): string | undefined {
   try {
     return readlinkSync(path);
   } catch (error) {

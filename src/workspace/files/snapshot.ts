@@ -9,19 +9,19 @@ import type { Log } from "../../base/log.ts";
 import { makeFolder } from "../../base/files/make-folder.ts";
 import { openForReading, sha256, withOpenFile, writeAtomically } from "./files.ts";
 
-/** Contents of files changed by tools, stored by SHA-256, so that a change can be shown again and undone. */
+/** Stores contents of changed files by SHA-256, to show and undo changes. */
 export interface Snapshots {
-  /** Stores the bytes and returns their hash; undefined if they are too large. */
+  /** Returns the hash; undefined if the content is too large. */
   save(bytes: Uint8Array): Promise<string | undefined>;
   load(hash: string): Promise<Buffer | undefined>;
 }
 
-/** Larger contents are not stored: their change can then be neither shown nor undone. */
+/** Larger contents are not stored; their changes can be neither shown nor undone. */
 export const snapshotLimitBytes = 10 * 1024 * 1024;
-/** What was just saved is shown to the editor next; this much of it waits in memory. */
+/** Bytes of recent contents cached in memory, because the editor shows them next. */
 const memoryLimitBytes = 16 * 1024 * 1024;
 
-/** A store in the folder: `<first two digits of the hash>/<the rest>`, compressed with zlib. */
+/** Opens a store in a folder: `<first two digits of the hash>/<the rest>`, compressed with zlib. */
 export function openSnapshots(folder: string, log: Log = silentLog): Snapshots {
   return new SnapshotFolder(folder, log);
 }
@@ -40,8 +40,8 @@ class SnapshotFolder implements Snapshots {
     if (bytes.byteLength > snapshotLimitBytes) return undefined;
     const hash = sha256(bytes);
     const path = this.#pathOf(hash);
-    await makeOwnFolder(dirname(path));
-    // What is saved again counts as new: housekeeping goes by age.
+    await makePrivateFolder(dirname(path));
+    // Housekeeping deletes by age, so a content that is saved again becomes new.
     if (await exists(path)) await utimes(path, new Date(), new Date());
     else await writeAtomically(path, await compress(bytes), 0o600);
     this.#recent.add(hash, Buffer.from(bytes));
@@ -64,7 +64,7 @@ class SnapshotFolder implements Snapshots {
   /** An unreadable snapshot counts as missing, so that the rest of a session still loads. */
   async #readPacked(hash: string): Promise<Buffer | undefined> {
     try {
-      return await readOwnFile(this.#pathOf(hash));
+      return await readUnlinkedFile(this.#pathOf(hash));
     } catch (error) {
       this.#log.warn("snapshot cannot be read", { hash, ...errorFields(error) });
       return undefined;
@@ -88,7 +88,7 @@ class SnapshotFolder implements Snapshots {
   }
 }
 
-/** The library loads with the first content, not with a session. */
+/** Loads the library with the first content instead of at start. */
 async function compress(bytes: Uint8Array): Promise<Buffer> {
   const { deflate } = await import("node:zlib");
   return promisify<Uint8Array, Buffer>(deflate)(bytes);
@@ -116,7 +116,7 @@ class RecentContents {
   get(hash: string): Buffer | undefined {
     const bytes = this.#contents.get(hash);
     if (bytes === undefined) return undefined;
-    // A map keeps the order of insertion: taken out and put back, it is the youngest.
+    // Maps preserve insertion order: re-insert to make it the newest.
     this.#contents.delete(hash);
     this.#contents.set(hash, bytes);
     return bytes;
@@ -134,13 +134,13 @@ class RecentContents {
   }
 }
 
-async function makeOwnFolder(path: string): Promise<void> {
+async function makePrivateFolder(path: string): Promise<void> {
   await makeFolder(path, 0o700);
   if (!(await lstat(path)).isDirectory())
     throw new Error(`${path} is a link; snapshots are not stored through links.`);
 }
 
-async function readOwnFile(path: string): Promise<Buffer | undefined> {
+async function readUnlinkedFile(path: string): Promise<Buffer | undefined> {
   try {
     if (!(await lstat(dirname(path))).isDirectory()) return undefined;
     return await withOpenFile(path, openForReading | (constants.O_NOFOLLOW ?? 0), (file) => file.readFile());

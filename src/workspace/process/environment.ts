@@ -2,18 +2,18 @@ import { isKnownToken } from "../../base/secrets/secret-forms.ts";
 
 export type Environment = Readonly<Record<string, string | undefined>>;
 
-/** Words of a name that say that its value is a credential. Whole words only: KEYBOARD and TOKENIZERS are others. */
+/** Words in a variable's name that indicate a credential. Whole words only, so not KEYBOARD or TOKENIZERS. */
 const SECRET_WORDS = new Set(
   "KEY KEYS TOKEN TOKENS JWT WEBHOOK SECRET SECRETS CREDENTIAL CREDENTIALS AUTH COOKIE BEARER DSN PAT PASS PWD".split(
     " ",
   ),
 );
-/** Words that say so at the end of a longer one too, as in PGPASSWORD and APIKEY. */
-const GLUED_SECRET =
+/** Words that also indicate a credential at the end of a longer word, as in PGPASSWORD and APIKEY. */
+const SECRET_SUFFIX =
   /(?:PASSWORD|PASSWD|PASSPHRASE|SECRETS?|CREDENTIALS?|(?:API|AUTH|ACCESS|PRIVATE)(?:KEYS?|TOKENS?))$/;
 
-/** Names that hold one of the words above and no secret: a path, a socket, a program, a setting. */
-const HARMLESS = [
+/** Names with such a word that contain no secret: a path, a socket, a program, a setting. */
+const NOT_SECRET = [
   /^(OLD)?PWD$/,
   /^SSH_/,
   /^GPG_/,
@@ -26,21 +26,21 @@ const HARMLESS = [
   /^MAX_.*TOKENS$/,
 ];
 
-/** Values whose names say nothing: an address with a password in it. */
+/** A URL with a password, whatever the variable's name. */
 const PASSWORD_IN_URL = /^[a-z][a-z0-9+.-]*:\/\/[^\s/:@]*:[^\s/@]+@/i;
 
-/** Variables with which bash would resolve command names differently than the rules assume. */
-const RENAMING = /^(?:BASH_FUNC_.*|BASHOPTS|SHELLOPTS|GLOBIGNORE|CDPATH)$/;
+/** Variables that change how bash resolves command names, which the permission rules do not expect. */
+const COMMAND_RESOLUTION = /^(?:BASH_FUNC_.*|BASHOPTS|SHELLOPTS|GLOBIGNORE|CDPATH)$/;
 
-/** What a package runner and our own launcher put in, and what would change how a command's own Node behaves. */
-const OURS =
+/** Variables of package runners and our launcher, which would change the behaviour of a command's own Node. */
+const INTERNAL_VARIABLES =
   /^(npm_(?!config_registry$)|FAIRLEAD_(?!PROCESS$)|NODE_OPTIONS$|NODE_COMPILE_CACHE$|NODE_CHANNEL_|ELECTRON_RUN_AS_NODE$|ELECTRON_NO_ATTACH_CONSOLE$)/;
 
 /**
- * Prevents commands from waiting for input: git does not ask, pagers print, editors leave the text unchanged. The
- * terminal is declared dumb and without colours, because the output is read as text.
+ * Prevents commands from waiting for input: git does not ask, pagers print, editors leave the text unchanged.
+ * The terminal type is "dumb" without colours, because the output is read as text.
  */
-const QUIET: Environment = {
+const NON_INTERACTIVE: Environment = {
   GIT_TERMINAL_PROMPT: "0",
   GCM_INTERACTIVE: "never",
   PAGER: "cat",
@@ -56,14 +56,14 @@ const QUIET: Environment = {
   NO_COLOR: "1",
 };
 
-/** Some test runners obey these before NO_COLOR, and Node warns when both are set. */
-const COLOURFUL = new Set(["FORCE_COLOR", "CLICOLOR_FORCE", "COLORTERM"]);
+/** Some test runners prefer these to NO_COLOR, and Node warns if both are set. */
+const COLOR_VARIABLES = new Set(["FORCE_COLOR", "CLICOLOR_FORCE", "COLORTERM"]);
 
 /**
- * The environment for commands that a model runs: credentials are withheld, unless their names are in `keep`
- * (`*` stands for any characters), and nothing in it makes a command wait for input.
+ * Environment for commands: credentials are removed unless named in `keep` (`*` matches any characters),
+ * and nothing makes a command wait for input.
  */
-export function childEnvironment(
+export function createChildEnvironment(
   env: Environment,
   options: { keep?: readonly string[] } = {},
 ): Record<string, string> {
@@ -73,14 +73,14 @@ export function childEnvironment(
     if (value === undefined) continue;
     if (kept.some((pattern) => pattern.test(name)) || isPassedOn(name, value)) child[name] = value;
   }
-  return { ...child, ...withoutKept(QUIET, kept, env), ...withoutMonitor(env) };
+  return { ...child, ...omitKept(NON_INTERACTIVE, kept, env), ...disableGitMonitor(env) };
 }
 
 /**
- * Git settings for every command, behind those that the environment gives already: a repository that came with a
- * configuration of its own must not have a program run whenever somebody asks for its status.
+ * Disables git's file monitor, after the git settings of the environment: the configuration of an untrusted
+ * repository must not start a program on `git status`.
  */
-function withoutMonitor(env: Environment): Record<string, string> {
+function disableGitMonitor(env: Environment): Record<string, string> {
   const given = Number(env["GIT_CONFIG_COUNT"] ?? 0);
   const count = Number.isInteger(given) && given >= 0 ? given : 0;
   return {
@@ -91,28 +91,33 @@ function withoutMonitor(env: Environment): Record<string, string> {
 }
 
 function isPassedOn(name: string, value: string): boolean {
-  return !OURS.test(name) && !RENAMING.test(name) && !COLOURFUL.has(name) && !isCredential(name, value);
+  return (
+    !INTERNAL_VARIABLES.test(name) &&
+    !COMMAND_RESOLUTION.test(name) &&
+    !COLOR_VARIABLES.has(name) &&
+    !isCredential(name, value)
+  );
 }
 
-/** Whether the variable holds a credential, by its name or by what it is. */
+/** Whether the variable contains a credential, by its name or value. */
 export function isCredential(name: string, value: string): boolean {
   if (PASSWORD_IN_URL.test(value) || isKnownToken(value)) return true;
   const upper = name.toUpperCase();
   if (upper.includes("CONNECTION_STRING")) return true;
-  if (HARMLESS.some((pattern) => pattern.test(upper))) return false;
-  return wordsOf(name).some((word) => SECRET_WORDS.has(word) || GLUED_SECRET.test(word));
+  if (NOT_SECRET.some((pattern) => pattern.test(upper))) return false;
+  return splitWords(name).some((word) => SECRET_WORDS.has(word) || SECRET_SUFFIX.test(word));
 }
 
-/** `openaiApiKey`, `OPENAI_API_KEY` and `openai-api-key2` are the same words. */
-function wordsOf(name: string): string[] {
+/** Splits `openaiApiKey`, `OPENAI_API_KEY` and `openai-api-key2` into the same words. */
+function splitWords(name: string): string[] {
   return name
     .replaceAll(/([a-z])([A-Z])/g, "$1_$2")
     .toUpperCase()
     .split(/[^A-Z]+/);
 }
 
-/** Variables that the user named stay unchanged. */
-function withoutKept(quiet: Environment, kept: readonly RegExp[], env: Environment): Record<string, string> {
+/** Variables named by the user stay unchanged. */
+function omitKept(quiet: Environment, kept: readonly RegExp[], env: Environment): Record<string, string> {
   const chosen = Object.entries(quiet).filter(
     (entry): entry is [string, string] =>
       entry[1] !== undefined &&
@@ -121,7 +126,7 @@ function withoutKept(quiet: Environment, kept: readonly RegExp[], env: Environme
   return Object.fromEntries(chosen);
 }
 
-/** The names that a text with `*` for any characters means. */
+/** Converts a name with `*` wildcards to a regular expression. */
 export function toNamePattern(name: string): RegExp {
   return new RegExp(`^${name.replaceAll(/[^\w*]/g, "\\$&").replaceAll("*", ".*")}$`);
 }

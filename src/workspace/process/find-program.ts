@@ -4,7 +4,7 @@ import { delimiter, isAbsolute, join } from "node:path";
 
 export type Environment = Readonly<Record<string, string | undefined>>;
 
-/** Only absolute folders of the PATH count: others would lead into whatever folder the program runs in. */
+/** Finds a program in the absolute folders of the PATH. Relative ones would depend on the working directory. */
 export async function findProgram(name: string, env: Environment): Promise<string | undefined> {
   const folders = (env["PATH"] ?? env["Path"] ?? "/usr/bin:/bin").split(delimiter).filter(isAbsolute);
   for (const folder of folders) {

@@ -3,9 +3,8 @@ import { endWriting } from "./process-output.ts";
 import { endTree, killGroup, PROCESS_MARK } from "./process-tree.ts";
 import type { Watchdog } from "./watchdog.ts";
 
-/** What is run, and with what; the same for all that run it. */
+/** Program and environment, shared by all instances. */
 export interface NodeProgramSource {
-  /** The program's file. */
   readonly path: string;
   readonly env: Readonly<Record<string, string | undefined>>;
   readonly watchdog: Watchdog;
@@ -14,13 +13,13 @@ export interface NodeProgramSource {
 export interface NodeProgramOptions {
   readonly cwd: string;
   onMessage(message: unknown): void;
-  /** What it prints on both outputs. */
+  /** Receives stdout and stderr. */
   onOutput(text: string): void;
-  /** It ended by itself, or could not start. */
+  /** Called when it ended by itself or could not start. */
   onExit(reason: string): void;
 }
 
-/** A program of ours that runs for long on the same Node, in a process group of its own, and talks in messages. */
+/** A long-running Node program of ours, in its own process group, with a message channel. */
 export class NodeProgram {
   readonly #child: ChildProcess;
   readonly #mark: string;
@@ -30,7 +29,7 @@ export class NodeProgram {
   constructor({ path, env, watchdog }: NodeProgramSource, options: NodeProgramOptions) {
     this.#watchdog = watchdog;
     this.#mark = watchdog.newMark();
-    this.#child = spawn(process.execPath, ["--no-warnings", ...typescriptFlags(), path], {
+    this.#child = spawn(process.execPath, ["--no-warnings", ...getTypescriptFlags(), path], {
       cwd: options.cwd,
       env: { ...env, [PROCESS_MARK]: `${env[PROCESS_MARK] ?? ""}${this.#mark}` },
       stdio: ["ignore", "pipe", "pipe", "ipc"],
@@ -47,16 +46,16 @@ export class NodeProgram {
       output
         .setEncoding("utf8")
         .on("data", (text: string) => options.onOutput(text))
-        .on("error", (error) => options.onOutput(`its output broke: ${error.message}`));
+        .on("error", (error) => options.onOutput(`its output failed: ${error.message}`));
     }
   }
 
-  /** Lost where it has ended: then onExit says so. */
+  /** Dropped if the program has ended; onExit reports that. */
   send(message: object): void {
     if (this.#child.connected) this.#child.send(message, () => {});
   }
 
-  /** Ends it with all that it started; quickly, for the end of our own program, without much of a chance to tidy up. */
+  /** Ends it with all its child processes; "quickly" at program exit leaves little time to clean up. */
   async end(how: "gently" | "quickly"): Promise<void> {
     this.#isEnding = true;
     const group = this.#child.pid;
@@ -64,7 +63,7 @@ export class NodeProgram {
     if (group !== undefined) this.#watchdog.forget(group);
   }
 
-  /** At once, for a program that cannot wait. */
+  /** Kills it immediately, without waiting. */
   kill(): void {
     this.#isEnding = true;
     if (this.#child.pid !== undefined) killGroup(this.#child.pid);
@@ -77,7 +76,7 @@ export class NodeProgram {
   }
 }
 
-/** Node 22.18 and later read TypeScript by themselves. */
-function typescriptFlags(): string[] {
+/** Node 22.18 and later run TypeScript without flags. */
+function getTypescriptFlags(): string[] {
   return process.features.typescript ? [] : ["--experimental-strip-types"];
 }

@@ -8,15 +8,15 @@ import { type Environment, findProgram } from "./find-program.ts";
 import { endWriting } from "./process-output.ts";
 import { endTree, killGroup, PROCESS_MARK } from "./process-tree.ts";
 import type { Watchdog } from "./watchdog.ts";
-import { type SpawnedCommand, windowsCommand } from "./windows-command.ts";
+import { type SpawnedCommand, resolveWindowsCommand } from "./windows-command.ts";
 
-/** Programs with open stdin and stdout, each in its own process group. */
+/** Starts programs with open stdin and stdout, each in its own process group. */
 export interface PipedProcesses {
-  /** Throws {@link UserError} where it cannot be started; its message goes on from "…: ". */
+  /** Throws {@link UserError} if the program cannot be started; its message continues "…: ". */
   start(command: PipedCommand): Promise<PipedProcess>;
-  /** Ends all that still run, TERM then KILL. For the program's own end. */
+  /** Ends all running programs at program exit: TERM, then KILL. */
   endAll(): Promise<void>;
-  /** Kills all immediately. */
+  /** Kills all programs immediately. */
   killAll(): void;
 }
 
@@ -24,7 +24,7 @@ export interface PipedCommand {
   readonly command: string;
   readonly args: readonly string[];
   readonly cwd: string;
-  /** Laid over what every command gets; given on purpose, so nothing of it is withheld. */
+  /** Added to the environment of all commands. Configured explicitly, so nothing is removed. */
   readonly env: Environment;
 }
 
@@ -34,7 +34,7 @@ export interface PipedProcess {
   readonly errors: Readable;
   /** Resolves when the process has ended. */
   readonly exited: Promise<PipedExit>;
-  /** Closes its input and gives it a moment to go; then ends it with everything that it started. */
+  /** Closes its input, waits briefly, then ends it with all its child processes. */
   end(): Promise<void>;
 }
 
@@ -43,15 +43,15 @@ export interface PipedExit {
   readonly signalName: string | null;
 }
 
-/** A program that is done when its input ends goes within this time; one that cleans up gets TERM then. */
-const goodbyeMs = 300;
+/** Time for a program to exit after its input ended; then it gets TERM. */
+const exitWaitMs = 300;
 
-/** `env` says what the programs are given; a mark is added by which all their descendants are found. */
+/** `env` returns the environment of programs, to which a mark is added to find all their descendants. */
 export function openPipedProcesses(options: { env: () => Environment; watchdog: Watchdog }): PipedProcesses {
   return new Piped(options.env, options.watchdog);
 }
 
-const ending = "The program is ending; nothing starts any more.";
+const ending = "The program is exiting; no program can be started.";
 
 type Child = ChildProcessWithoutNullStreams & { pid: number };
 
@@ -104,7 +104,7 @@ class Running implements PipedProcess {
   readonly output: Readable;
   readonly errors: Readable;
   readonly exited: Promise<PipedExit>;
-  /** Resolves when nothing of its tree is left. Never rejects. */
+  /** Resolves when its process tree has ended. Never rejects. */
   readonly gone: Promise<void>;
   readonly #tree: { group: number; mark: string };
   readonly #urgent: AbortSignal;
@@ -119,7 +119,7 @@ class Running implements PipedProcess {
     this.exited = new Promise((resolve) => {
       child.once("exit", (code, signalName) => resolve({ code, signalName }));
     });
-    // What it started must not outlive it.
+    // Its child processes must not outlive it.
     this.gone = this.exited.then(() => this.end());
   }
 
@@ -130,7 +130,7 @@ class Running implements PipedProcess {
 
   async #end(): Promise<void> {
     this.input.end();
-    await orWhenAborted(orAfter(this.exited, goodbyeMs, undefined), this.#urgent, undefined);
+    await orWhenAborted(orAfter(this.exited, exitWaitMs, undefined), this.#urgent, undefined);
     await endTree(this.#tree, this.#urgent);
     for (const pipe of [this.input, this.output, this.errors]) pipe.destroy();
   }
@@ -138,29 +138,29 @@ class Running implements PipedProcess {
 
 async function spawnPiped(command: PipedCommand, env: NodeJS.ProcessEnv): Promise<Child> {
   try {
-    const started = isWindows ? onWindows(command, env) : await onPosix(command, env);
+    const started = isWindows ? spawnOnWindows(command, env) : await spawnOnPosix(command, env);
     const child = spawnChild(started, command.cwd, env);
-    // Its end is seen by `exited`: a pipe that breaks with it must not end us too.
+    // A broken pipe must not crash this program; the end is reported by `exited`.
     for (const pipe of [child.stdin, child.stdout, child.stderr]) pipe.on("error", () => {});
     for (const output of [child.stdout, child.stderr]) endWriting(output);
     if (hasPid(child)) return child;
     throw (await once(child, "error"))[0];
   } catch (error) {
-    throw new UserError(whyNotStarted(error, command), { cause: error });
+    throw new UserError(describeStartError(error, command), { cause: error });
   }
 }
 
 const isWindows = process.platform === "win32";
 
-function onWindows({ command, args, cwd }: PipedCommand, env: Environment): SpawnedCommand {
+function spawnOnWindows({ command, args, cwd }: PipedCommand, env: Environment): SpawnedCommand {
   const isFile = (path: string) => statOrUndefined(path)?.isFile() ?? false;
-  return windowsCommand(command, args, { env, cwd, isFile });
+  return resolveWindowsCommand(command, args, { env, cwd, isFile });
 }
 
-async function onPosix({ command, args }: PipedCommand, env: Environment): Promise<SpawnedCommand> {
+async function spawnOnPosix({ command, args }: PipedCommand, env: Environment): Promise<SpawnedCommand> {
   const found = command.includes("/") ? command : await findProgram(command, env);
   if (found === undefined)
-    throw Object.assign(new Error(`${command} is not on the PATH`), { code: "ENOENT" });
+    throw Object.assign(new Error(`${command} not found on the PATH`), { code: "ENOENT" });
   return { command: found, args, verbatim: false };
 }
 
@@ -179,12 +179,11 @@ function hasPid(child: ChildProcessWithoutNullStreams): child is Child {
   return child.pid !== undefined;
 }
 
-/** A missing folder and a missing program give the same code. */
-function whyNotStarted(error: unknown, { command, cwd }: PipedCommand): string {
+/** The error code is the same for a missing folder and a missing program. */
+function describeStartError(error: unknown, { command, cwd }: PipedCommand): string {
   if (!isFolder(cwd)) return `its working directory ${cwd} is not a folder`;
-  if (codeOf(error) === "ENOENT")
-    return `there is no program "${command}"; install it or write its whole path`;
-  if (codeOf(error) === "EACCES") return `"${command}" may not be executed`;
+  if (codeOf(error) === "ENOENT") return `program not found: "${command}"; install it or use its full path`;
+  if (codeOf(error) === "EACCES") return `"${command}" is not executable`;
   // The system's error would quote the value, which may be a key.
   if (codeOf(error) === "ERR_INVALID_ARG_VALUE")
     return `"${command}" could not be started: its command line or environment contains a NUL character`;

@@ -4,31 +4,31 @@ import { StringDecoder } from "node:string_decoder";
 import { deferred, orAfter, type Deferred } from "../../base/async.ts";
 import type { TextOrBytes } from "../../base/secrets/text-or-bytes.ts";
 
-/** Reading stops while this much waits for its reader. */
+/** Reading pauses while this much waits for the reader. */
 const WAITING_LIMIT_BYTES = 256 * 1024;
-/** A chunk from this size on is handed on by itself: merging would copy it. */
+/** Larger chunks are passed on unmerged, because merging copies them. */
 const LARGE_CHUNK_BYTES = 16 * 1024;
-/** After the shell has ended its output is complete when nothing came for this long. */
+/** After the shell has ended, its output is complete after this much silence. */
 const QUIET_MS = 150;
-/** How long output may still come after the shell's end. Waiting for the reader does not count. */
+/** Maximum time for output after the shell's end, without waiting for the reader. */
 const DRAIN_LIMIT_MS = 1_000;
-/** What a background process may print afterwards, unseen, before its pipe is closed. */
+/** Output of a background process that is read and discarded before its pipe is closed. */
 const BACKGROUND_LIMIT_BYTES = 64 * 1024 * 1024;
 
-/** Node's pipes are sockets: a program that reads from its own output would wait for us to write into it. */
+/** Node's pipes are sockets: a program that reads from its own output would wait for our side. */
 export function endWriting(output: Readable): void {
   if (output instanceof Duplex) output.end();
 }
 
 /**
- * Hands a pipe's output to an awaited reader. What comes while the reader is busy is merged into one piece, and
- * a slow reader stops the pipe, so that memory is bounded whatever is printed.
+ * Passes a pipe's output to an awaited reader. Output that arrives while the reader is busy is merged, and a
+ * slow reader pauses the pipe, so that memory is bounded.
  */
 export class ProcessOutput {
   readonly #stream: Readable;
   readonly #read: (piece: TextOrBytes) => Promise<void>;
   readonly #decoder = new StringDecoder("utf8");
-  /** Whether the decoder may wait for the rest of a character. */
+  /** Whether the decoder waits for the rest of a character. */
   #isInCharacter = false;
   #waiting: Buffer[] = [];
   #waitingBytes = 0;
@@ -44,7 +44,7 @@ export class ProcessOutput {
     stream.on("data", (chunk: Buffer) => this.#take(chunk));
     stream.once("close", () => this.#end());
     stream.once("end", () => this.#end());
-    // A broken pipe ends the output like an orderly end does.
+    // A broken pipe ends the output normally.
     stream.once("error", () => this.#end());
     this.#done = this.#pump().catch((error: unknown) => {
       this.abandon();
@@ -52,14 +52,14 @@ export class ProcessOutput {
     });
   }
 
-  /** Rejects when the reader does. Does not resolve while something holds the pipe open. */
+  /** Rejects when the reader does. Does not resolve while a process has the pipe open. */
   get done(): Promise<void> {
     return this.#done;
   }
 
   /**
-   * To be called when the shell has ended: takes what is still in the pipe, then lets go of it.
-   * Tells whether somebody else holds the pipe open.
+   * Call when the shell has ended: reads the rest of the pipe, then releases it.
+   * `held` is true if another process still has the pipe open.
    */
   async drain(): Promise<{ held: boolean }> {
     let leftMs = DRAIN_LIMIT_MS;
@@ -72,17 +72,17 @@ export class ProcessOutput {
       leftMs -= performance.now() - start;
     }
     const held = !this.#ended;
-    if (held) this.#letGo();
+    if (held) this.#release();
     await this.#done;
     return { held };
   }
 
-  /** Gives up: nothing more is read or handed on. */
+  /** Stops reading and passes nothing more on. */
   abandon(): void {
     this.#stream.destroy();
     this.#waiting = [];
     this.#end();
-    this.#rest();
+    this.#becomeIdle();
   }
 
   #readerIdle(): Promise<void> {
@@ -111,7 +111,7 @@ export class ProcessOutput {
       const piece = this.#decode(this.#takeNext());
       this.#reading = true;
       if (piece.length > 0) await this.#read(piece);
-      if (this.#waiting.length === 0) this.#rest();
+      if (this.#waiting.length === 0) this.#becomeIdle();
     }
     const rest = this.#decoder.end();
     if (rest !== "") await this.#read(rest);
@@ -123,8 +123,8 @@ export class ProcessOutput {
     return this.#decoder.write(bytes);
   }
 
-  /** The reader has nothing left to do for now. */
-  #rest(): void {
+  /** Marks the reader as idle. */
+  #becomeIdle(): void {
     this.#reading = false;
     this.#idle?.resolve();
     this.#idle = undefined;
@@ -140,8 +140,8 @@ export class ProcessOutput {
     return bytes;
   }
 
-  /** A process left in the background may go on printing: a closed pipe would end it, a full one would stop it. */
-  #letGo(): void {
+  /** Keeps reading for a background process: a closed pipe would end it, a full one would block it. */
+  #release(): void {
     this.#end();
     let unseenBytes = 0;
     this.#stream.on("data", (chunk: Buffer) => {

@@ -9,17 +9,17 @@ import type { TextOrBytes } from "../../base/secrets/text-or-bytes.ts";
 import { Secrets } from "../../base/secrets/secrets.ts";
 import { type Environment, findProgram } from "./find-program.ts";
 import { endWriting, ProcessOutput } from "./process-output.ts";
-import { endTree, killGroup, PROCESS_MARK, type ProcessTree, runningGroups } from "./process-tree.ts";
+import { endTree, killGroup, PROCESS_MARK, type ProcessTree, findRunningGroups } from "./process-tree.ts";
 import type { Watchdog } from "./watchdog.ts";
 
 /** Runs shell commands, each in its own process group with stdin closed. */
 export interface Processes {
   run(command: ShellCommand): Promise<ProcessOutcome>;
-  /** Finds out what a first command needs to know. */
+  /** Prepares the first command, such as finding the shell. */
   warmUp(): Promise<void>;
-  /** Ends every process still running, TERM then KILL. For the program's own end. */
+  /** Ends all running processes at program exit: TERM, then KILL. */
   endAll(): Promise<void>;
-  /** Kills every process immediately, for a program that cannot wait. */
+  /** Kills all processes immediately, without waiting. */
   killAll(): void;
 }
 
@@ -28,13 +28,13 @@ export interface ShellCommand {
   cwd: string;
   timeoutMs: number;
   signal: AbortSignal;
-  /** Receives output, stdout and stderr in order of arrival, as valid text. Awaited for backpressure. */
+  /** Receives stdout and stderr in order of arrival, as valid text. Awaited for backpressure. */
   onOutput(piece: TextOrBytes): Promise<void>;
 }
 
 export interface ProcessOutcome {
   end: "exited" | "timed-out" | "cancelled" | "failed-to-start";
-  /** The exit code, null when a signal ended it or it never started. */
+  /** Null if a signal ended the process or it never started. */
   exitCode: number | null;
   signalName: string | null;
   /** Why it could not start. */
@@ -43,17 +43,16 @@ export interface ProcessOutcome {
   background: boolean;
 }
 
-/** How long a slow reader may take over the last output of what was ended. */
+/** Time for a slow reader to receive the last output of an ended command. */
 const LAST_OUTPUT_MS = 100;
 
 /**
- * `env` says what the commands are given, to which a mark is added by which all their descendants are found again.
- * Commands run in `bash` where it is on the PATH, else in `sh`; on Windows in `bash` or `cmd`.
+ * `env` returns the environment of commands, to which a mark is added to find all their descendants.
+ * Commands run in `bash` if it is on the PATH, else in `sh`; on Windows in `bash` or `cmd`.
  */
 export function openProcesses(options: {
   env: () => Environment;
   watchdog: Watchdog;
-  /** Values redacted from the output. */
   secrets?: Secrets;
 }): Processes {
   return new ShellProcesses(options.env, options.watchdog, options.secrets ?? new Secrets());
@@ -67,13 +66,13 @@ class ShellProcesses implements Processes {
   readonly #env: () => Environment;
   readonly #watchdog: Watchdog;
   readonly #secrets: Secrets;
-  /** In the environment of all commands; none before the first. */
+  /** Mark in the environment of all commands; undefined before the first one. */
   #mark: string | undefined;
   readonly #ending = new AbortController();
   readonly #running = new Set<Promise<ProcessOutcome>>();
-  /** Groups whose command has not ended. */
+  /** Groups whose command still runs. */
   readonly #groups = new Set<number>();
-  /** Groups that live on in the background, for members that have emptied their environment. */
+  /** Groups of background processes, to find members that emptied their environment. */
   readonly #background = new Set<number>();
   #shell: Promise<string> | undefined;
   #count = 0;
@@ -82,7 +81,7 @@ class ShellProcesses implements Processes {
     this.#env = env;
     this.#watchdog = watchdog;
     this.#secrets = secrets;
-    // Each running command listens.
+    // Each running command adds a listener.
     setMaxListeners(0, this.#ending.signal);
   }
 
@@ -125,14 +124,15 @@ class ShellProcesses implements Processes {
 
   async #start(command: ShellCommand): Promise<ProcessOutcome> {
     if (this.#ending.signal.aborted)
-      return failedToStart("The program is ending; no command starts any more.");
+      return createStartFailure("The program is exiting; no command can be started.");
     const shell = await this.#findShell();
-    if (command.signal.aborted) return outcome("cancelled");
+    if (command.signal.aborted) return createOutcome("cancelled");
     this.#mark ??= this.#watchdog.newMark();
     const mark = `${this.#mark}${++this.#count}/`;
     const marks = `${this.#env()[PROCESS_MARK] ?? ""}${mark}`;
     const started = await startShell(shell, command, { ...this.#env(), [PROCESS_MARK]: marks });
-    if ("error" in started) return failedToStart(await whyNotStarted(started.error, command, shell));
+    if ("error" in started)
+      return createStartFailure(await describeStartError(started.error, command, shell));
     return this.#watch(started, command, mark);
   }
 
@@ -144,18 +144,18 @@ class ShellProcesses implements Processes {
   async #watch({ child, group }: Started, command: ShellCommand, mark: string): Promise<ProcessOutcome> {
     this.#groups.add(group);
     this.#watchdog.guard(group);
-    const exited = exitOf(child);
+    const exited = waitForExit(child);
     const tree: ProcessTree = { group, mark };
     const output = new ProcessOutput(child.stdout, (piece) => command.onOutput(piece));
-    const stop = stopOf(command, this.#ending.signal);
+    const stop = createStop(command, this.#ending.signal);
     const finished = Promise.all([exited, exited.then(() => output.drain())]);
     try {
-      const first = await Promise.race([finished, stop.promise, rejectionOf(output.done)]);
+      const first = await Promise.race([finished, stop.promise, rejectWith(output.done)]);
       if (typeof first !== "string") return await this.#settle(first[0], first[1].held, group);
       await endTree(tree, this.#ending.signal);
       await orAfter(Promise.allSettled([finished]), LAST_OUTPUT_MS, undefined);
       const exit = await orAfter(exited, 0, undefined);
-      return { ...outcome(first), signalName: exit?.signal ?? null };
+      return { ...createOutcome(first), signalName: exit?.signal ?? null };
     } catch (error) {
       await endTree(tree, this.#ending.signal);
       throw error;
@@ -169,7 +169,7 @@ class ShellProcesses implements Processes {
   }
 
   async #settle({ code, signal }: Exit, pipeHeld: boolean, group: number): Promise<ProcessOutcome> {
-    const running = await runningGroups([group, ...this.#background]);
+    const running = await findRunningGroups([group, ...this.#background]);
     // The id of an ended group may be reused.
     for (const ended of this.#background) if (!running.includes(ended)) this.#forgetBackground(ended);
     const grouped = running.includes(group);
@@ -189,7 +189,7 @@ class ShellProcesses implements Processes {
 type Shell = ChildProcessByStdio<null, Readable, null>;
 
 const isWindows = process.platform === "win32";
-/** Both outputs share one pipe, as on a terminal: only so is their order known. */
+/** One pipe for both outputs preserves their order. */
 const ONE_PIPE = 'exec "$0" -c "$1" "$2" 2>&1';
 
 function spawnShell(shell: string, { command, cwd }: ShellCommand, env: NodeJS.ProcessEnv): Shell {
@@ -200,14 +200,14 @@ function spawnShell(shell: string, { command, cwd }: ShellCommand, env: NodeJS.P
     cwd,
     env,
     stdio: ["ignore", "pipe", "ignore"],
-    // A group of its own; on Windows this would open a window.
+    // Own process group; on Windows this would open a window.
     detached: !isWindows,
     windowsHide: true,
     windowsVerbatimArguments: shell.endsWith("cmd.exe"),
   });
 }
 
-/** Node throws some of a spawn's errors and emits the others. */
+/** Node throws some spawn errors and emits others. */
 async function startShell(
   shell: string,
   command: ShellCommand,
@@ -223,14 +223,13 @@ async function startShell(
   }
 }
 
-function exitOf(child: Shell): Promise<Exit> {
+function waitForExit(child: Shell): Promise<Exit> {
   return new Promise((resolve) => {
     child.once("exit", (code, signal) => resolve({ code, signal }));
   });
 }
 
-/** Resolves on timeout or abort, unless cancelled. */
-function stopOf(command: ShellCommand, ending: AbortSignal) {
+function createStop(command: ShellCommand, ending: AbortSignal) {
   const end = deferred<Stop>();
   const stop = { promise: end.promise, happened: false, forget };
   const happen = (why: Stop) => {
@@ -251,21 +250,25 @@ function stopOf(command: ShellCommand, ending: AbortSignal) {
 }
 
 /** Never resolves; rejects when the promise does. */
-function rejectionOf(promise: Promise<void>): Promise<never> {
+function rejectWith(promise: Promise<void>): Promise<never> {
   return new Promise((_, reject) => {
     promise.catch(reject);
   });
 }
 
-function outcome(end: ProcessOutcome["end"]): ProcessOutcome {
+function createOutcome(end: ProcessOutcome["end"]): ProcessOutcome {
   return { end, exitCode: null, signalName: null, background: false };
 }
 
-function failedToStart(error: string): ProcessOutcome {
-  return { ...outcome("failed-to-start"), error };
+function createStartFailure(error: string): ProcessOutcome {
+  return { ...createOutcome("failed-to-start"), error };
 }
 
-async function whyNotStarted(error: unknown, { command, cwd }: ShellCommand, shell: string): Promise<string> {
+async function describeStartError(
+  error: unknown,
+  { command, cwd }: ShellCommand,
+  shell: string,
+): Promise<string> {
   if (codeOf(error) === "E2BIG") {
     return `The command is too long for this system (${command.length} characters). Write it to a file and run that.`;
   }

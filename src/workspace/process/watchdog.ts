@@ -3,10 +3,13 @@ import { randomUUID } from "node:crypto";
 import type { Writable } from "node:stream";
 
 /**
- * Reads groups to guard (`+ group`), those of them whose first process has ended (`& group`) and groups to forget
- * (`- group`) until it is dismissed (`.`) or its input ends, which it does with the program, however that ends. What is
- * still there gets TERM then, and a second later KILL: the guarded groups, and on Linux whatever has the mark in its
- * environment. A group that has its first process again is a later, foreign one.
+ * Reads commands from stdin until `.` or its end, which happens however the program ends: `+ group` guards a
+ * group,
+ * `& group` notes that its first process has ended, `- group` forgets it. Remaining processes then get TERM,
+ * and KILL a
+ * second later: the guarded groups, and on Linux all processes with the mark. A group whose first process
+ * exists
+ * again is foreign, because its id was reused.
  */
 const script = `
 trap '' HUP INT TERM
@@ -38,8 +41,8 @@ exit 0
 `;
 
 /**
- * Ends what this program has started when it was killed and could not do it itself. One small process, started with
- * the first of them; there is none on Windows.
+ * Ends started processes if this program is killed. A small process that starts with the first of them. Not
+ * on Windows.
  */
 export class Watchdog {
   #made: string | undefined;
@@ -57,7 +60,7 @@ export class Watchdog {
     return this.#made;
   }
 
-  /** For the environment of what is guarded, in {@link PROCESS_MARK}; no other one contains it. */
+  /** Creates a unique mark for the environment of guarded processes, in {@link PROCESS_MARK}. */
   newMark(): string {
     return `${this.#mark}${++this.#count}/`;
   }
@@ -69,7 +72,7 @@ export class Watchdog {
     else this.#start();
   }
 
-  /** A guarded group whose first process has ended. */
+  /** Guards a group whose first process has ended. */
   guardBackground(group: number): void {
     this.#input?.write(`& ${group}\n`);
   }
@@ -80,13 +83,13 @@ export class Watchdog {
     this.#input?.write(`- ${group}\n`);
   }
 
-  /** Dismisses the watchdog: the program has ended everything itself. */
+  /** Stops the watchdog, because the program has ended all processes itself. */
   dismiss(): void {
     this.#input?.end(".\n");
     this.#input = undefined;
   }
 
-  /** Without it only a killed program leaves something behind: that it cannot start now is no reason to fail. */
+  /** Errors are ignored: without the watchdog, processes remain only if the program is killed. */
   #start(): void {
     const dog = spawn("/bin/sh", ["-c", script, "fairlead-watchdog", this.#mark], {
       env: { PATH: this.#path },
@@ -94,7 +97,7 @@ export class Watchdog {
       stdio: ["pipe", "ignore", "ignore"],
       detached: true,
     });
-    // There is none where the program may open no more files.
+    // Undefined if no more files can be opened.
     const input: Writable | undefined = dog.stdin;
     const gone = () => {
       if (this.#input === input) this.#input = undefined;

@@ -2,58 +2,58 @@ import { win32 } from "node:path";
 
 type Environment = Readonly<Record<string, string | undefined>>;
 
-/** What is given to `spawn`. */
+/** Arguments for `spawn`. */
 export interface SpawnedCommand {
   readonly command: string;
   readonly args: readonly string[];
-  /** The arguments are quoted already. */
+  /** The arguments are already quoted. */
   readonly verbatim: boolean;
 }
 
-/** What Windows itself can start; all else that PATHEXT names is a script for `cmd`. */
+/** Extensions that Windows can start; other PATHEXT entries are scripts for `cmd`. */
 const programs = new Set([".exe", ".com"]);
 const usualExtensions = ".COM;.EXE;.BAT;.CMD";
-/** What means something to `cmd`, in quotes or not. */
+/** Special characters of `cmd`, quoted or not. */
 const special = /[()\][%!^"`<>&|;, *?]/g;
 
 /**
- * A command as Windows can start it. Scripts such as `npx.cmd` need `cmd` to run them, which Node refuses to call by
- * itself since CVE-2024-27980. `isFile` tells whether there is a file at an absolute path.
+ * Resolves a command for Windows. Scripts such as `npx.cmd` run through `cmd`, which Node refuses to do since
+ * CVE-2024-27980. `isFile` tells whether a file exists at an absolute path.
  */
-export function windowsCommand(
+export function resolveWindowsCommand(
   command: string,
   args: readonly string[],
   { env, cwd, isFile }: { env: Environment; cwd: string; isFile: (path: string) => boolean },
 ): SpawnedCommand {
-  const found = candidates(command, env, cwd).find(isFile);
+  const found = listCandidates(command, env, cwd).find(isFile);
   if (found === undefined || programs.has(win32.extname(found).toLowerCase()))
     return { command: found ?? command, args, verbatim: false };
   const line = [escapeCommand(found), ...args.map(escapeArgument)].join(" ");
   return {
-    command: valueOf(env, "ComSpec") ?? "cmd.exe",
+    command: getVariable(env, "ComSpec") ?? "cmd.exe",
     args: ["/d", "/s", "/c", `"${line}"`],
     verbatim: true,
   };
 }
 
-/** Where Windows looks for a command, in its order; a name without an extension may have each of PATHEXT. */
-function candidates(command: string, env: Environment, cwd: string): string[] {
+/** Paths that Windows would try, in order; a name without an extension is tried with each of PATHEXT. */
+function listCandidates(command: string, env: Environment, cwd: string): string[] {
   const hasFolder = /[\\/]/.test(command) || win32.isAbsolute(command);
-  const folders = hasFolder ? [cwd] : pathFolders(env);
-  const extensions = (valueOf(env, "PATHEXT") ?? usualExtensions).split(";").filter((one) => one !== "");
+  const folders = hasFolder ? [cwd] : listPathFolders(env);
+  const extensions = (getVariable(env, "PATHEXT") ?? usualExtensions).split(";").filter((one) => one !== "");
   const hasExtension = extensions.some((one) => command.toLowerCase().endsWith(one.toLowerCase()));
   const endings = hasExtension ? [""] : extensions.map((one) => one.toLowerCase());
   return folders.flatMap((folder) => endings.map((ending) => win32.resolve(folder, command + ending)));
 }
 
-/** Not the working directory: what a repository calls `npx.cmd` is not meant. */
-function pathFolders(env: Environment): string[] {
-  const folders = (valueOf(env, "PATH") ?? "").split(";").map((folder) => folder.replaceAll('"', ""));
+/** Excludes the working directory, so that a repository's `npx.cmd` is not run. */
+function listPathFolders(env: Environment): string[] {
+  const folders = (getVariable(env, "PATH") ?? "").split(";").map((folder) => folder.replaceAll('"', ""));
   return folders.filter((folder) => win32.isAbsolute(folder));
 }
 
-/** Names of variables have no case on Windows. */
-function valueOf(env: Environment, name: string): string | undefined {
+/** Variable names are case-insensitive on Windows. */
+function getVariable(env: Environment, name: string): string | undefined {
   const key = Object.keys(env).find((one) => one.toLowerCase() === name.toLowerCase());
   return key === undefined ? undefined : env[key];
 }
@@ -63,8 +63,9 @@ function escapeCommand(path: string): string {
 }
 
 /**
- * Quoted as programs read their command line (backslashes double before a quote and at the end), then with a caret
- * before whatever `cmd` would read; twice, because a script passes its arguments on to `cmd` once more.
+ * Quotes for program command lines (backslashes double before a quote and at the end), then escapes for
+ * `cmd`; twice,
+ * because a script passes its arguments to `cmd` again.
  */
 function escapeArgument(argument: string): string {
   const quoted = `"${argument.replaceAll(/(\\*)"/g, '$1$1\\"').replace(/(\\*)$/, "$1$1")}"`;

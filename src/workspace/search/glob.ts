@@ -1,17 +1,17 @@
 import { Minimatch } from "minimatch";
-import { withSlashes } from "../paths.ts";
+import { toSlashes } from "../paths.ts";
 
-/** Whether a file is wanted, by its path relative to the searched folder, with `/`. */
+/** Tests a path relative to the searched folder, with `/`. */
 export type PathFilter = (path: string) => boolean;
 
 /**
- * Globs as ripgrep's `-g` understands them: without a slash they match a name in any folder, with one they start at
- * the searched folder; `!` excludes, a folder with all in it too; the last glob that matches decides.
- * Unlike there, a glob never brings back what .gitignore excludes, and one that begins with the searched folder's own
- * path goes on from there.
+ * Globs in the syntax of ripgrep's `-g`: without a slash they match a name in any folder, with one they are
+ * relative to the searched folder; `!` excludes files and folders; the last matching glob decides.
+ * Unlike in ripgrep, a glob never includes what .gitignore excludes, and it may start with the searched
+ * folder's path.
  */
 export function toPathFilter(globs: readonly string[], folder: string): PathFilter {
-  const rules = globs.map((glob) => toRule(fromFolder(glob, withSlashes(folder))));
+  const rules = globs.map((glob) => toRule(makeRelative(glob, toSlashes(folder))));
   const byDefault = rules.every((rule) => rule.excludes);
   return (path) => {
     const rule = rules.findLast((rule) => rule.matches(path));
@@ -19,7 +19,7 @@ export function toPathFilter(globs: readonly string[], folder: string): PathFilt
   };
 }
 
-function fromFolder(glob: string, folder: string): string {
+function makeRelative(glob: string, folder: string): string {
   const [mark, rest] = glob.startsWith("!") ? ["!", glob.slice(1)] : ["", glob];
   return rest.startsWith(`${folder}/`) ? `${mark}${rest.slice(folder.length)}` : glob;
 }
@@ -28,7 +28,7 @@ function toRule(glob: string): { excludes: boolean; matches: PathFilter } {
   const excludes = glob.startsWith("!");
   const matcher = toMatcher(excludes ? glob.slice(1) : glob);
   if (!excludes) return { excludes, matches: (path) => matcher.match(path) };
-  return { excludes, matches: (path) => withFolders(path).some((part) => matcher.match(part)) };
+  return { excludes, matches: (path) => listWithParents(path).some((part) => matcher.match(part)) };
 }
 
 function toMatcher(glob: string): Minimatch {
@@ -43,8 +43,8 @@ function toMatcher(glob: string): Minimatch {
   });
 }
 
-/** The path and the folders it lies in. */
-function withFolders(path: string): string[] {
+/** The path and its parent folders. */
+function listWithParents(path: string): string[] {
   const parts = path.split("/");
   return parts.map((_, index) => parts.slice(0, index + 1).join("/"));
 }

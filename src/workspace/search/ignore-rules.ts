@@ -1,27 +1,27 @@
 import { readdir, readFile, stat } from "node:fs/promises";
 import { dirname, join, relative, sep } from "node:path";
 import ignore, { type Ignore } from "ignore";
-import { mostRuleBytes } from "./unusual-ignore-rules.ts";
+import { maxRuleBytes } from "./unusual-ignore-rules.ts";
 import { findWorktree } from "../worktree.ts";
 
-/** Files with rules, the strongest first; of one kind, the deepest folder's come first. */
+/** Ignore files by precedence, highest first; for each name, deeper folders come first. */
 const KINDS = [".rgignore", ".ignore", ".gitignore", ".git/info/exclude"];
-const isOfGit = (kind: string): boolean => kind.startsWith(".git");
+const isGitFile = (kind: string): boolean => kind.startsWith(".git");
 
 interface RuleFile {
   kind: string;
-  /** The folder that its patterns start from. */
+  /** Folder that the patterns are relative to. */
   folder: string;
   text: string;
   rules: Ignore;
 }
 
-/** What .gitignore and its kin exclude, as seen from one folder; immutable, the folders below derive theirs from it. */
+/** Rules of .gitignore and similar files as seen from one folder. Immutable; subfolders derive theirs. */
 export class IgnoreRules {
   readonly #folder: string;
   /** Deepest folder first. */
   readonly #files: readonly RuleFile[];
-  /** Then a repository inside another starts anew, as in git. */
+  /** If so, a nested repository starts with new rules, as in git. */
   readonly #inGit: boolean;
 
   private constructor(folder: string, files: readonly RuleFile[], inGit: boolean) {
@@ -30,22 +30,22 @@ export class IgnoreRules {
     this.#inGit = inGit;
   }
 
-  /** The rules of the folders above: those of git from the top of its worktree on; outside git none. */
+  /** Rules of the parent folders: git's rules from the top of the worktree; outside git none. */
   static async above(folder: string): Promise<IgnoreRules> {
     const inGit = (await findWorktree(folder)) !== undefined;
     let rules = new IgnoreRules(folder, [], inGit);
-    if (inGit) for (const at of foldersAbove(folder)) rules = await rules.enter(at, await namesIn(at));
+    if (inGit) for (const at of listParentFolders(folder)) rules = await rules.enter(at, await listNames(at));
     return rules;
   }
 
-  /** The rules inside a folder that holds these names. */
+  /** Rules inside a folder that contains these names. */
   async enter(folder: string, names: ReadonlySet<string>): Promise<IgnoreRules> {
     const kinds = KINDS.filter((kind) => names.has(kind.split("/", 1)[0] ?? kind));
     const own = await Promise.all(kinds.map((kind) => loadRules(folder, kind)));
     const startsAnew = this.#inGit && names.has(".git");
     const inherited = this.#files
-      .filter((file) => !startsAnew || !isOfGit(file.kind))
-      .map((file) => (excludes(file, folder) ? withoutPaths(file, folder) : file));
+      .filter((file) => !startsAnew || !isGitFile(file.kind))
+      .map((file) => (excludes(file, folder) ? omitPathPatterns(file, folder) : file));
     return new IgnoreRules(folder, [...own.filter((file) => file !== undefined), ...inherited], this.#inGit);
   }
 
@@ -69,14 +69,14 @@ export class IgnoreRules {
   }
 }
 
-/** From the top down, without the folder itself. */
-function foldersAbove(folder: string): string[] {
+/** Parent folders from the top down. */
+function listParentFolders(folder: string): string[] {
   const above = dirname(folder);
-  return above === folder ? [] : [...foldersAbove(above), above];
+  return above === folder ? [] : [...listParentFolders(above), above];
 }
 
-/** Of a folder that we may enter but not list, nothing is known. */
-async function namesIn(folder: string): Promise<ReadonlySet<string>> {
+/** Empty if the folder cannot be listed. */
+async function listNames(folder: string): Promise<ReadonlySet<string>> {
   try {
     return new Set(await readdir(folder));
   } catch {
@@ -98,10 +98,10 @@ function excludes(file: RuleFile, folder: string): boolean {
 }
 
 /**
- * Inside an excluded folder that is searched nevertheless (asked for by name, or brought back by a stronger file)
- * its exclusion says nothing, but patterns for names still hold.
+ * In an excluded folder that is searched anyway (requested by name, or included by a stronger file), its
+ * exclusion is ignored, but patterns for names still apply.
  */
-function withoutPaths(file: RuleFile, folder: string): RuleFile {
+function omitPathPatterns(file: RuleFile, folder: string): RuleFile {
   const names = file.text.split("\n").filter((line) => !line.trim().replace(/\/$/, "").includes("/"));
   return toRuleFile({ kind: file.kind, folder, text: names.join("\n") });
 }
@@ -112,12 +112,12 @@ function relativePath(folder: string, path: string): string {
   return path.endsWith("/") ? `${withSlashes}/` : withSlashes;
 }
 
-/** Undefined when there is no such file, or none that we may read. */
+/** Undefined if the file does not exist or cannot be read. */
 async function read(path: string): Promise<string | undefined> {
   try {
-    // A pipe would wait for its writer, a device never end.
+    // Reading a pipe or a device would block.
     const found = await stat(path);
-    return found.isFile() && found.size <= mostRuleBytes ? await readFile(path, "utf8") : undefined;
+    return found.isFile() && found.size <= maxRuleBytes ? await readFile(path, "utf8") : undefined;
   } catch {
     return undefined;
   }

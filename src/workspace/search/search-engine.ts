@@ -1,27 +1,26 @@
 import type { PathFilter } from "./glob.ts";
 
 /** Larger files are not searched. */
-export const MOST_FILE_BYTES = 64 * 1024 * 1024;
+export const MAX_FILE_BYTES = 64 * 1024 * 1024;
 
-/** Maximum number of files searched. */
-export const MOST_FILES = 500_000;
+export const MAX_FILES = 500_000;
 
 /**
- * A search engine: ripgrep or JavaScript. Both see the same files: hidden ones too, not `.git`, not what
- * .gitignore, .ignore, .rgignore and .git/info/exclude exclude; no links. Outside git .gitignore counts from the
- * searched folder on. Personal excludes of git and settings of ripgrep do not count. Paths are with `/`.
+ * A search engine: ripgrep or JavaScript. Both see the same files: also hidden ones, but not `.git`, links,
+ * or files excluded by .gitignore, .ignore, .rgignore and .git/info/exclude. Outside git, .gitignore applies
+ * from the searched folder down. Global git excludes and ripgrep settings are ignored. Paths use `/`.
  */
 export interface SearchEngine {
   /** Paths of all files, relative to the folder. */
   files(folder: string, signal: AbortSignal): AsyncGenerator<string>;
-  /** Those that hold a matching line. Some may turn out to be binary. */
+  /** Files with a matching line. Some may turn out to be binary. */
   filesWithMatch(query: FolderQuery): Promise<string[]>;
   /**
-   * Up to `limit` matching lines of each file, where that can be told at once and is not much; else undefined, and what
-   * there is has to be asked file by file.
+   * Up to `limit` matching lines per file, if a single run finds few lines; undefined if files must be
+   * queried one by one.
    */
   fewMatches?(query: FolderQuery & { limit: number }): Promise<Matches | undefined>;
-  /** Up to `limit` matching lines of each of these files, given by absolute paths; of binary files none. */
+  /** Up to `limit` matching lines of each of these files, by absolute path. Binary files have none. */
   matches(query: {
     paths: readonly string[];
     pattern: string;
@@ -33,12 +32,12 @@ export interface SearchEngine {
 export interface FolderQuery {
   folder: string;
   pattern: string;
-  /** May spare work: the filter decides. */
+  /** An optimization only; the filter decides. */
   glob: string | undefined;
   filter: PathFilter;
-  /** Told of each file that is not searched because it is larger than {@link MOST_FILE_BYTES}; perhaps twice. */
+  /** Called for each file larger than {@link MAX_FILE_BYTES}, possibly twice. */
   onLarge: (path: string) => void;
-  /** Told of each further file with how many there are. */
+  /** Called for each further file with the current number. */
   onFound: (files: number) => Promise<void> | undefined;
   signal: AbortSignal;
 }
@@ -48,5 +47,5 @@ export interface FileLine {
   text: string;
 }
 
-/** By path, as the files were asked for. */
+/** By path, as given in the query. */
 export type Matches = Map<string, FileLine[]>;

@@ -3,15 +3,15 @@ import type { Dirent } from "node:fs";
 import { join } from "node:path";
 import { messageOf } from "../../base/errors.ts";
 import { IgnoreRules } from "./ignore-rules.ts";
-import { MOST_FILE_BYTES, MOST_FILES, type SearchEngine } from "./search-engine.ts";
-import { timeLimit, type TimeLimit } from "./time-limit.ts";
+import { MAX_FILE_BYTES, MAX_FILES, type SearchEngine } from "./search-engine.ts";
+import { createTimeLimit, type TimeLimit } from "./time-limit.ts";
 
-/** Files read at the same time. */
+/** Files read concurrently. */
 const READERS = 16;
-/** For the lines of one file. */
+/** Time limit for the lines of one file. */
 const MATCH_LIMIT_MS = 1_000;
 
-/** Searches without any program. Slower than ripgrep, and its expressions are JavaScript's. */
+/** Searches without ripgrep. Slower, and with JavaScript's regular expressions. */
 export const javascriptEngine: SearchEngine = {
   async *files(folder, signal) {
     yield* walk(folder, "", await IgnoreRules.above(folder), signal);
@@ -19,7 +19,7 @@ export const javascriptEngine: SearchEngine = {
 
   async filesWithMatch({ folder, pattern, filter, onLarge, onFound, signal }) {
     const regex = toRegExp(pattern);
-    const inTime = limitFor(pattern);
+    const inTime = createLimit(pattern);
     const found: string[] = [];
     const paths = this.files(folder, signal);
     await Promise.all(Array.from({ length: READERS }, readOn));
@@ -27,7 +27,7 @@ export const javascriptEngine: SearchEngine = {
 
     async function readOn(): Promise<void> {
       for await (const path of { [Symbol.asyncIterator]: () => ({ next: () => paths.next() }) }) {
-        if (found.length === MOST_FILES) return;
+        if (found.length === MAX_FILES) return;
         if (!filter(path)) continue;
         const lines = await readLines(join(folder, path), () => onLarge(path));
         if (inTime(() => lines.some((line) => regex.test(line)))) found.push(path);
@@ -38,7 +38,7 @@ export const javascriptEngine: SearchEngine = {
 
   async matches({ paths, pattern, limit, signal }) {
     const regex = toRegExp(pattern);
-    const inTime = limitFor(pattern);
+    const inTime = createLimit(pattern);
     const found = new Map<string, { line: number; text: string }[]>();
     for (const path of paths) {
       signal.throwIfAborted();
@@ -50,12 +50,12 @@ export const javascriptEngine: SearchEngine = {
   },
 };
 
-function limitFor(pattern: string): TimeLimit {
-  const problem = `The regular expression ${JSON.stringify(pattern)} takes too long. Write it without repetitions of repetitions.`;
-  return timeLimit(MATCH_LIMIT_MS, () => new Error(problem));
+function createLimit(pattern: string): TimeLimit {
+  const problem = `The regular expression ${JSON.stringify(pattern)} takes too long. Avoid nested repetitions.`;
+  return createTimeLimit(MATCH_LIMIT_MS, () => new Error(problem));
 }
 
-/** Paths relative to the first folder, with `/`. Links are not followed and not listed. */
+/** Paths relative to the first folder, with `/`. Does not follow or list links. */
 async function* walk(
   folder: string,
   prefix: string,
@@ -64,7 +64,7 @@ async function* walk(
 ): AsyncGenerator<string> {
   signal.throwIfAborted();
   const folders: string[] = [];
-  const entries = await entriesOf(folder);
+  const entries = await readEntries(folder);
   const rules = await above.enter(folder, new Set(entries.map(({ name }) => name)));
   for (const entry of entries) {
     if (entry.name === ".git" || !(entry.isFile() || entry.isDirectory())) continue;
@@ -77,8 +77,8 @@ async function* walk(
   }
 }
 
-/** A folder that we may not read, or that has just gone, holds nothing for us. */
-async function entriesOf(folder: string): Promise<Dirent[]> {
+/** Empty if the folder cannot be read or is gone. */
+async function readEntries(folder: string): Promise<Dirent[]> {
   try {
     return await readdir(folder, { withFileTypes: true });
   } catch {
@@ -86,10 +86,10 @@ async function entriesOf(folder: string): Promise<Dirent[]> {
   }
 }
 
-/** The lines of a text file; none when it is binary, too large or cannot be read. */
+/** Lines of a text file; empty if it is binary, too large or unreadable. */
 async function readLines(path: string, onLarge?: () => void): Promise<string[]> {
   try {
-    if ((await stat(path)).size > MOST_FILE_BYTES) {
+    if ((await stat(path)).size > MAX_FILE_BYTES) {
       onLarge?.();
       return [];
     }
@@ -102,15 +102,15 @@ async function readLines(path: string, onLarge?: () => void): Promise<string[]> 
   }
 }
 
-/** By its byte order mark, else as UTF-8. Undefined when it holds a NUL, which text does not. */
+/** Decodes by byte order mark, else as UTF-8. Undefined if there is a NUL, because text has none. */
 function decode(bytes: Buffer): string | undefined {
   if (bytes[0] === 0xff && bytes[1] === 0xfe) return new TextDecoder("utf-16le").decode(bytes);
   if (bytes[0] === 0xfe && bytes[1] === 0xff) return new TextDecoder("utf-16be").decode(bytes);
   return bytes.includes(0) ? undefined : new TextDecoder().decode(bytes);
 }
 
-/** Spellings of Rust's expressions, which models write, in JavaScript's. */
-const SPELLINGS: readonly (readonly [RegExp, string])[] = [
+/** JavaScript equivalents of Rust expression syntax, which models write. */
+const RUST_SYNTAX: readonly (readonly [RegExp, string])[] = [
   [/\(\?P</g, "(?<"],
   [/\[:alpha:\]/g, "a-zA-Z"],
   [/\[:digit:\]/g, "0-9"],
@@ -125,19 +125,19 @@ const SPELLINGS: readonly (readonly [RegExp, string])[] = [
 function toRegExp(pattern: string): RegExp {
   const inline = /^\(\?([ims]+)\)/.exec(pattern);
   const flags = inline?.[1] ?? "";
-  const body = SPELLINGS.reduce(
+  const body = RUST_SYNTAX.reduce(
     (text, [from, to]) => text.replaceAll(from, to),
     pattern.slice(inline?.[0].length ?? 0),
   );
   try {
     return new RegExp(body, `${flags}u`);
   } catch (error) {
-    return withoutUnicode(body, flags) ?? invalid(pattern, error);
+    return compileWithoutUnicode(body, flags) ?? createInvalidError(pattern, error);
   }
 }
 
-/** Without `u` an expression may escape what needs no escape, as in `\-` and `\"`. */
-function withoutUnicode(body: string, flags: string): RegExp | undefined {
+/** Without the `u` flag, unnecessary escapes such as `\-` and `\"` are allowed. */
+function compileWithoutUnicode(body: string, flags: string): RegExp | undefined {
   const unescaped = body.replaceAll(/\\(["'#%&,:;<=>@_`~!\- ])/g, "$1");
   try {
     return new RegExp(unescaped.includes("\\p{") ? unescaped : body, flags);
@@ -146,7 +146,7 @@ function withoutUnicode(body: string, flags: string): RegExp | undefined {
   }
 }
 
-function invalid(pattern: string, error: unknown): never {
+function createInvalidError(pattern: string, error: unknown): never {
   const why = messageOf(error).replace(/^.*\/[a-z]*: /, "");
   throw new Error(`The regular expression ${JSON.stringify(pattern)} is not valid: ${why}`, { cause: error });
 }

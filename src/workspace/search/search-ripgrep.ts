@@ -3,45 +3,52 @@ import { createInterface } from "node:readline";
 import { sep } from "node:path";
 import { messageOf } from "../../base/errors.ts";
 import type { PathFilter } from "./glob.ts";
-import { hasOddRulesAbove, hasOddRulesBelow, OddRules } from "./unusual-ignore-rules.ts";
+import {
+  hasUnusualRulesAbove,
+  hasUnusualRulesBelow,
+  UnusualIgnoreRulesError,
+} from "./unusual-ignore-rules.ts";
 import {
   type FileLine,
   type Matches,
-  MOST_FILE_BYTES,
-  MOST_FILES,
+  MAX_FILE_BYTES,
+  MAX_FILES,
   type SearchEngine,
 } from "./search-engine.ts";
 import { type Environment, findProgram, isExecutable } from "../process/find-program.ts";
 import type { Watchdog } from "../process/watchdog.ts";
 import { findWorktree } from "../worktree.ts";
 
-/** More than this of a single record is not taken into memory. */
+/** Maximum size of a record in memory. */
 const RECORD_LIMIT_BYTES = 256 * 1024;
 const ERROR_LIMIT_CHARACTERS = 4_096;
 const DEBUG_LINE = "rg: DEBUG|";
-/** A search that runs longer than this is looked after. */
-const LOOK_AFTER_MS = 300;
-/** Found lines of so many characters are taken at once. */
-const FEW_CHARACTERS = 256 * 1024;
-/** Enough for 200 paths on a command line of any system. */
+/** Time after which a running search is guarded and checked. */
+const SLOW_SEARCH_MS = 300;
+/** Maximum characters of matching lines fetched in one run. */
+const MAX_CHARACTERS_AT_ONCE = 256 * 1024;
+/** Short enough for the command line of any system, with 200 paths. */
 const PATHS_PER_RUN = 200;
 
 const SAME_FILES = ["--no-config", "--hidden", "--no-ignore-global", "--no-messages", "--glob", "!.git"];
-const CONTENTS = [...SAME_FILES, "--color=never", `--max-filesize=${MOST_FILE_BYTES}`];
-/** Only debug output says which files are too large. */
+const CONTENTS = [...SAME_FILES, "--color=never", `--max-filesize=${MAX_FILE_BYTES}`];
+/** Only debug output names files that are too large. */
 const FOLDER_CONTENTS = [...CONTENTS, "--debug"];
-/** A line is cut where 2,000 characters are certain. Its JSON tells of each match in a line, which may be millions. */
+/**
+ * Lines are truncated where 2,000 characters are certain. JSON output would list each match of a line,
+ * possibly millions.
+ */
 const LINES_ONLY =
   "--with-filename --null --no-heading --line-number --max-columns=8000 --max-columns-preview";
-/** PCRE2 is used for what only it can do, such as looking ahead. */
+/** PCRE2 is used only where needed, such as for lookahead. */
 const EXPRESSION = ["--engine=auto", "--crlf", "--no-mmap"];
 
 export function ripgrepEngine(program: string, watchdog: Watchdog | undefined): SearchEngine {
-  const records = (run: RipgrepRun) => recordsOf(program, run, watchdog);
+  const records = (run: RipgrepRun) => readRecords(program, run, watchdog);
   return {
     async *files(folder, signal) {
       yield* records({
-        args: [...SAME_FILES, "--color=never", ...(await outsideGit(folder)), "--files", "--null"],
+        args: [...SAME_FILES, "--color=never", ...(await getFlagsOutsideGit(folder)), "--files", "--null"],
         cwd: folder,
         end: 0,
         signal,
@@ -56,28 +63,42 @@ export function ripgrepEngine(program: string, watchdog: Watchdog | undefined): 
         "--null",
         `--regexp=${pattern}`,
       ];
-      const args = [...FOLDER_CONTENTS, ...(await outsideGit(folder)), ...search];
+      const args = [...FOLDER_CONTENTS, ...(await getFlagsOutsideGit(folder)), ...search];
       const found: string[] = [];
-      const run = { args, cwd: folder, end: 0, signal, pattern, onLarge: filtered(onLarge, filter) };
+      const run = {
+        args,
+        cwd: folder,
+        end: 0,
+        signal,
+        pattern,
+        onLarge: createFilteredCallback(onLarge, filter),
+      };
       for await (const path of records(run)) {
         if (filter(path)) found.push(path);
-        if (found.length === MOST_FILES) break;
+        if (found.length === MAX_FILES) break;
         await onFound(found.length);
       }
       return found;
     },
 
     async fewMatches({ folder, pattern, glob, filter, limit, onLarge, onFound, signal }) {
-      const search = [...EXPRESSION, ...typeOf(glob), ...linesOf(pattern, limit)];
-      const args = [...FOLDER_CONTENTS, ...(await outsideGit(folder)), ...search];
+      const search = [...EXPRESSION, ...typeOf(glob), ...createLineFlags(pattern, limit)];
+      const args = [...FOLDER_CONTENTS, ...(await getFlagsOutsideGit(folder)), ...search];
       const found: Matches = new Map();
-      let room = FEW_CHARACTERS;
-      const run = { args, cwd: folder, end: 10, signal, pattern, onLarge: filtered(onLarge, filter) };
+      let left = MAX_CHARACTERS_AT_ONCE;
+      const run = {
+        args,
+        cwd: folder,
+        end: 10,
+        signal,
+        pattern,
+        onLarge: createFilteredCallback(onLarge, filter),
+      };
       for await (const record of records(run)) {
         const match = toMatch(record);
-        room -= record.length;
-        // Words about a binary file, or half of a name that holds a line feed.
-        if (match === undefined || room < 0) return undefined;
+        left -= record.length;
+        // A message about a binary file, or part of a name with a line feed.
+        if (match === undefined || left < 0) return undefined;
         if (!filter(match.path)) continue;
         add(match, match.path, found);
         await onFound(found.size);
@@ -87,38 +108,41 @@ export function ripgrepEngine(program: string, watchdog: Watchdog | undefined): 
 
     async matches({ paths, pattern, limit, signal }) {
       const found: Matches = new Map();
-      const search = [...CONTENTS, ...EXPRESSION, ...linesOf(pattern, limit)];
-      for (const some of runs(paths)) {
+      const search = [...CONTENTS, ...EXPRESSION, ...createLineFlags(pattern, limit)];
+      for (const some of splitIntoRuns(paths)) {
         const args = [...search, "--", ...some];
         for await (const line of records({ args, cwd: undefined, end: 10, signal, pattern }))
-          collect(line, found, some);
+          collectMatch(line, found, some);
       }
       return found;
     },
   };
 }
 
-const filtered =
-  (tell: (path: string) => void, filter: PathFilter) =>
+const createFilteredCallback =
+  (callback: (path: string) => void, filter: PathFilter) =>
   (path: string): void => {
-    if (filter(path)) tell(path);
+    if (filter(path)) callback(path);
   };
 
 const typeOf = (glob: string | undefined): string[] =>
   glob === undefined ? [] : ["--type-add", `wanted:${glob}`, "--type", "wanted"];
 
-const linesOf = (pattern: string, limit: number): string[] => [
+const createLineFlags = (pattern: string, limit: number): string[] => [
   ...LINES_ONLY.split(" "),
   `--max-count=${limit}`,
   `--regexp=${pattern}`,
 ];
 
-/** There .gitignore counts too, but not those of folders above: a home folder's may exclude all there is. */
-async function outsideGit(folder: string): Promise<string[]> {
+/**
+ * Outside git, .gitignore files apply, but not those of parent folders: a home folder's may exclude
+ * everything.
+ */
+async function getFlagsOutsideGit(folder: string): Promise<string[]> {
   return (await findWorktree(folder)) === undefined ? ["--no-require-git", "--no-ignore-parent"] : [];
 }
 
-/** The program that came with us, else one on the PATH. */
+/** Finds the bundled ripgrep, or one on the PATH. */
 export async function findRipgrep(env: Environment): Promise<string | undefined> {
   const bundled = await bundledRipgrep();
   return bundled !== undefined && (await isExecutable(bundled)) ? bundled : findProgram("rg", env);
@@ -128,24 +152,24 @@ async function bundledRipgrep(): Promise<string | undefined> {
   try {
     return (await import("@vscode/ripgrep")).rgPath;
   } catch {
-    // It throws where its part for this platform is not installed.
+    // Throws if its package for this platform is not installed.
     return undefined;
   }
 }
 
-/** A name with a line feed in it cannot be told from two records: such a file has a run of its own. */
-function runs(paths: readonly string[]): (readonly string[])[] {
+/** A name with a line feed looks like two records, so such a file gets its own run. */
+function splitIntoRuns(paths: readonly string[]): (readonly string[])[] {
   const plain = paths.filter((path) => !path.includes("\n"));
-  const odd = paths.filter((path) => path.includes("\n"));
+  const withLineFeed = paths.filter((path) => path.includes("\n"));
   const count = Math.ceil(plain.length / PATHS_PER_RUN);
   const parts = Array.from({ length: count }, (_, at) =>
     plain.slice(at * PATHS_PER_RUN, (at + 1) * PATHS_PER_RUN),
   );
-  return [...parts, ...odd.map((path) => [path])];
+  return [...parts, ...withLineFeed.map((path) => [path])];
 }
 
-/** A line that was found in one of the files, or words about a binary one, which has no lines to show. */
-function collect(record: string, found: Matches, paths: readonly string[]): void {
+/** Adds a matching line. Messages about binary files are ignored. */
+function collectMatch(record: string, found: Matches, paths: readonly string[]): void {
   const [only = "", ...others] = paths;
   const match = toMatch(record);
   if (match !== undefined) return add(match, others.length === 0 ? only : match.path, found);
@@ -153,7 +177,7 @@ function collect(record: string, found: Matches, paths: readonly string[]): void
   if (binary !== undefined) found.delete(binary);
 }
 
-/** Of `path NUL line:text`; undefined for anything else. */
+/** Parses `path NUL line:text`; undefined for anything else. */
 function toMatch(record: string): (FileLine & { path: string }) | undefined {
   const nul = record.indexOf("\0");
   const [, line, text = ""] = /^(\d+):(.*)$/s.exec(record.slice(nul + 1)) ?? [];
@@ -170,25 +194,26 @@ function add({ line, text }: FileLine, path: string, found: Matches): void {
 interface RipgrepRun {
   args: string[];
   cwd: string | undefined;
-  /** The byte that ends a record. */
+  /** Byte that ends a record. */
   end: number;
   signal: AbortSignal;
   pattern?: string;
   onLarge?: (path: string) => void;
 }
 
-/** What ripgrep prints, record by record. It is ended when the reader stops or the signal aborts. */
-async function* recordsOf(
+/** Yields ripgrep's output by record. Ends ripgrep when the reader stops or the signal aborts. */
+async function* readRecords(
   program: string,
   { args, cwd, end, signal, pattern, onLarge }: RipgrepRun,
   watchdog: Watchdog | undefined,
 ): AsyncGenerator<string> {
   signal.throwIfAborted();
-  if (cwd !== undefined && hasOddRulesAbove(cwd)) throw new OddRules();
+  if (cwd !== undefined && hasUnusualRulesAbove(cwd)) throw new UnusualIgnoreRulesError();
   const child = spawn(program, args, {
     cwd,
     stdio: ["ignore", "pipe", "pipe"],
-    // Without our keys, and in a group of its own, as the watchdog wants it; on Windows this would open a window.
+    // Without credentials and in its own group, as the watchdog requires; on Windows this would open a
+    // window.
     ...(process.platform !== "win32" && { env: {}, detached: true }),
     windowsHide: true,
     signal,
@@ -196,23 +221,23 @@ async function* recordsOf(
   const ended = new Promise<number | null>((resolve, reject) =>
     child.once("close", resolve).once("error", reject),
   );
-  // Whoever stopped reading has no use for how it ended; others hear it below.
+  // The exit is handled below, unless the reader stopped early.
   ended.catch(() => {});
-  // Without a file left to open there are no pipes to read.
-  if (child.pid === undefined) await ended.catch(cannotStart);
+  // If no file can be opened, there are no pipes.
+  if (child.pid === undefined) await ended.catch(throwCannotStart);
   child.stderr.on("error", () => {});
-  const care = lookAfter(child, cwd, watchdog);
+  const care = guardSlowSearch(child, cwd, watchdog);
   let problem = "";
   const errors = createInterface({ input: child.stderr }).on("line", (line) => {
-    const large = largeFile(line);
+    const large = parseLargeFile(line);
     if (large !== undefined) onLarge?.(large);
     else if (!line.startsWith(DEBUG_LINE) && problem.length < ERROR_LIMIT_CHARACTERS) problem += `${line}\n`;
   });
   try {
     yield* split(child.stdout, end);
     const code = await ended;
-    if (care.isOdd) throw new OddRules();
-    if (code === 2 && problem.trim() !== "") throw new Error(explain(problem, pattern));
+    if (care.isOdd) throw new UnusualIgnoreRulesError();
+    if (code === 2 && problem.trim() !== "") throw new Error(describeSearchError(problem, pattern));
   } catch (error) {
     signal.throwIfAborted();
     throw error;
@@ -223,21 +248,21 @@ async function* recordsOf(
   }
 }
 
-/** The path in a line such as `rg: DEBUG|ignore::walk|walk.rs:1: ignoring ./a.log: 70000000 bytes`. */
-function largeFile(line: string): string | undefined {
+/** Parses the path in a line such as `rg: DEBUG|ignore::walk|walk.rs:1: ignoring ./a.log: 70000000 bytes`. */
+function parseLargeFile(line: string): string | undefined {
   if (!line.startsWith(`${DEBUG_LINE}ignore::walk|`)) return undefined;
   return /: ignoring (?:\.\/)?(.+): \d+ bytes$/.exec(line)?.[1]?.replaceAll(sep, "/");
 }
 
-function cannotStart(error: unknown): never {
+function throwCannotStart(error: unknown): never {
   throw new Error(`ripgrep could not be started: ${messageOf(error)}`, { cause: error });
 }
 
 /**
- * When a search takes long, has it ended with the program, however that ends, and looks whether it waits for a file of
- * rules. Most end before.
+ * Guards a slow search by the watchdog, and checks whether it is blocked by an ignore file. Most searches end
+ * before.
  */
-function lookAfter(
+function guardSlowSearch(
   child: ChildProcess,
   folder: string | undefined,
   watchdog: Watchdog | undefined,
@@ -245,13 +270,13 @@ function lookAfter(
   const stopped = new AbortController();
   const care = { isOdd: false, stop };
   let guarded: number | undefined;
-  const timer = setTimeout(() => void look(), LOOK_AFTER_MS);
+  const timer = setTimeout(() => void check(), SLOW_SEARCH_MS);
   return care;
 
-  async function look(): Promise<void> {
+  async function check(): Promise<void> {
     guarded = child.pid;
     if (guarded !== undefined) watchdog?.guard(guarded);
-    care.isOdd = folder !== undefined && (await hasOddRulesBelow(folder, stopped.signal));
+    care.isOdd = folder !== undefined && (await hasUnusualRulesBelow(folder, stopped.signal));
     if (care.isOdd) child.kill("SIGKILL");
   }
   function stop(): void {
@@ -262,27 +287,27 @@ function lookAfter(
 }
 
 async function* split(chunks: AsyncIterable<Buffer>, end: number): AsyncGenerator<string> {
-  let held: Buffer[] = [];
+  let pending: Buffer[] = [];
   let heldBytes = 0;
   for await (const chunk of chunks) {
     let start = 0;
     for (let at = chunk.indexOf(end); at !== -1; at = chunk.indexOf(end, start)) {
       const last = chunk.subarray(start, at);
       if (heldBytes <= RECORD_LIMIT_BYTES)
-        yield heldBytes === 0 ? last.toString() : Buffer.concat([...held, last]).toString();
-      held = [];
+        yield heldBytes === 0 ? last.toString() : Buffer.concat([...pending, last]).toString();
+      pending = [];
       heldBytes = 0;
       start = at + 1;
     }
     heldBytes += chunk.length - start;
-    if (heldBytes <= RECORD_LIMIT_BYTES) held.push(chunk.subarray(start));
-    else held = [];
+    if (heldBytes <= RECORD_LIMIT_BYTES) pending.push(chunk.subarray(start));
+    else pending = [];
   }
-  if (heldBytes > 0 && heldBytes <= RECORD_LIMIT_BYTES) yield Buffer.concat(held).toString();
+  if (heldBytes > 0 && heldBytes <= RECORD_LIMIT_BYTES) yield Buffer.concat(pending).toString();
 }
 
-/** ripgrep's own words about an expression, without its drawing. */
-function explain(problem: string, pattern: string | undefined): string {
+/** Explains ripgrep's error about an expression, without its drawing. */
+function describeSearchError(problem: string, pattern: string | undefined): string {
   const why = /^error: (.+)$/m.exec(problem)?.[1] ?? /^rg: (.+)$/m.exec(problem)?.[1] ?? problem.trim();
   if (pattern === undefined) return `ripgrep could not search: ${why}`;
   return `The regular expression ${JSON.stringify(pattern)} is not valid: ${why}`;

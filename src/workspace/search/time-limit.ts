@@ -4,8 +4,8 @@ import { codeOf } from "../../base/errors.ts";
 /** Runs synchronous work with a time limit, such as a backtracking regular expression. */
 export type TimeLimit = <T extends boolean | object>(work: () => T) => T;
 
-/** Throws `fail()` where the work takes longer. It takes 3 ms to make, and each call costs 0.1 ms besides. */
-export function timeLimit(limitMs: number, fail: () => Error): TimeLimit {
+/** Throws `fail()` if the work takes longer. Creating it takes 3 ms, each call 0.1 ms. */
+export function createTimeLimit(limitMs: number, fail: () => Error): TimeLimit {
   const script = new Script("work()");
   const global: { work: () => void } = { work: () => {} };
   const context = createContext(global);
