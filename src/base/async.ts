@@ -15,26 +15,6 @@ export function deferred<T>(): Deferred<T> {
  */
 export type Backpressure = Promise<void> | undefined;
 
-/** Sends items in order, awaiting the backpressure of each before the next. */
-export function sendEach<T>(items: readonly T[], send: (item: T) => Backpressure): Backpressure {
-  let sent = 0;
-  for (const item of items) {
-    const backpressure = send(item);
-    sent++;
-    if (backpressure !== undefined) return sendRest(items.slice(sent), send, backpressure);
-  }
-  return undefined;
-}
-
-async function sendRest<T>(
-  items: readonly T[],
-  send: (item: T) => Backpressure,
-  backpressure: Backpressure,
-): Promise<void> {
-  await backpressure;
-  for (const item of items) await send(item);
-}
-
 /** Runs tasks one at a time, in the order given. A failed task does not stop the next one. */
 export class Serial {
   #last: Promise<unknown> = Promise.resolve();

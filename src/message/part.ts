@@ -52,6 +52,15 @@ export type Attachment = z.infer<typeof attachmentSchema>;
 /** Start and end in milliseconds since 1970. */
 const spanSchema = z.object({ start: z.number(), end: z.number().optional() });
 
+/** Data of a provider about a part. Sent back as it came, and only to the model and API that it came from. */
+export const providerMetadataSchema = z.object({
+  provider: z.string(),
+  model: z.string(),
+  api: z.string(),
+  data: z.record(z.string(), z.json()),
+});
+export type ProviderMetadata = z.infer<typeof providerMetadataSchema>;
+
 const textPartSchema = z.object({
   id: partIdSchema,
   type: z.literal("text"),
@@ -60,6 +69,7 @@ const textPartSchema = z.object({
   synthetic: z.boolean().optional(),
   /** Only for the user: the model does not see it. */
   ignored: z.boolean().optional(),
+  providerMetadata: providerMetadataSchema.optional(),
   time: spanSchema.optional(),
 });
 
@@ -68,6 +78,7 @@ const reasoningPartSchema = z.object({
   type: z.literal("reasoning"),
   text: z.string(),
   metadata: z.record(z.string(), z.unknown()).optional(),
+  providerMetadata: providerMetadataSchema.optional(),
   time: spanSchema.optional(),
 });
 
@@ -153,8 +164,9 @@ const toolPartSchema = z.object({
   /** Unique in the session, created by the program. `providerCallId` has the provider's id. */
   callId: z.string(),
   providerCallId: z.string().optional(),
-  /** The provider's signature of the reasoning before the call, to be sent back with the call. */
+  /** Older form of `providerMetadata`: the signature of the reasoning before the call. */
   signature: z.string().optional(),
+  providerMetadata: providerMetadataSchema.optional(),
   tool: z.string(),
   title: z.string().optional(),
   kind: toolKindSchema.optional(),
@@ -184,8 +196,10 @@ const stepFinishPartSchema = z.object({
   tokens: tokensSchema,
   /** US dollars. */
   cost: z.number(),
-  /** Only for a step with calls; sent back to the provider with the calls. */
+  /** Older form of `providerMetadata`. */
   reasoningDetails: z.array(reasoningDetailSchema).optional(),
+  /** Records of the reasoning before the calls of the step, sent back with the calls. */
+  providerMetadata: providerMetadataSchema.optional(),
 });
 const snapshotPartSchema = z.object({ id: partIdSchema, type: z.literal("snapshot"), snapshot: z.string() });
 /** The files that one step changed. */

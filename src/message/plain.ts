@@ -59,6 +59,7 @@ function byField(name: string, kinds: Fields): Check {
 /** Metadata of a call. Rejects `__proto__`, because a schema drops that key. */
 const isFacts: Check = (value) => isRecord(value) && !Object.hasOwn(value, "__proto__");
 
+const providerMetadata = fields({ provider: isText, model: isText, api: isText, data: isFacts });
 const span = fields({ start: isNumber }, { end: isNumber });
 const tokens = fields({
   input: isNumber,
@@ -131,6 +132,7 @@ const tool = fields(
   {
     providerCallId: isText,
     signature: isText,
+    providerMetadata,
     title: isText,
     kind: oneOf(toolKinds),
     locations: listOf(location),
@@ -141,18 +143,21 @@ const tool = fields(
 const part = byField("type", {
   text: fields(
     { id: isPartId, type: is("text"), text: isText },
-    { synthetic: isFlag, ignored: isFlag, time: span },
+    { synthetic: isFlag, ignored: isFlag, providerMetadata, time: span },
   ),
-  reasoning: fields({ id: isPartId, type: is("reasoning"), text: isText }, { time: span }),
+  reasoning: fields({ id: isPartId, type: is("reasoning"), text: isText }, { providerMetadata, time: span }),
   tool,
   "step-start": fields({ id: isPartId, type: is("step-start") }),
-  "step-finish": fields({
-    id: isPartId,
-    type: is("step-finish"),
-    reason: isText,
-    tokens,
-    cost: isNumber,
-  }),
+  "step-finish": fields(
+    {
+      id: isPartId,
+      type: is("step-finish"),
+      reason: isText,
+      tokens,
+      cost: isNumber,
+    },
+    { providerMetadata },
+  ),
   patch: fields({ id: isPartId, type: is("patch"), changes: listOf(change) }),
 });
 

@@ -1,6 +1,6 @@
 import type { Api } from "../config/api.ts";
 import type { Message, AgentError, FinishReason, ModelRef } from "../message/message.ts";
-import type { ReasoningDetail, Tokens } from "../message/part.ts";
+import type { ProviderMetadata, Tokens } from "../message/part.ts";
 
 /** A usable model and its properties. */
 export interface Model {
@@ -83,18 +83,18 @@ export interface ToolSpec {
 export type StepEvent =
   | { type: "text-start"; id: string }
   | { type: "text-delta"; id: string; text: string }
-  | { type: "text-end"; id: string }
+  | { type: "text-end"; id: string; metadata?: ProviderMetadata }
   | { type: "reasoning-start"; id: string }
   | { type: "reasoning-delta"; id: string; text: string }
-  | { type: "reasoning-end"; id: string; metadata?: Record<string, unknown> }
+  | { type: "reasoning-end"; id: string; metadata?: ProviderMetadata }
   /** The model began a call; its arguments are still streaming. */
-  | { type: "call-start"; providerCallId: string; tool: string; signature?: string }
+  | { type: "call-start"; providerCallId: string; tool: string; metadata?: ProviderMetadata }
   /** The call is complete; `input` is the parsed JSON. With a `problem` (a text for the model) it must not be run. */
   | { type: "call"; providerCallId: string; tool: string; input: unknown; raw: string; problem?: string };
 
 /** How a model call ended; an abort is `failed` with code `cancelled`. */
 export type StepEnd =
-  /** `estimated` if the provider sent no usage. The provider wants `reasoningDetails` back with the calls. */
+  /** `estimated` if the provider sent no usage. The provider wants `metadata` back with the calls. */
   | {
       type: "finish";
       reason: FinishReason;
@@ -102,9 +102,9 @@ export type StepEnd =
       estimated?: boolean;
       /** Whether the provider rejected a call, which was emitted with a problem. */
       refusedCall?: boolean;
-      reasoningDetails?: ReasoningDetail[];
+      metadata?: ProviderMetadata;
     }
-  | { type: "failed"; error: AgentError; reasoningDetails?: ReasoningDetail[] };
+  | { type: "failed"; error: AgentError; metadata?: ProviderMetadata };
 
 export interface Models {
   /** Returns all usable models: configured, with a key or without need of one. */

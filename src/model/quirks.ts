@@ -28,6 +28,10 @@ export interface Quirks {
   readonly thoughtSignature?: { readonly missing?: string };
   /** Whether prompt caching requires `cache_control` marks. */
   readonly marksCache: boolean;
+  /** Whether `prompt_cache_key` is documented. */
+  readonly takesCacheKey: boolean;
+  /** Whether the input of tools can be streamed as the model writes it, by a field of each tool. */
+  readonly streamsToolInput: boolean;
   /** Which of temperature and top_p are accepted. */
   readonly samplers: "both" | "one" | "none";
   /** Whether parallel calls must be requested. */
@@ -57,6 +61,8 @@ const common: Quirks = {
   schema: "full",
   answersTools: false,
   marksCache: false,
+  takesCacheKey: false,
+  streamsToolInput: false,
   samplers: "both",
   asksForParallelCalls: false,
 };

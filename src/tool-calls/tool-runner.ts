@@ -3,7 +3,7 @@ import { orAfter, orWhenAborted } from "../base/async.ts";
 import { isAbort, messageOf, sentenceOf } from "../base/errors.ts";
 import { isRecord } from "../base/text/record.ts";
 import { type MessageId, newPartId } from "../message/ids.ts";
-import type { FileChange, ToolPart } from "../message/part.ts";
+import type { FileChange, ProviderMetadata, ToolPart } from "../message/part.ts";
 import type { Decider } from "../permission/gate.ts";
 import type { Decision, PermissionRequest, Ruleset } from "../permission/rule.ts";
 import { describeInputProblem, describeUnknownTool } from "../tool/invalid.ts";
@@ -94,7 +94,7 @@ export class ToolRunner {
     messageId: MessageId,
     tool: string,
     providerCallId: string,
-    signature?: string,
+    providerMetadata?: ProviderMetadata,
   ): Promise<ToolPart> {
     const id = newPartId();
     const known = this.#find(tool);
@@ -103,7 +103,7 @@ export class ToolRunner {
       type: "tool",
       callId: id,
       providerCallId,
-      ...(signature !== undefined && { signature }),
+      ...(providerMetadata !== undefined && { providerMetadata }),
       tool: known?.name ?? tool,
       kind: known?.kind ?? "other",
       state: { status: "pending", input: undefined },

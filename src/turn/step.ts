@@ -4,7 +4,7 @@ import { hasVisibleText } from "../base/text/controls.ts";
 import type { Log } from "../base/log.ts";
 import { type MessageId, newPartId } from "../message/ids.ts";
 import type { AgentError, AssistantInfo, FinishReason } from "../message/message.ts";
-import type { FileChange, ToolPart } from "../message/part.ts";
+import type { FileChange, ProviderMetadata, ToolPart } from "../message/part.ts";
 import { findLeakedCall, type LeakedCall } from "../model/answer/leaked-call.ts";
 import type { Model, ModelRequest, Models, StepEnd, StepEvent } from "../model/model.ts";
 import { listMedia, omitMedia } from "../model/request/media.ts";
@@ -75,14 +75,14 @@ export async function runStep(deps: StepDeps, input: StepInput, signal: AbortSig
   const { changes } = calls;
   if (changes.length > 0) await transcript.putPart(info.id, { id: newPartId(), type: "patch", changes });
   const reason = info.finish ?? "unknown";
-  const { reasoningDetails } = streamed;
+  const { metadata } = streamed;
   await transcript.putPart(info.id, {
     id: newPartId(),
     type: "step-finish",
     reason,
     tokens,
     cost,
-    ...(calls.count > 0 && reasoningDetails && { reasoningDetails }),
+    ...(calls.count > 0 && metadata && { providerMetadata: metadata }),
   });
   await transcript.complete(info);
   return { ...outcome, tokens, cost, isEstimated: streamed.type === "finish" && streamed.estimated === true };
@@ -321,20 +321,20 @@ class Attempt {
       case "reasoning-delta":
         return this.#text.append("reasoning", event.id, event.text);
       case "text-end":
-        return this.#text.end();
-      case "reasoning-end":
         return this.#text.end(event.metadata);
+      case "reasoning-end":
+        return this.#text.endReasoning(event.metadata);
       case "call-start":
-        return this.#announce(event.tool, event.providerCallId, event.signature);
+        return this.#announce(event.tool, event.providerCallId, event.metadata);
       case "call":
         return this.#start(event);
     }
   }
 
-  async #announce(tool: string, providerCallId: string, signature?: string): Promise<void> {
+  async #announce(tool: string, providerCallId: string, metadata?: ProviderMetadata): Promise<void> {
     if (this.#announced.has(providerCallId)) return;
     await this.#text.end();
-    const part = await this.#deps.runner.announce(this.messageId, tool, providerCallId, signature);
+    const part = await this.#deps.runner.announce(this.messageId, tool, providerCallId, metadata);
     this.#announced.set(providerCallId, part);
   }
 

@@ -1,6 +1,6 @@
 import type { Backpressure } from "../base/async.ts";
 import { type MessageId, newPartId } from "../message/ids.ts";
-import type { ReasoningPart, TextPart } from "../message/part.ts";
+import type { ProviderMetadata, ReasoningPart, TextPart } from "../message/part.ts";
 import type { Transcript } from "../conversation/transcript.ts";
 
 type Kind = "text" | "reasoning";
@@ -30,14 +30,21 @@ export class TextWriter {
       : this.#openPart(kind, streamId, text);
   }
 
-  /** Ends the open part. */
-  async end(metadata?: Record<string, unknown>): Promise<void> {
-    const part = this.#open?.part;
+  /** Ends the open part. `metadata` is stored with it. */
+  async end(metadata?: ProviderMetadata): Promise<void> {
+    const open = this.#open;
     this.#open = undefined;
+    const part = open?.part ?? (metadata && open?.repeats);
     if (part === undefined) return;
     part.time = { start: part.time?.start ?? Date.now(), end: Date.now() };
-    if (part.type === "reasoning" && metadata !== undefined) part.metadata = metadata;
+    if (metadata !== undefined) part.providerMetadata = metadata;
     await this.#transcript.putPart(this.#messageId, part);
+  }
+
+  /** Ends reasoning. Metadata is stored even if the reasoning has no text. */
+  async endReasoning(metadata: ProviderMetadata | undefined): Promise<void> {
+    if (metadata !== undefined && this.#open?.kind !== "reasoning") await this.#openPart("reasoning", "", "");
+    await this.end(metadata);
   }
 
   /** Prepares for a retry of the call, which streams from the beginning. */
@@ -87,11 +94,12 @@ export class TextWriter {
     await this.#createPart(open);
   }
 
-  /** Hides a text from the model; the user still sees it. */
+  /** Hides a part from the model; the user still sees it. */
   async #retract(part: StreamedPart): Promise<void> {
     this.#parts.delete(part);
-    if (part.type !== "text") return;
-    part.ignored = true;
+    if (part.type === "text") part.ignored = true;
+    else if (part.providerMetadata !== undefined) delete part.providerMetadata;
+    else return;
     await this.#transcript.putPart(this.#messageId, part);
   }
 
@@ -100,7 +108,7 @@ export class TextWriter {
     open.part = part;
     this.#parts.add(part);
     await this.#transcript.putPart(this.#messageId, part);
-    await this.#transcript.append(this.#messageId, part.id, open.text);
+    if (open.text !== "") await this.#transcript.append(this.#messageId, part.id, open.text);
   }
 }
 

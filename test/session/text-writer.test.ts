@@ -108,7 +108,7 @@ describe("another attempt", () => {
   });
 });
 
-test("the end of a thought keeps what the provider wants to see again", async () => {
+test("the end of a thought stores what the provider wants to see again, with a text or without", async () => {
   await using place = await storedTranscript();
   const { transcript } = place;
   const info = assistantInfo(transcript.sessionId);
@@ -116,12 +116,15 @@ test("the end of a thought keeps what the provider wants to see again", async ()
   await transcript.putPart(info.id, { id: newPartId(), type: "step-start" });
   const writer = new TextWriter(transcript, info.id);
   await writer.append("reasoning", "reasoning-1", "Hm");
-  await writer.end({ signature: "abc" });
-  expect(transcript.find(info.id)?.parts[1]).toMatchObject({
-    type: "reasoning",
-    text: "Hm",
-    metadata: { signature: "abc" },
-    time: { start: expect.any(Number), end: expect.any(Number) },
-  });
+  const from = { provider: "anthropic", model: "claude", api: "messages" };
+  const signed = { ...from, data: { signature: "abc" } };
+  await writer.endReasoning(signed);
+  const redacted = { ...from, data: { redactedData: "xyz" } };
+  await writer.endReasoning(redacted);
+  const time = { start: expect.any(Number), end: expect.any(Number) };
+  expect(transcript.find(info.id)?.parts.slice(1)).toMatchObject([
+    { type: "reasoning", text: "Hm", providerMetadata: signed, time },
+    { type: "reasoning", text: "", providerMetadata: redacted, time },
+  ]);
   await transcript.complete(info);
 });

@@ -3,10 +3,10 @@ import { silentLog } from "../../src/base/log.ts";
 import { newMessageId, newPartId, newSessionId } from "../../src/message/ids.ts";
 import type { Message } from "../../src/message/message.ts";
 import { describeModel } from "../../src/model/catalog/catalog.ts";
-import { Clients } from "../../src/model/client.ts";
+import { Wires } from "../../src/model/wires/wires.ts";
 import { type Send, sendHttp } from "../../src/model/http.ts";
 import type { StepEnd, StepEvent } from "../../src/model/model.ts";
-import { callModel } from "../../src/model/stream.ts";
+import { callModel } from "../../src/model/call/call-model.ts";
 import { listen, type Listening } from "../support/listen.ts";
 
 /** Cuts bytes into the pieces in which they are read. */
@@ -54,7 +54,7 @@ const model = describeModel({ provider: "test", model: "m" }, undefined);
 /** Asks a server as the program does. */
 export async function ask(
   baseURL: string,
-  { clients = new Clients(sendHttp), stallMs = 10_000 }: { clients?: Clients; stallMs?: number } = {},
+  { wires = new Wires(sendHttp), stallMs = 10_000 }: { wires?: Wires; stallMs?: number } = {},
 ): Promise<Replayed> {
   const endpoint = { provider: "test", baseURL, headers: {}, modelId: "m", options: {}, stallMs };
   const request = {
@@ -65,7 +65,7 @@ export async function ask(
     signal: new AbortController().signal,
   };
   const events: StepEvent[] = [];
-  const end = await callModel(request, endpoint, { clients, log: silentLog }, (event) => {
+  const end = await callModel(request, endpoint, { wires, log: silentLog }, (event) => {
     events.push(event);
     return undefined;
   });
@@ -81,13 +81,13 @@ export async function ask(
 export class Replay implements AsyncDisposable {
   readonly #server: Listening;
   readonly #answer: { bytes: Uint8Array };
-  readonly #clients: Clients;
+  readonly #wires: Wires;
   #cut: Cut = (bytes) => [bytes];
 
   private constructor(server: Listening, answer: { bytes: Uint8Array }) {
     this.#server = server;
     this.#answer = answer;
-    this.#clients = new Clients(this.#send);
+    this.#wires = new Wires(this.#send);
   }
 
   static async start(): Promise<Replay> {
@@ -103,7 +103,7 @@ export class Replay implements AsyncDisposable {
   play(stream: string, cut: Cut): Promise<Replayed> {
     this.#answer.bytes = Buffer.from(stream);
     this.#cut = cut;
-    return ask(this.#server.url, { clients: this.#clients });
+    return ask(this.#server.url, { wires: this.#wires });
   }
 
   async [Symbol.asyncDispose](): Promise<void> {

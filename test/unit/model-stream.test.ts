@@ -3,22 +3,19 @@ import { Readable } from "node:stream";
 import { gzipSync } from "node:zlib";
 import { setTimeout as delay } from "node:timers/promises";
 import type { IncomingMessage, ServerResponse } from "node:http";
-import { setFlagsFromString } from "node:v8";
-import { runInNewContext } from "node:vm";
 import { afterEach, expect, test, vi } from "vitest";
 import { silentLog } from "../../src/base/log.ts";
 import { newMessageId, newPartId, newSessionId } from "../../src/message/ids.ts";
 import type { Message } from "../../src/message/message.ts";
 import { describeModel } from "../../src/model/catalog/catalog.ts";
 import type { ModelRequest, StepEvent } from "../../src/model/model.ts";
-import { Clients, type Endpoint } from "../../src/model/client.ts";
-import { ModelConnection } from "../../src/model/connection.ts";
-import type { StreamWatch } from "../../src/model/answer/chunk-merger.ts";
-import { normalizeEvents } from "../../src/model/answer/event-stream.ts";
+import { AnswerNotes } from "../../src/model/wires/answer-notes.ts";
+import { ChatReader } from "../../src/model/wires/chat-reader.ts";
+import { answerEvents } from "../../src/model/wires/fetch.ts";
+import type { Endpoint } from "../../src/model/wires/wire.ts";
+import { Wires } from "../../src/model/wires/wires.ts";
 import { type HttpAnswer, sendHttp } from "../../src/model/http.ts";
-import { RequestMessages } from "../../src/model/request/request-messages.ts";
-import { SerializedPrefixCache } from "../../src/model/request/serialized-prefix-cache.ts";
-import { callModel } from "../../src/model/stream.ts";
+import { callModel } from "../../src/model/call/call-model.ts";
 import { listen } from "../support/listen.ts";
 import { type Told, told } from "../support/told.ts";
 
@@ -72,7 +69,7 @@ function ask(
       stallMs: 20_000,
       ...endpoint,
     },
-    { clients: new Clients(sendHttp), log: silentLog },
+    { wires: new Wires(sendHttp), log: silentLog },
   ] as const;
   return told((each) => callModel(...asked, each), take);
 }
@@ -89,13 +86,7 @@ const usage = data({ choices: [], usage: { prompt_tokens: 10, completion_tokens:
 const done = "data: [DONE]\n\n";
 const ending = (reason = "stop") => delta({}, reason) + usage + done;
 
-const unwatched: StreamWatch = {
-  onText: () => undefined,
-  onFailure: () => {},
-  onSignature: () => {},
-  onReasoningDetails: () => {},
-  onUsage: () => {},
-};
+const newNotes = () => new AnswerNotes(() => {});
 
 /** Asks a server that streams just this. */
 async function answered(text: string, request: Parameters<typeof ask>[1] = {}): Promise<Told[]> {
@@ -111,6 +102,7 @@ async function refused(status: number, body: unknown, headers: Record<string, st
   return ask(base);
 }
 
+const field = (field: string) => ({ provider: "test", model: "m", api: "chat", data: { field } });
 const tokens = { input: 10, output: 4, reasoning: 0, cache: { read: 0, write: 0 } };
 const textOf = (events: Told[]) =>
   events.map((event) => (event.type === "text-delta" ? event.text : "")).join("");
@@ -199,7 +191,7 @@ test("text, reasoning and usage arrive as blocks with one finish", async () => {
   expect(await answered(text)).toEqual([
     { type: "reasoning-start", id: "reasoning-1" },
     { type: "reasoning-delta", id: "reasoning-1", text: "hm" },
-    { type: "reasoning-end", id: "reasoning-1" },
+    { type: "reasoning-end", id: "reasoning-1", metadata: field("reasoning_content") },
     { type: "text-start", id: "text-2" },
     { type: "text-delta", id: "text-2", text: "Hello" },
     { type: "text-end", id: "text-2" },
@@ -513,7 +505,7 @@ test("an answer that is whole waits for its usage for a while only, whatever com
   try {
     const cut = vi.fn();
     const answer: HttpAnswer = { status: 200, header: () => null, body: Readable.from(body()), cut };
-    const left = new Response(normalizeEvents(answer, unwatched)).text();
+    const left = new Response(answerEvents(answer, new ChatReader(newNotes()))).text();
     await vi.advanceTimersByTimeAsync(10_000);
     expect(cut).toHaveBeenCalled();
     expect(await left).toContain('"finish_reason":"stop"');
@@ -527,8 +519,8 @@ test("while nobody takes the end of an answer, its usage is waited for", async (
   const body = new Readable({ read() {} });
   const answer: HttpAnswer = { status: 200, header: () => null, body, cut: () => body.destroy() };
   try {
-    const onUsage = vi.fn();
-    const reader = normalizeEvents(answer, { ...unwatched, onUsage }).getReader();
+    const notes = newNotes();
+    const reader = answerEvents(answer, new ChatReader(notes)).getReader();
     const decoder = new TextDecoder();
     const next = async () => decoder.decode((await reader.read()).value);
     const first = next();
@@ -541,7 +533,7 @@ test("while nobody takes the end of an answer, its usage is waited for", async (
     expect(await next()).toContain('"finish_reason":"stop"');
     const rest = next();
     await vi.advanceTimersByTimeAsync(1);
-    expect(onUsage).toHaveBeenCalledWith(expect.objectContaining({ prompt_tokens: 10 }));
+    expect(notes.usage).toMatchObject({ input: 10 });
     body.push(done);
     await vi.advanceTimersByTimeAsync(1);
     expect(await rest).toBe("");
@@ -808,30 +800,9 @@ test("an abort closes the block that was told, whatever came behind it", async (
   expect(events).toEqual([
     { type: "reasoning-start", id: "reasoning-1" },
     { type: "reasoning-delta", id: "reasoning-1", text: "hm" },
-    { type: "reasoning-end", id: "reasoning-1" },
+    { type: "reasoning-end", id: "reasoning-1", metadata: field("reasoning") },
     { type: "failed", error: { code: "cancelled", message: "Cancelled.", retryable: false } },
   ]);
-});
-
-test("text goes around the SDK until something else comes, also where the answer begins with an empty one", async () => {
-  const chunks = [
-    delta({ role: "assistant", content: "" }),
-    say("a"),
-    callPiece(0, { id: "1", name: "read" }),
-    say("b"),
-  ];
-  const heard: string[] = [];
-  const answer: HttpAnswer = {
-    status: 200,
-    header: () => null,
-    body: Readable.from([...chunks, ending()].map((chunk) => Buffer.from(chunk))),
-    cut: () => {},
-  };
-  const onText = (_kind: string, text: string) => void heard.push(text);
-  const left = await new Response(normalizeEvents(answer, { ...unwatched, onText })).text();
-  expect(heard).toEqual(["a"]);
-  expect(left).not.toContain('"a"');
-  expect(left).toContain('"b"');
 });
 
 test("each request has its own tools and messages, whatever was kept of earlier ones", async () => {
@@ -840,7 +811,7 @@ test("each request has its own tools and messages, whatever was kept of earlier 
     bodies.push(body);
     stream(response).end(say("x") + ending());
   });
-  const clients = new Clients(sendHttp);
+  const wires = new Wires(sendHttp);
   const endpoint = {
     provider: "test",
     baseURL: base,
@@ -855,7 +826,7 @@ test("each request has its own tools and messages, whatever was kept of earlier 
     await callModel(
       { model, system: ["be kind"], messages: [question], tools, signal },
       endpoint,
-      { clients, log: silentLog },
+      { wires, log: silentLog },
       () => undefined,
     );
   const asTold = (tools: readonly { name: string }[]) =>
@@ -877,39 +848,6 @@ test("each request has its own tools and messages, whatever was kept of earlier 
     ]);
 });
 
-test("of a call that is never sent no message is kept", async () => {
-  const connection = new ModelConnection(
-    () => Promise.reject(new Error("nothing is sent")),
-    (messages) => messages,
-  );
-  const call = {
-    watch: unwatched,
-    sent: new SerializedPrefixCache(),
-    outgoing: new RequestMessages([]),
-    tools: undefined,
-  };
-  // Made here, because an error holds what the functions that it came through hold.
-  const refusal = new Error("an odd header");
-  const withheld = () => {
-    const messages = [{ role: "user", content: "hello" }];
-    const { signal } = new AbortController();
-    const opened = connection.open(signal, call, async () => {
-      connection.omitBody({ messages });
-      throw refusal;
-    });
-    return { opened, kept: new WeakRef(messages) };
-  };
-  const { opened, kept } = withheld();
-  await expect(opened).rejects.toThrow("an odd header");
-  setFlagsFromString("--expose-gc");
-  const collectGarbage: () => void = runInNewContext("gc");
-  await vi.waitFor(() => {
-    collectGarbage();
-    // A failed expectation would hold what it was given.
-    expect(kept.deref() === undefined).toBe(true);
-  });
-});
-
 test("an abort ends the call at once, before and inside the stream, whatever the provider does", async () => {
   const silent = await serve((response) => void stream(response).write(say("begun")));
   for (const send of [sendHttp, () => new Promise<never>(() => {})]) {
@@ -923,7 +861,7 @@ test("an abort ends the call at once, before and inside the stream, whatever the
       options: {},
       stallMs: 20_000,
     };
-    const deps = { clients: new Clients(send), log: silentLog };
+    const deps = { wires: new Wires(send), log: silentLog };
     const events = told((take) => callModel(request, endpoint, deps, take));
     const started = performance.now();
     setTimeout(() => controller.abort(), 50);

@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
 import { quirksOf } from "../../src/model/quirks.ts";
-import { adaptBody, adaptMessages } from "../../src/model/request/request-body.ts";
+import { adaptBody, adaptMessages } from "../../src/model/wires/chat-request.ts";
 import { toolSchema } from "../../src/model/request/tool-schema.ts";
 
 const plain = quirksOf("mine", "localhost", "m");
@@ -145,7 +145,7 @@ test("OpenAI's limit and OpenRouter's effort go by other names", () => {
   });
 });
 
-test("the prompt of Claude at OpenRouter is marked for the cache at its beginning and end", () => {
+test("a prompt is marked for the cache at its beginning, at the end of the previous request and at its end", () => {
   const messages = ["system", "user", "assistant", "user"].map((role) => ({ role, content: role }));
   const marked = (text: string) => ({
     role: text,
@@ -154,8 +154,8 @@ test("the prompt of Claude at OpenRouter is marked for the cache at its beginnin
   const quirks = quirksOf("openrouter", "openrouter.ai", "anthropic/claude-x");
   expect(adaptMessages(messages, quirks)).toEqual([
     marked("system"),
-    messages[1],
-    marked("assistant"),
+    marked("user"),
+    messages[2],
     marked("user"),
   ]);
 });

@@ -23,7 +23,10 @@ export function toTokens(raw: unknown): Tokens | undefined {
   const prompt = count(raw.prompt_tokens) || count(raw.input_tokens) + (isApart ? read + write : 0);
   const completion = count(raw.completion_tokens) || count(raw.output_tokens);
   if (prompt === 0 && completion === 0) return undefined;
-  const reasoning = count(completionDetails.reasoning_tokens) || count(raw.reasoning_tokens);
+  const reasoning =
+    count(completionDetails.reasoning_tokens) ||
+    count(completionDetails.thinking_tokens) ||
+    count(raw.reasoning_tokens);
   const apart = reasoning > completion || count(raw.total_tokens) === prompt + completion + reasoning;
   return {
     input: Math.max(0, prompt - read - write),

@@ -1,7 +1,7 @@
 import { isRecord } from "../../base/text/record.ts";
 import type { AgentError } from "../../message/message.ts";
 import { presets } from "./catalog.ts";
-import { followRedirects, readText } from "../connection.ts";
+import { followRedirects, readText } from "../redirects.ts";
 import { sendHttp } from "../http.ts";
 import {
   parseErrorAnswer,

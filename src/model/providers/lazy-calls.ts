@@ -3,14 +3,14 @@ import { messageOf } from "../../base/errors.ts";
 import type { Log } from "../../base/log.ts";
 import { importModule } from "../../base/import-module.ts";
 import type { AgentError } from "../../message/message.ts";
-import type { Endpoint } from "../client.ts";
+import type { Endpoint } from "../wires/wire.ts";
 import type { Send } from "../http.ts";
 import type { ModelRequest, StepEnd, StepEvent } from "../model.ts";
 
 type Call = (request: ModelRequest, endpoint: Endpoint, take: (event: StepEvent) => void) => Promise<StepEnd>;
 
 /** Loads the module that calls models, including the SDK. */
-export const loadCalls = () => import("../stream.ts");
+export const loadCalls = () => import("../call/call-model.ts");
 
 /** Calls models. The code loads with the first call. */
 export class LazyCalls {
@@ -18,9 +18,9 @@ export class LazyCalls {
 
   constructor({ send, log }: { send: Send; log: Log }) {
     this.#load = once(async () => {
-      const { callModel, Clients } = await importModule(loadCalls);
-      const clients = new Clients(send);
-      return (request, endpoint, take) => callModel(request, endpoint, { clients, log }, take);
+      const { callModel, Wires } = await importModule(loadCalls);
+      const wires = new Wires(send);
+      return (request, endpoint, take) => callModel(request, endpoint, { wires, log }, take);
     });
   }
 

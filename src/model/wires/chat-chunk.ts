@@ -1,11 +1,7 @@
-import { excerpt } from "../../base/text/excerpt.ts";
-import { parseJson } from "../../base/text/json.ts";
 import { isRecord } from "../../base/text/record.ts";
-import { parseErrorAnswer, invalidResponse, ProviderFailure } from "../failure.ts";
-import { parseRefusedCall } from "./refused-call.ts";
+import { type Json as Chunk, streamFailure } from "./answer-reader.ts";
 
-/** An unvalidated chunk of a streamed answer. */
-export type Chunk = Record<string, unknown>;
+export type { Chunk };
 
 /** Maximum length of a thought signature, in characters. Longer ones are dropped. */
 const signatureLimit = 256 * 1024;
@@ -13,6 +9,8 @@ const signatureLimit = 256 * 1024;
 /** The content of a delta. Fields without content are empty strings. */
 export interface DeltaContent {
   readonly reasoning: string;
+  /** The field that has the reasoning, if it is text. */
+  readonly reasoningField: "reasoning" | "reasoning_content" | undefined;
   readonly text: string;
   readonly refusal: string;
   readonly calls: readonly CallFragment[];
@@ -27,23 +25,16 @@ export interface CallFragment {
   readonly signature: string | undefined;
 }
 
-export function parseChunk(text: string): Chunk {
-  const value = parseJson(text);
-  if (isRecord(value)) return value;
-  throw new ProviderFailure(
-    invalidResponse(`The provider sent something that is not a JSON object: ${excerpt(text, 200)}`, true),
-  );
-}
-
 export function parseContent(delta: Chunk): DeltaContent {
   const { content, reasoning_content, reasoning, refusal } = delta;
   const parts = Array.isArray(content) ? content.filter(isRecord) : [];
+  const field = textOf(reasoning_content) ? "reasoning_content" : textOf(reasoning) ? "reasoning" : undefined;
   return {
     reasoning:
-      textOf(reasoning_content) ||
-      textOf(reasoning) ||
+      (field && textOf(delta[field])) ||
       detailsText(delta.reasoning_details) ||
       parts.map(thoughtOfPart).join(""),
+    reasoningField: field,
     text: typeof content === "string" ? content : parts.map(textOfPart).join(""),
     refusal: typeof refusal === "string" ? refusal : "",
     calls: listCalls(delta).map(toCallFragment),
@@ -135,14 +126,12 @@ function usageFromTimings({
   };
 }
 
-/** Throws a {@link ProviderFailure} if the chunk reports an error. */
+/** Throws a `ProviderFailure` if the chunk reports an error. */
 export function failOnError(value: Chunk): void {
   const reason = firstChoice(value)?.finish_reason;
   const failed = isError(value.error) || value.type === "error" || reason === "error" || isErrorBody(value);
   if (!failed) return;
-  const body = JSON.stringify(isError(value.error) ? { error: value.error } : value);
-  const error = parseErrorAnswer({ status: undefined, header: () => null, body, now: 0 });
-  throw new ProviderFailure(error, parseRefusedCall(body));
+  throw streamFailure(isError(value.error) ? { error: value.error } : value);
 }
 
 /** Some servers send an empty error with each chunk. */

@@ -1,14 +1,10 @@
 import * as fc from "fast-check";
 import { expect, test } from "vitest";
-import { silentLog } from "../../src/base/log.ts";
 import { newMessageId, newPartId, newSessionId } from "../../src/message/ids.ts";
 import type { Message } from "../../src/message/message.ts";
 import type { Part, ToolState } from "../../src/message/part.ts";
 import { describeModel } from "../../src/model/catalog/catalog.ts";
-import { Clients } from "../../src/model/client.ts";
-import type { Model } from "../../src/model/model.ts";
-import { callModel } from "../../src/model/stream.ts";
-import { type ConvertedMessage, toModelMessages } from "../../src/model/request/to-model-messages.ts";
+import { toPrompt } from "../../src/model/call/prompt.ts";
 
 const sessionId = newSessionId();
 const models = [
@@ -22,9 +18,6 @@ const models = [
   const [provider = "", model = ""] = name.split("/");
   return describeModel({ provider, model }, undefined);
 });
-
-/** A model whose messages are marked for the provider's cache. */
-const marked = describeModel({ provider: "openrouter", model: "anthropic/claude-x" }, undefined);
 
 const inputs = fc.oneof(fc.jsonValue(), fc.constant(undefined));
 const attachments = fc.array(
@@ -86,7 +79,7 @@ const transcripts = fc.array(fc.oneof(users, assistants), { maxLength: 6 });
 test("each call of a transcript has exactly one result, which follows its message at once, under an id used once", () => {
   fc.assert(
     fc.property(transcripts, fc.constantFrom(...models), (messages, model) => {
-      const converted = flat(toModelMessages(messages, { model }));
+      const converted = toPrompt(messages, { model });
       const seen: string[] = [];
       for (const [index, message] of converted.entries()) {
         if (message.role === "tool") expect(converted[index - 1]?.role).toBe("assistant");
@@ -106,7 +99,7 @@ test("each call of a transcript has exactly one result, which follows its messag
 test("no message is empty, each input is an object and each name is one that providers take", () => {
   fc.assert(
     fc.property(transcripts, fc.constantFrom(...models), (messages, model) => {
-      for (const { content } of flat(toModelMessages(messages, { model }))) {
+      for (const { content } of toPrompt(messages, { model })) {
         expect(content.length).toBeGreaterThan(0);
         for (const part of typeof content === "string" ? [] : content) {
           if (part.type !== "tool-call") continue;
@@ -122,77 +115,12 @@ test("the transcript is not changed and gives the same messages again", () => {
   fc.assert(
     fc.property(transcripts, fc.constantFrom(...models), (messages, model) => {
       const before = structuredClone(messages);
-      const first = toModelMessages(messages, { model });
-      expect(toModelMessages(messages, { model })).toEqual(first);
+      const first = toPrompt(messages, { model });
+      expect(toPrompt(messages, { model })).toEqual(first);
       expect(messages).toEqual(before);
     }),
   );
 });
-
-const changes = fc.array(
-  fc.oneof(
-    fc.record({ kind: fc.constant("append" as const), message: fc.oneof(users, assistants) }),
-    fc.record({ kind: fc.constant("drop" as const), at: fc.nat(5) }),
-    fc.record({
-      kind: fc.constant("part" as const),
-      at: fc.nat(5),
-      index: fc.nat(5),
-      part: fc.oneof(text, tool),
-    }),
-  ),
-  { maxLength: 5 },
-);
-
-test("what was written before is sent as it would be anew, however the transcript changed since", async () => {
-  const cases = [transcripts, fc.constantFrom(...models, marked), changes] as const;
-  await fc.assert(
-    fc.asyncProperty(...cases, async (messages, model, steps) => {
-      const kept = new Recorder();
-      const check = async () =>
-        expect(await kept.ask(model, messages)).toBe(await new Recorder().ask(model, messages));
-      await check();
-      for (const step of steps) {
-        if (step.kind === "append") messages.push(step.message);
-        else if (step.kind === "drop") messages.splice(step.at, 1);
-        else messages[step.at]?.parts.splice(step.index, 1, step.part);
-        await check();
-        await check();
-      }
-    }),
-  );
-});
-
-/** Keeps what would be sent. */
-class Recorder {
-  readonly #clients = new Clients(async (_, { body = [] }) => {
-    this.#body = Buffer.concat(body).toString();
-    throw new Error("nothing is sent");
-  });
-  #body = "";
-
-  /** The request's body; empty where there is nothing to ask. */
-  async ask(model: Model, messages: Message[]): Promise<string> {
-    this.#body = "";
-    const { provider, model: modelId } = model.ref;
-    const end = await callModel(
-      { model, system: ["be kind"], messages, tools: [], signal: new AbortController().signal },
-      {
-        provider,
-        baseURL: `http://${provider}.invalid/v1`,
-        headers: {},
-        modelId,
-        options: {},
-        stallMs: 20_000,
-      },
-      { clients: this.#clients, log: silentLog },
-      () => undefined,
-    );
-    expect(end.type).toBe("failed");
-    return this.#body;
-  }
-}
-
-const flat = (converted: readonly ConvertedMessage[]) => converted.flatMap(({ messages }) => messages);
 
 function callIds(content: string | readonly object[]): string[] {
   if (typeof content === "string") return [];

@@ -1,5 +1,6 @@
 import { isRecord } from "../../base/text/record.ts";
 import type { EffortStyle, Quirks } from "../quirks.ts";
+import { cacheMarkIndexes } from "./cache-marks.ts";
 
 type Json = Record<string, unknown>;
 
@@ -18,10 +19,14 @@ export function adaptBody(body: Json, quirks: Quirks): Json {
 }
 
 /** Adapts the messages of a request to the provider. */
-export function adaptMessages(messages: readonly unknown[], quirks: Quirks): readonly unknown[] {
+export function adaptMessages(
+  messages: readonly unknown[],
+  quirks: Quirks,
+  marksCache = quirks.marksCache,
+): readonly unknown[] {
   const opened = ensureUserMessageFirst(messages);
   const answered = quirks.answersTools ? insertAssistantMessages(opened) : opened;
-  return quirks.marksCache ? markCache(answered) : answered;
+  return marksCache ? markCache(answered) : answered;
 }
 
 /** Adds a user message if the first one was lost on disk: providers reject conversations that begin with an answer. */
@@ -71,13 +76,9 @@ function toEffortFields(effort: unknown, style: EffortStyle): Json {
   }
 }
 
-/**
- * Adds `cache_control` to the system prompt and to the last two messages with text, so that the next call reads the
- * prefix from the cache. Providers accept at most four marks.
- */
+/** Adds `cache_control`, so that the next call reads the prefix from the cache. */
 function markCache(messages: readonly unknown[]): unknown[] {
-  const markable = messages.flatMap((message, index) => (lastText(message) === undefined ? [] : [index]));
-  const marked = new Set([...markable.slice(0, 1), ...markable.slice(-2)]);
+  const marked = cacheMarkIndexes(messages.map(roleOf), (index) => lastText(messages[index]) !== undefined);
   return messages.map((message, index) =>
     marked.has(index) && isRecord(message) ? addCacheMark(message) : message,
   );

@@ -5,7 +5,7 @@ import type { Part, ToolState } from "../../src/message/part.ts";
 import { describeModel } from "../../src/model/catalog/catalog.ts";
 import type { Model } from "../../src/model/model.ts";
 import { type Quirks, quirksOf } from "../../src/model/quirks.ts";
-import { toModelMessages } from "../../src/model/request/to-model-messages.ts";
+import { toPrompt } from "../../src/model/call/prompt.ts";
 
 const sessionId = newSessionId();
 const ref = { provider: "test", model: "m" };
@@ -39,7 +39,7 @@ const assistant = (parts: Part[], more: Partial<AssistantInfo> = {}): Message =>
   parts,
 });
 const convert = (messages: Message[], of = model, quirks?: Quirks) =>
-  toModelMessages(messages, { model: of, ...(quirks && { quirks }) }).flatMap(({ messages }) => messages);
+  toPrompt(messages, { model: of, ...(quirks && { quirks }) });
 const completed = (
   output: string,
   more: Partial<Extract<ToolState, { status: "completed" }>> = {},
@@ -152,7 +152,7 @@ test("media go to models that take them, and others are told what was there", ()
     {
       role: "user",
       content: [
-        { type: "file", data: "AAAA", mediaType: "image/png", filename: "a.png" },
+        { type: "file", data: { type: "data", data: "AAAA" }, mediaType: "image/png", filename: "a.png" },
         { type: "text", text: '[Attached application/pdf "b.pdf": its content is not available]' },
       ],
     },
@@ -176,7 +176,7 @@ test("what tools returned beside text follows all results in a user message", ()
     role: "user",
     content: [
       { type: "text", text: "What read returned:" },
-      { type: "file", data: "AAAA", mediaType: "image/png", filename: "a.png" },
+      { type: "file", data: { type: "data", data: "AAAA" }, mediaType: "image/png", filename: "a.png" },
     ],
   });
 });

@@ -1,19 +1,16 @@
 import { randomUUID } from "node:crypto";
-import type { LanguageModelStreamPart } from "ai";
 import { isHighSurrogate } from "../../base/text/excerpt.ts";
 import type { FinishReason } from "../../message/message.ts";
-import type { Tokens } from "../../message/part.ts";
-import { CallArguments, parseArguments } from "./call-arguments.ts";
+import type { ProviderMetadata } from "../../message/part.ts";
 import type { StepEvent } from "../model.ts";
-import { ReasoningRecord } from "./reasoning-details.ts";
-import type { RefusedCall } from "./refused-call.ts";
+import type { AnswerNotes } from "../wires/answer-notes.ts";
+import type { StreamPart } from "../wires/wire.ts";
+import { CallArguments, parseArguments } from "../answer/call-arguments.ts";
+import type { RefusedCall } from "../answer/refused-call.ts";
 import { ThinkTags } from "./think-tags.ts";
-import { toTokens } from "./usage.ts";
 
-/** A stream part of the SDK, or text that bypassed it. */
-export type StreamedPart =
-  | LanguageModelStreamPart
-  | { readonly type: "text-delta" | "reasoning-delta"; readonly text: string };
+/** To whom a provider's data belongs. */
+export type MetadataOwner = Omit<ProviderMetadata, "data">;
 
 interface Block {
   readonly kind: "text" | "reasoning";
@@ -26,6 +23,9 @@ interface OpenCall {
   isEmitted: boolean;
 }
 
+/** Fields of the SDK's metadata that are sent back. An item's id only tells which parts belong together. */
+const returnedFields = ["itemId", "reasoningEncryptedContent", "phase", "signature", "redactedData"] as const;
+
 /**
  * Converts the stream of one model call to step events. Blocks of text and reasoning get new ids and are closed before a
  * call begins. A call is emitted once, as soon as its arguments are complete.
@@ -33,12 +33,13 @@ interface OpenCall {
 export class StepEvents {
   /** Set by the part that ends the answer. */
   endReason: FinishReason | undefined;
+  readonly #notes: AnswerNotes;
+  readonly #owner: MetadataOwner;
   /** All text, reasoning and arguments, to estimate the usage if the provider sends none. */
   readonly #output: string[] = [];
   readonly #calls = new Map<string, OpenCall>();
-  readonly #signatures = new Map<string, string>();
-  #usage: Tokens | undefined;
-  readonly reasoning = new ReasoningRecord();
+  /** Metadata of the SDK's current block. */
+  #metadata: ProviderMetadata["data"] = {};
   readonly #tags = new ThinkTags();
   /** A high surrogate at the end of the last text. Dropped if the text does not continue. */
   #highSurrogate = "";
@@ -46,29 +47,18 @@ export class StepEvents {
   #block: Block | undefined;
   #blocks = 0;
 
+  constructor(notes: AnswerNotes, owner: MetadataOwner) {
+    this.#notes = notes;
+    this.#owner = owner;
+  }
+
   get output(): string {
     return this.#output.join("");
   }
 
-  /** Stores a call's thought signature until the call is emitted. */
-  addSignature(providerCallId: string, signature: string): void {
-    this.#signatures.set(providerCallId, signature);
-  }
-
-  /** The usage that the provider reported so far. */
-  get tokens(): Tokens | undefined {
-    return this.#usage;
-  }
-
-  /** Replaces the usage, except for an input that only the earlier one has: some servers report input first, output last. */
-  reportUsage(usage: unknown): void {
-    const tokens = toTokens(usage);
-    if (tokens === undefined) return;
-    const { input, cache } = tokens;
-    const hasInput = input + cache.read + cache.write > 0;
-    const before = this.#usage;
-    this.#usage =
-      hasInput || before === undefined ? tokens : { ...tokens, input: before.input, cache: before.cache };
+  /** The provider's records of the reasoning, to be sent back with the calls. */
+  get metadata(): ProviderMetadata | undefined {
+    return this.#own(this.#notes.reasoning.details);
   }
 
   /** Emits a call that the provider rejected as a failed call. */
@@ -86,13 +76,31 @@ export class StepEvents {
     ];
   }
 
-  add(part: StreamedPart): StepEvent[] {
-    if (part.type === "text-delta") return this.#text("text", part.text);
-    if (part.type === "reasoning-delta") return this.#text("reasoning", part.text);
-    if (part.type === "tool-input-start") return this.#startCall(part.id, part.toolName);
-    if (part.type === "tool-input-delta") return this.#continueCall(part.id, part.delta);
-    if (part.type !== "model-call-end") return [];
-    return this.#finish(part.finishReason, part.rawFinishReason);
+  add(part: StreamPart): StepEvent[] {
+    switch (part.type) {
+      case "text-start":
+      case "reasoning-start":
+        this.#metadata = pickMetadata(part.providerMetadata);
+        return [];
+      case "text-delta":
+        return this.#text("text", part.delta);
+      case "reasoning-delta":
+        this.#metadata = { ...this.#metadata, ...pickMetadata(part.providerMetadata) };
+        return this.#text("reasoning", part.delta);
+      case "text-end":
+      case "reasoning-end":
+        return this.#endBlock(part.type === "text-end" ? "text" : "reasoning", part.providerMetadata);
+      case "tool-input-start":
+        return this.#startCall(part.id, part.toolName);
+      case "tool-input-delta":
+        return this.#continueCall(part.id, part.delta);
+      case "tool-call":
+        return this.#addWholeCall(part.toolCallId, part.toolName, part.input);
+      case "finish":
+        return this.#finish(part.finishReason.unified, part.finishReason.raw);
+      default:
+        return [];
+    }
   }
 
   /** Closes the open block if an answer ends early. */
@@ -110,10 +118,33 @@ export class StepEvents {
     return mayHoldTags ? this.#appendAll(this.#tags.add(text)) : this.#append(kind, text);
   }
 
-  #closeBlock(): StepEvent[] {
+  /** Ends a block of the SDK. Ours ends with it only if it has metadata: chat completions alternate between blocks. */
+  #endBlock(kind: Block["kind"], metadata: SdkMetadata): StepEvent[] {
+    const data = { ...this.#metadata, ...pickMetadata(metadata) };
+    const { itemId, ...sent } = data;
+    const isEmpty = Object.keys(sent).length === 0;
+    this.#metadata = {};
+    if (this.#block?.kind === kind) {
+      if (isEmpty && itemId === undefined) return [];
+      return this.#closeBlock(kind === "reasoning" ? data : isEmpty ? undefined : sent);
+    }
+    if (isEmpty || kind === "text") return [];
+    const events = this.#closeBlock();
+    this.#block = this.#open(kind, events);
+    return [...events, ...this.#closeBlock(data)];
+  }
+
+  #closeBlock(data?: ProviderMetadata["data"]): StepEvent[] {
     const block = this.#block;
     this.#block = undefined;
-    return block === undefined ? [] : [{ type: `${block.kind}-end`, id: block.id }];
+    if (block === undefined) return [];
+    const { thoughtsField: field } = this.#notes;
+    const metadata = this.#own(data ?? (block.kind === "reasoning" && field ? { field } : undefined));
+    return [{ type: `${block.kind}-end`, id: block.id, ...(metadata && { metadata }) }];
+  }
+
+  #own(data: ProviderMetadata["data"] | undefined): ProviderMetadata | undefined {
+    return data && { ...this.#owner, data };
   }
 
   #appendAll(pieces: ReturnType<ThinkTags["add"]>): StepEvent[] {
@@ -143,13 +174,9 @@ export class StepEvents {
     const events = [...this.close(), ...this.#emitEmptyCalls()];
     this.#highSurrogate = "";
     this.#calls.set(id, { tool, arguments: new CallArguments(), isEmitted: false });
-    const signature = this.#signatures.get(id);
-    events.push({
-      type: "call-start",
-      providerCallId: id,
-      tool,
-      ...(signature !== undefined && { signature }),
-    });
+    const thoughtSignature = this.#notes.signatures.get(id);
+    const metadata = this.#own(thoughtSignature === undefined ? undefined : { thoughtSignature });
+    events.push({ type: "call-start", providerCallId: id, tool, ...(metadata && { metadata }) });
     return events;
   }
 
@@ -161,6 +188,14 @@ export class StepEvents {
     // Arguments with balanced braces that do not parse may still become valid.
     if (!call.arguments.isWhole || parseArguments(call.arguments.raw).problem !== undefined) return [];
     return [emitCall(id, call)];
+  }
+
+  /** Adds a call that was not streamed, or whose arguments were not. */
+  #addWholeCall(id: string, tool: string, input: string): StepEvent[] {
+    const started = this.#calls.has(id) ? [] : this.#startCall(id, tool);
+    return this.#calls.get(id)?.arguments.raw === ""
+      ? [...started, ...this.#continueCall(id, input)]
+      : started;
   }
 
   /** Emits calls with an empty object as arguments. Once the next block begins, the arguments cannot continue. */
@@ -184,6 +219,19 @@ export class StepEvents {
     this.endReason = called ? "tool-calls" : mapped === "tool-calls" ? "stop" : mapped;
     return events;
   }
+}
+
+type SdkMetadata = Extract<StreamPart, { type: "text-start" }>["providerMetadata"];
+
+/** Returns the fields of the SDK's metadata that are sent back. */
+function pickMetadata(metadata: SdkMetadata): ProviderMetadata["data"] {
+  const [data = {}] = Object.values(metadata ?? {});
+  const picked: ProviderMetadata["data"] = {};
+  for (const field of returnedFields) {
+    const value = data[field];
+    if (typeof value === "string") picked[field] = value;
+  }
+  return picked;
 }
 
 function emitCall(providerCallId: string, call: OpenCall): StepEvent {
@@ -241,8 +289,8 @@ function mapReason(reason: string, raw: string | undefined): FinishReason {
     case "tool-calls":
       return reason;
     case "content-filter":
-      // The SDK reports a normal stop with a refusal as "content-filter".
-      return raw === "stop" ? "refusal" : "content-filter";
+      // The SDK reports a refusal with a normal stop as "content-filter".
+      return raw === undefined || raw === "stop" || raw === "refusal" ? "refusal" : "content-filter";
     default:
       return lookUpReason(raw?.toLowerCase() ?? "");
   }

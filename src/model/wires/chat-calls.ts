@@ -1,7 +1,7 @@
 import { randomUUID } from "node:crypto";
 import { parseJson } from "../../base/text/json.ts";
-import { unnamedTool } from "./call-arguments.ts";
-import type { CallFragment, Chunk } from "./chunk.ts";
+import { unnamedTool } from "../answer/call-arguments.ts";
+import type { CallFragment, Chunk } from "./chat-chunk.ts";
 
 interface StreamedCall {
   readonly number: number;

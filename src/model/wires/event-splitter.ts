@@ -6,7 +6,7 @@ import { invalidResponse, ProviderFailure } from "../failure.ts";
 const eventLimit = 64 * 1024 * 1024;
 
 /** How many characters of an answer that is not an event stream are stored. */
-const nonEventTextLimit = 1024 * 1024;
+const nonEventTextLimit = eventLimit;
 
 /** Splits text into the data of server-sent events. Each character is scanned once, however the text is chunked. */
 export class EventSplitter {

@@ -1,0 +1,362 @@
+import { createHash } from "node:crypto";
+import { isRecord } from "../../base/text/record.ts";
+import { carriedText } from "../../message/carried.ts";
+import type { Message } from "../../message/message.ts";
+import {
+  type Attachment,
+  type Carried,
+  clearedOutput,
+  type Part,
+  type ProviderMetadata,
+  type ReasoningPart,
+  type ToolPart,
+  visibleOutput,
+} from "../../message/part.ts";
+import type { Model } from "../model.ts";
+import { quirksOf, type Quirks } from "../quirks.ts";
+import { acceptsMedium } from "../request/media.ts";
+import type { Prompt } from "../wires/wire.ts";
+
+export const interruptedCall = "[Tool execution was interrupted]";
+export const compactionQuestion = "What did we do so far?";
+
+export interface PromptOptions {
+  readonly model: Model;
+  readonly quirks?: Quirks;
+  /** Whether the provider rejected thoughts that were sent back. */
+  readonly omitsThoughts?: boolean;
+}
+
+type PromptMessage = Prompt[number];
+type AssistantMessage = Extract<PromptMessage, { role: "assistant" }>;
+type AssistantPart = AssistantMessage["content"][number];
+type UserPart = Extract<PromptMessage, { role: "user" }>["content"][number];
+type FilePart = Extract<UserPart, { type: "file" }>;
+type ToolResult = Extract<
+  Extract<PromptMessage, { role: "tool" }>["content"][number],
+  { type: "tool-result" }
+>;
+
+/**
+ * Converts the visible transcript to messages for a model.
+ *
+ * - Every call has exactly one result, which immediately follows its message.
+ * - Media that the model does not accept become a line of text.
+ * - Chat completions accept only text as the result of a tool: media follow the results in a user message.
+ * - A provider's data is sent only to the model and API that it came from; see docs/models.md.
+ */
+export function toPrompt(
+  messages: readonly Message[],
+  { model, quirks = quirksOf(model.ref.provider, "", model.ref.model), omitsThoughts = false }: PromptOptions,
+): Prompt {
+  const usedIds = new Set<string>();
+  const lastQuestion = messages.findLastIndex(({ info }) => info.role === "user");
+  return messages.flatMap((message, index) => {
+    if (isUnanswered(message, messages[index + 1])) return [];
+    if (message.info.role === "user") return toUserMessage(message, model);
+    const { provider, model: id } = message.info.model;
+    const context: StepContext = {
+      model,
+      quirks,
+      callIds: assignCallIds(message, quirks, usedIds),
+      isOwn: provider === model.ref.provider && id === model.ref.model,
+      isRunningTurn: index > lastQuestion,
+      omitsThoughts,
+    };
+    return splitSteps(message.parts).flatMap((parts) => toStepMessages(parts, context));
+  });
+}
+
+/** Returns whether the message is the question of a compaction that failed or was cancelled. */
+function isUnanswered({ info, parts }: Message, next: Message | undefined): boolean {
+  if (info.role !== "user" || !parts.some(({ type }) => type === "compaction")) return false;
+  return next?.info.role !== "assistant" || next.parts.length === 0;
+}
+
+/** The ids of calls in the request. */
+type CallIds = ReadonlyMap<ToolPart, string>;
+
+interface StepContext {
+  readonly model: Model;
+  readonly quirks: Quirks;
+  readonly callIds: CallIds;
+  /** Whether the model of the request wrote the message. */
+  readonly isOwn: boolean;
+  readonly isRunningTurn: boolean;
+  readonly omitsThoughts: boolean;
+}
+
+function toUserMessage(message: Message, model: Model): Prompt {
+  const content = message.parts.flatMap((part) => toUserParts(part, model));
+  return content.length === 0 ? [] : [{ role: "user", content }];
+}
+
+function toUserParts(part: Part, model: Model): UserPart[] {
+  if (part.type === "text") return part.ignored || part.text === "" ? [] : [text(part.text)];
+  if (part.type === "file") return isInlined(part.mime) ? [] : [toMedia(part, model)];
+  if (part.type === "compaction") return [text(compactionText(part.carried))];
+  if (part.type === "subtask") return [text(`Run this task with the agent ${part.agent}: ${part.prompt}`)];
+  return [];
+}
+
+function compactionText(carried: Carried | undefined): string {
+  return [compactionQuestion, carried === undefined ? "" : carriedText(carried)].filter(Boolean).join("\n\n");
+}
+
+/** A message may hold several model calls: each begins with a step-start. */
+function splitSteps(parts: readonly Part[]): Part[][] {
+  const steps: Part[][] = [[]];
+  for (const part of parts) {
+    if (part.type === "step-start") steps.push([]);
+    else steps.at(-1)?.push(part);
+  }
+  return steps;
+}
+
+function toStepMessages(parts: readonly Part[], context: StepContext): Prompt {
+  const calls = parts.filter((part) => part.type === "tool");
+  const signatures = new Signatures(calls, context);
+  const thoughts = pickThoughts(parts, calls.length > 0, context);
+  const content = parts.flatMap((part): AssistantPart | AssistantPart[] => {
+    if (part.type === "reasoning") return thoughts.parts.get(part) ?? [];
+    if (part.type === "tool") return toCall(part, context, signatures);
+    if (part.type !== "text" || part.ignored || part.text.trim() === "") return [];
+    return withData(text(part.text), ownData(part, context));
+  });
+  // No provider accepts a message with only reasoning.
+  if (content.every(({ type }) => type === "reasoning")) return [];
+  const assistant: AssistantMessage = {
+    role: "assistant",
+    content: thoughts.blank ? [{ type: "reasoning", text: " " }, ...content] : content,
+    ...(thoughts.fields && { providerOptions: { openaiCompatible: thoughts.fields } }),
+  };
+  if (calls.length === 0) return [assistant];
+  const isChat = apiOf(context) === "chat";
+  const results = calls.map((part) => toResult(part, context, isChat ? [] : mediaOf(part, context.model)));
+  const media = isChat ? calls.flatMap((part) => mediaOf(part, context.model, true)) : [];
+  const answers: Prompt = [assistant, { role: "tool", content: results }];
+  return media.length === 0 ? answers : [...answers, { role: "user", content: media }];
+}
+
+const apiOf = ({ model }: StepContext) => model.api ?? "chat";
+
+type Data = NonNullable<PromptMessage["providerOptions"]>[string];
+
+/** Returns the provider's data of a part if it came from the model and API of the request. */
+function ownData(
+  { providerMetadata: from }: Part & { providerMetadata?: ProviderMetadata | undefined },
+  context: StepContext,
+): Data | undefined {
+  const { ref } = context.model;
+  const isOwn = from?.provider === ref.provider && from.model === ref.model && from.api === apiOf(context);
+  return isOwn ? from.data : undefined;
+}
+
+interface Thoughts {
+  /** Reasoning that is sent in its place among the other parts. */
+  readonly parts: ReadonlyMap<Part, AssistantPart[]>;
+  /** Chat completions: fields of the message. */
+  readonly fields?: Data | undefined;
+  /** Whether the provider requires reasoning with calls and there is none. */
+  readonly blank?: boolean;
+}
+
+function pickThoughts(parts: readonly Part[], hasCalls: boolean, context: StepContext): Thoughts {
+  if (context.omitsThoughts) return { parts: new Map() };
+  const thoughts = parts.filter((part) => part.type === "reasoning");
+  switch (apiOf(context)) {
+    case "chat":
+      return pickChatThoughts(parts, thoughts, hasCalls, context);
+    case "responses":
+      return { parts: pickSealedThoughts(thoughts, context) };
+    case "messages":
+      return { parts: pickSignedThoughts(thoughts, context) };
+  }
+}
+
+/** Thinking goes back to Anthropic as it came: with its signature, or as redacted data. */
+function pickSignedThoughts(thoughts: readonly ReasoningPart[], context: StepContext): Thoughts["parts"] {
+  const signed = new Map<Part, AssistantPart[]>();
+  for (const part of thoughts) {
+    const data = ownData(part, context);
+    if (data !== undefined)
+      signed.set(part, [withData({ type: "reasoning", text: part.text }, data, "anthropic")]);
+  }
+  return signed;
+}
+
+/** The summaries of one reasoning item become one part with its encrypted content, without the id of the item. */
+function pickSealedThoughts(thoughts: readonly ReasoningPart[], context: StepContext): Thoughts["parts"] {
+  const sealed = new Map<Part, AssistantPart[]>();
+  let texts: string[] = [];
+  for (const part of thoughts) {
+    const data = ownData(part, context);
+    if (data === undefined) continue;
+    texts.push(part.text);
+    const { reasoningEncryptedContent } = data;
+    if (typeof reasoningEncryptedContent !== "string") continue;
+    const whole = { type: "reasoning" as const, text: texts.filter(Boolean).join("\n\n") };
+    sealed.set(part, [withData(whole, { reasoningEncryptedContent }, "openai")]);
+    texts = [];
+  }
+  return sealed;
+}
+
+/** Chat completions: the thoughts go back in the field in which they came, where the model wants them. */
+function pickChatThoughts(
+  parts: readonly Part[],
+  thoughts: readonly ReasoningPart[],
+  hasCalls: boolean,
+  context: StepContext,
+): Thoughts {
+  const { returnsReasoning, returnsReasoningDetails } = context.quirks;
+  const end = parts.find((part) => part.type === "step-finish");
+  const legacy = context.isOwn ? end?.reasoningDetails : undefined;
+  const details = (end && ownData(end, context)) ?? (legacy && { reasoning_details: legacy });
+  if (returnsReasoningDetails && hasCalls && details !== undefined)
+    return { parts: new Map(), fields: details };
+  const isWanted =
+    returnsReasoning === "calls" ? hasCalls : returnsReasoning === "turn" && context.isRunningTurn;
+  if (!isWanted) return { parts: new Map() };
+  const own = context.isOwn ? thoughts.filter(({ text }) => text !== "") : [];
+  if (own.length === 0) return { parts: new Map(), blank: returnsReasoning === "calls" };
+  if (own.every((part) => ownData(part, context)?.field === "reasoning"))
+    return { parts: new Map(), fields: { reasoning: own.map(({ text }) => text).join("") } };
+  return { parts: new Map(own.map((part) => [part, [{ type: "reasoning", text: part.text }]])) };
+}
+
+/**
+ * The thought signatures sent back with the calls of a step. The first call needs one; if there is none because another
+ * model made the calls, a placeholder is sent.
+ */
+class Signatures {
+  readonly #context: StepContext;
+  readonly #missing: string | undefined;
+  #isFirst = true;
+
+  constructor(calls: readonly ToolPart[], context: StepContext) {
+    this.#context = context;
+    const hasOwn = calls.some((part) => this.#own(part) !== undefined);
+    this.#missing = hasOwn ? undefined : context.quirks.thoughtSignature?.missing;
+  }
+
+  of(part: ToolPart): string | undefined {
+    const isFirst = this.#isFirst;
+    this.#isFirst = false;
+    return this.#own(part) ?? (isFirst ? this.#missing : undefined);
+  }
+
+  #own(part: ToolPart): string | undefined {
+    if (this.#context.quirks.thoughtSignature === undefined) return undefined;
+    const signature = ownData(part, this.#context)?.thoughtSignature;
+    return typeof signature === "string" ? signature : this.#context.isOwn ? part.signature : undefined;
+  }
+}
+
+function toCall(part: ToolPart, { callIds }: StepContext, signatures: Signatures): AssistantPart {
+  const thoughtSignature = signatures.of(part);
+  return {
+    type: "tool-call",
+    toolCallId: callIds.get(part) ?? part.callId,
+    toolName: wireName(part.tool),
+    input: wireInput(part.state.input),
+    ...(thoughtSignature !== undefined && { providerOptions: { google: { thoughtSignature } } }),
+  };
+}
+
+function toResult(part: ToolPart, { callIds }: StepContext, media: UserPart[]): ToolResult {
+  return {
+    type: "tool-result",
+    toolCallId: callIds.get(part) ?? part.callId,
+    toolName: wireName(part.tool),
+    output:
+      media.length === 0 ? outputOf(part) : { type: "content", value: [text(textOfOutput(part)), ...media] },
+  };
+}
+
+function outputOf(part: ToolPart): ToolResult["output"] {
+  return { type: part.state.status === "completed" ? "text" : "error-text", value: textOfOutput(part) };
+}
+
+function textOfOutput({ state }: ToolPart): string {
+  if (state.status === "completed")
+    return state.compactedAt === undefined ? visibleOutput(state) : clearedOutput;
+  return state.status === "error" ? state.error : interruptedCall;
+}
+
+/** Returns the media that a tool returned, with a line that names the tool if they are apart from its result. */
+function mediaOf({ tool, state }: ToolPart, model: Model, isApart = false): UserPart[] {
+  if (state.status !== "completed" || state.compactedAt !== undefined || !state.attachments?.length)
+    return [];
+  const media = state.attachments.map((one) => toMedia(one, model));
+  return isApart ? [text(`What ${wireName(tool)} returned:`), ...media] : media;
+}
+
+function toMedia(attachment: Attachment, model: Model): UserPart {
+  const { mime, url, filename } = attachment;
+  const name = filename === undefined ? "" : ` "${filename}"`;
+  if (!acceptsMedium(mime, model)) return text(`[Attached ${mime}${name}: this model cannot see it]`);
+  const data = parseBase64(url);
+  if (data !== undefined) return filePart(data, mime, filename);
+  if (/^https?:/.test(url) && mime.startsWith("image/") && URL.canParse(url)) {
+    return filePart(new URL(url), mime, filename);
+  }
+  return text(`[Attached ${mime}${name}: its content is not available]`);
+}
+
+function filePart(data: string | URL, mediaType: string, filename: string | undefined): FilePart {
+  const source =
+    typeof data === "string" ? ({ type: "data", data } as const) : ({ type: "url", url: data } as const);
+  return { type: "file", data: source, mediaType, ...(filename !== undefined && { filename }) };
+}
+
+/** Returns whether the content was copied into the message when it was created (text and directories). */
+const isInlined = (mime: string): boolean => mime.startsWith("text/") || mime.endsWith("directory");
+
+function parseBase64(url: string): string | undefined {
+  const comma = url.indexOf(",");
+  if (!url.startsWith("data:") || comma < 0) return undefined;
+  const data = url.slice(comma + 1);
+  return url.slice(0, comma).endsWith(";base64")
+    ? data
+    : Buffer.from(decodeURIComponent(data)).toString("base64");
+}
+
+/** Replaces arguments that are not an object: providers reject them even if the call failed for that reason. */
+function wireInput(input: unknown): Record<string, unknown> {
+  return isRecord(input) ? { ...input } : {};
+}
+
+/** Replaces invalid tool names: providers reject them even if the call failed for that reason. */
+function wireName(tool: string): string {
+  return tool.replaceAll(/[^A-Za-z0-9_-]/g, "_").slice(0, 64) || "unnamed";
+}
+
+/** Adds data of the provider to a part, under the name that the SDK reads. */
+function withData<P extends AssistantPart>(part: P, data: Data | undefined, name: string = "openai"): P {
+  return data === undefined ? part : { ...part, providerOptions: { [name]: data } };
+}
+
+const text = (text: string) => ({ type: "text" as const, text });
+
+/** Assigns each call a unique id: the provider's own if it is valid here, otherwise one derived from ours. */
+function assignCallIds({ info, parts }: Message, { callId: allowed }: Quirks, used: Set<string>): CallIds {
+  const ids = new Map<ToolPart, string>();
+  const isFree = (id: string) => allowed.test(id) && !used.has(id);
+  for (const part of info.role === "user" ? [] : parts) {
+    if (part.type !== "tool") continue;
+    const { providerCallId, callId } = part;
+    const wished = [providerCallId, callId].find((id) => id !== undefined && isFree(id));
+    const id = wished ?? deriveId(callId, isFree);
+    used.add(id);
+    ids.set(part, id);
+  }
+  return ids;
+}
+
+function deriveId(callId: string, isFree: (id: string) => boolean): string {
+  for (let round = 0; ; round++) {
+    const hash = createHash("sha256").update(`${round}:${callId}`).digest("hex").slice(0, 9);
+    if (isFree(hash)) return hash;
+  }
+}

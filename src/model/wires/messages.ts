@@ -1,0 +1,183 @@
+import { createAnthropic } from "@ai-sdk/anthropic";
+import { isRecord } from "../../base/text/record.ts";
+import { AnswerReader, type Json, streamFailure, textOf } from "./answer-reader.ts";
+import { cacheMarkIndexes } from "./cache-marks.ts";
+import type { CallParams, CreateWire } from "./wire.ts";
+
+/** Anthropic Messages: prompt cache by marks, thinking with signatures. */
+export const createWire: CreateWire = ({ endpoint, fetch }) => ({
+  model: createAnthropic({
+    baseURL: endpoint.baseURL,
+    apiKey: endpoint.apiKey ?? "",
+    headers: { ...endpoint.headers },
+    fetch,
+  })(endpoint.modelId),
+  adapt: (params, { quirks, isRefused, options: { reasoningEffort, ...options } }) => ({
+    ...(isRefused("cache") ? params : markCache(params)),
+    ...(isEffort(reasoningEffort) && { reasoning: reasoningEffort }),
+    // Other servers than Anthropic's may not know the field that streams inputs as they are written.
+    providerOptions: { anthropic: { toolStreaming: quirks.streamsToolInput, ...options } },
+  }),
+});
+
+const efforts = ["none", "minimal", "low", "medium", "high", "xhigh", "max"] as const;
+const isEffort = (value: unknown): value is (typeof efforts)[number] =>
+  efforts.some((effort) => effort === value);
+
+const mark = { anthropic: { cacheControl: { type: "ephemeral" } } } as const;
+
+/** Marks the last tool, the system text, and two messages: Anthropic accepts four marks. */
+function markCache({ tools, prompt, ...params }: CallParams): CallParams {
+  const marked = cacheMarkIndexes(prompt.map(({ role }) => role));
+  return {
+    ...params,
+    prompt: prompt.map((message, index) =>
+      marked.has(index) ? { ...message, providerOptions: mark } : message,
+    ),
+    ...(tools && {
+      tools: tools.map((tool, index) =>
+        tool.type === "function" && index === tools.length - 1 ? { ...tool, providerOptions: mark } : tool,
+      ),
+    }),
+  };
+}
+
+const isIndex = (value: unknown): value is number => typeof value === "number";
+
+/** Kinds of blocks that the SDK is told about. */
+const blockTypes: ReadonlySet<unknown> = new Set(["text", "thinking", "redacted_thinking", "tool_use"]);
+
+/** Reads the events of a message. Servers leave out indexes, usage and starts of blocks that the SDK's schema requires. */
+export class Reader extends AnswerReader {
+  /** Types of the open blocks by index. */
+  readonly #open = new Map<number, unknown>();
+  #hasStart = false;
+  #last = -1;
+  #stopReason: string | undefined;
+
+  protected read(event: Json): void {
+    const { type, usage, delta, message } = event;
+    if (isRecord(usage)) this.notes.reportUsage(usage);
+    switch (type) {
+      case "message_start":
+        if (isRecord(message) && isRecord(message.usage)) this.notes.reportUsage(message.usage);
+        return this.#start();
+      case "content_block_start":
+        return this.#openBlock(this.#indexOf(event), event.content_block);
+      case "content_block_delta":
+        return this.#append(this.#indexOf(event), delta);
+      case "content_block_stop":
+        return this.#closeBlock(this.#indexOf(event));
+      case "message_delta":
+        if (isRecord(delta) && textOf(delta.stop_reason) !== "") this.#stop(textOf(delta.stop_reason));
+        return undefined;
+      case "message_stop":
+        this.isDone = true;
+        return undefined;
+      case "message":
+        return this.#readWhole(event);
+      case "error":
+        throw streamFailure(event.error ?? event);
+      default:
+        if (isRecord(event.error) || textOf(event.error) !== "") throw streamFailure(event);
+    }
+  }
+
+  override end(): void {
+    if (!this.hasFinish && this.isDone && this.hasOutput) this.#stop("end_turn");
+    super.end();
+    for (const index of this.#open.keys()) this.#closeBlock(index);
+    const usage = { output_tokens: 0 };
+    this.write({ type: "message_delta", delta: { stop_reason: this.#stopReason ?? null }, usage });
+    this.write({ type: "message_stop" });
+  }
+
+  #start(): void {
+    if (this.#hasStart) return;
+    this.#hasStart = true;
+    this.write({ type: "message_start", message: { id: "message", usage: { input_tokens: 0 } } });
+  }
+
+  #indexOf({ index, type }: Json): number {
+    if (isIndex(index)) return index;
+    return type === "content_block_start" ? this.#last + 1 : Math.max(this.#last, 0);
+  }
+
+  #openBlock(index: number, block: unknown): void {
+    if (!isRecord(block) || !blockTypes.has(block.type)) return;
+    this.#start();
+    this.#open.set(index, block.type);
+    this.#last = index;
+    this.hasOutput ||= block.type === "tool_use";
+    this.write({ type: "content_block_start", index, content_block: toBlock(index, block) });
+    this.#append(index, { type: "text_delta", text: block.type === "text" ? block.text : "" });
+    this.#append(index, { type: "thinking_delta", thinking: block.thinking });
+    this.#append(index, { type: "signature_delta", signature: block.signature });
+    const { input } = block;
+    if (isRecord(input) && Object.keys(input).length > 0)
+      this.#append(index, { type: "input_json_delta", partial_json: JSON.stringify(input) });
+  }
+
+  #append(index: number, delta: unknown): void {
+    if (!isRecord(delta)) return;
+    const [type, field, block] = deltaFields.get(delta.type) ?? [];
+    if (type === undefined || field === undefined) return;
+    const text = textOf(delta[field]);
+    if (text === "") return;
+    if (!this.#open.has(index)) this.#openBlock(index, { type: block });
+    const toEvent = (text: string) => ({
+      type: "content_block_delta",
+      index,
+      delta: { type, [field]: text },
+    });
+    if (type === "signature_delta") this.write(toEvent(text));
+    else this.append(`${type} ${index}`, text, toEvent);
+  }
+
+  #closeBlock(index: number): void {
+    if (this.#open.delete(index)) this.write({ type: "content_block_stop", index });
+  }
+
+  #stop(reason: string): void {
+    this.#start();
+    this.hasFinish = true;
+    this.#stopReason = reason;
+  }
+
+  /** Reads a message that was not streamed. */
+  #readWhole({ content, stop_reason: reason }: Json): void {
+    for (const [index, block] of (Array.isArray(content) ? content : []).entries()) {
+      this.#openBlock(index, block);
+      this.#closeBlock(index);
+    }
+    this.#stop(textOf(reason) || "end_turn");
+    this.isDone = true;
+  }
+}
+
+/** Deltas: the type and field that the SDK reads, and the block to which they belong. */
+const deltaFields: ReadonlyMap<unknown, readonly [type: string, field: string, block: string]> = new Map([
+  ["text_delta", ["text_delta", "text", "text"]],
+  ["thinking_delta", ["thinking_delta", "thinking", "thinking"]],
+  ["signature_delta", ["signature_delta", "signature", "thinking"]],
+  ["input_json_delta", ["input_json_delta", "partial_json", "tool_use"]],
+] as const);
+
+/** Returns the fields of a block that the SDK reads. */
+function toBlock(index: number, block: Json): Json {
+  switch (block.type) {
+    case "tool_use":
+      return {
+        type: "tool_use",
+        id: textOf(block.id) || `call_${index}`,
+        name: textOf(block.name).trim(),
+        input: {},
+      };
+    case "redacted_thinking":
+      return { type: "redacted_thinking", data: textOf(block.data) };
+    case "thinking":
+      return { type: "thinking", thinking: "" };
+    default:
+      return { type: "text", text: "" };
+  }
+}

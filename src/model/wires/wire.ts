@@ -1,0 +1,59 @@
+import type { wrapLanguageModel } from "ai";
+import type { Api } from "../../config/api.ts";
+import type { Model } from "../model.ts";
+import type { Quirks } from "../quirks.ts";
+import type { Fetch } from "./fetch.ts";
+import type { RefusedField } from "./refused-fields.ts";
+
+/** The language model of the SDK's public contract. */
+export type LanguageModel = ReturnType<typeof wrapLanguageModel>;
+export type CallParams = Parameters<LanguageModel["doStream"]>[0];
+export type Prompt = CallParams["prompt"];
+export type StreamPart =
+  Awaited<ReturnType<LanguageModel["doStream"]>>["stream"] extends ReadableStream<infer Part> ? Part : never;
+
+/** Address, key and options of a model. */
+export interface Endpoint {
+  readonly provider: string;
+  /** The API of the model; "chat" if undefined. */
+  readonly api?: Api;
+  readonly baseURL: string;
+  readonly apiKey?: string;
+  readonly headers: Readonly<Record<string, string>>;
+  /** The provider's id of the model. */
+  readonly modelId: string;
+  /** Options of the model and its variant, sent with each request. */
+  readonly options: Readonly<Record<string, unknown>>;
+  /** False if the server rejects `stream_options.include_usage`. */
+  readonly asksForUsage?: boolean;
+  /** The call fails after this many milliseconds without data. */
+  readonly stallMs: number;
+}
+
+export interface WireDeps {
+  readonly endpoint: Endpoint;
+  readonly quirks: Quirks;
+  readonly fetch: Fetch;
+  readonly isRefused: (field: RefusedField) => boolean;
+}
+
+/** What a wire needs to know of a call, besides its parameters. */
+export interface CallContext {
+  readonly model: Model;
+  readonly quirks: Quirks;
+  /** Provider options of endpoint and request. */
+  readonly options: NonNullable<CallParams["providerOptions"]>[string];
+  /** Groups the requests of a conversation for the provider's prompt cache. */
+  readonly cacheKey: string | undefined;
+  readonly isRefused: (field: RefusedField) => boolean;
+}
+
+/** One API over which models are called. */
+export interface Wire {
+  /** The SDK's model. */
+  readonly model: LanguageModel;
+  /** Returns the parameters with the provider options of this API. */
+  adapt(params: CallParams, context: CallContext): CallParams;
+}
+
+export type CreateWire = (deps: WireDeps) => Wire;
