@@ -7,7 +7,7 @@ type Entry = CatalogFile["models"][string][number];
 /** The catalogue of models as Markdown for people, provider by provider. */
 export async function modelTable(): Promise<string> {
   const { date, models } = catalogSchema.parse(JSON.parse(await readFile("catalog/models.json", "utf8")));
-  const opening = `Looked up on ${date}; \`catalog/models.json\` names the page of each figure. ⚠ stands where no page of the provider itself was found to confirm a figure, – where nothing is known. Context and output are thousands of tokens, prices US dollars per million tokens of input / output; ✓ marks the model that is used where nothing else says which. Thinking lists the efforts; the vendor's documented default is bold.`;
+  const opening = `Looked up on ${date}; \`catalog/models.json\` names the page of each figure. ⚠ marks figures that no page of the provider confirms, – unknown ones. Context and output are thousands of tokens, prices US dollars per million tokens of input / output; ✓ marks the default model. Thinking lists the efforts; the documented default of the vendor is bold.`;
   return [opening, ...presets.map((preset) => sectionOf(preset, models[preset.id] ?? []))].join("\n\n");
 }
 

@@ -248,7 +248,7 @@ describe("an editor that opens no addresses", () => {
       expect(await count(stage, sessionId)).toBe("There are 42 notes.");
       server.faults.refresh = "refused";
       server.expireTokens();
-      expect(JSON.stringify(await count(stage, sessionId))).toContain("wants the person to authorize first");
+      expect(JSON.stringify(await count(stage, sessionId))).toContain("requires authorization by the user");
       await editor.prompt(sessionId, "/mcp");
       expect(agentText(editor.updates(sessionId))).toContain("needs authorization: `/mcp auth notes`");
       server.faults.refresh = undefined;

@@ -232,7 +232,7 @@ describe("a call", () => {
     const file = join(place.path, "memory");
     await withServer({ ...faulty("none", file), timeout: 1_000 }, async (stage) => {
       const told =
-        "The MCP server bad did not answer within 1 s, so the call was given up. Whether it did something is not known. Try something smaller, or go on without it.";
+        "The MCP server bad did not answer within 1 s, so the call was stopped. It is unknown whether it had an effect. Try something smaller, or continue without it.";
       expect(await callOnce(stage, "bad_slow")).toEqual([told]);
       const { editor, sessionId } = stage;
       expect(JSON.stringify(editor.updates(sessionId, "tool_call_update"))).toContain("1 of 2: half");
@@ -268,7 +268,7 @@ describe("a call", () => {
   test("over which the server dies twice fails, and the server comes back for the next", async () => {
     await withServer(faulty("always-dies-in-call"), async (stage) => {
       const lost =
-        "The MCP server bad was lost during the call, and once more when it was tried again: its program ended.";
+        "The MCP server bad lost its connection during the call and again during the retry: its program ended.";
       expect(await callOnce(stage, "bad_echo")).toEqual([expect.stringContaining(lost)]);
       expect(await callOnce(stage, "bad_fail")).toEqual(["It did not work."]);
     });

@@ -155,7 +155,7 @@ describe("an authorization", () => {
       expect(await run({ show: declined })).toEqual({ outcome: "declined" });
       expect(server.count("/register")).toBe(1);
       const ignored: ShowAddress = async () => "shown";
-      const late = { outcome: "failed", reason: expect.stringContaining("Nobody gave access in time") };
+      const late = { outcome: "failed", reason: expect.stringContaining("The authorization timed out") };
       expect(await run({ show: ignored, waitMs: 50 })).toEqual(late);
       // One that finds its port taken by another program registers anew too.
       const before = server.count("/register");

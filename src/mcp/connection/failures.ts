@@ -72,13 +72,13 @@ export function describeFailure(failure: RequestFailure, timeoutMs: number): str
     case "failed":
       return failure.reason;
     case "unauthorized":
-      return "it wants to know who asks, and nobody is signed in";
+      return "it requires authorization";
     case "timed-out":
       return `no answer within ${timeoutMs / 1_000} s`;
     case "cancelled":
       return "it was cancelled";
     case "visit":
-      return `the person has to visit ${failure.visits.map(({ url }) => url).join(", ")} first`;
+      return `the user must visit ${failure.visits.map(({ url }) => url).join(", ")} first`;
   }
 }
 

@@ -33,7 +33,7 @@ export type AuthorizeOutcome =
   | { outcome: "failed"; reason: string };
 
 const personWaitMs = 5 * 60_000;
-const timedOutText = "Nobody gave access in time. Begin again when you are ready.";
+const timedOutText = "The authorization timed out. Start it again when you are ready.";
 /** Maximum length of a server's reason, in characters. */
 const reasonLimit = 300;
 
@@ -157,7 +157,7 @@ function refusal(
 ): AuthorizeOutcome {
   if (error === "access_denied") return { outcome: "declined" };
   const reason = description === undefined ? error : `${error}: ${description}`;
-  return { outcome: "failed", reason: sanitize(`${hostOf(url)} gave no access: ${reason}`) };
+  return { outcome: "failed", reason: sanitize(`${hostOf(url)} denied access: ${reason}`) };
 }
 
 /** Sends a request without a token and returns the challenge; undefined if the server answers. */

@@ -97,15 +97,15 @@ export function describeFailedCall(failure: RequestFailure, { settings, callTime
   const who = `The MCP server ${settings.name}`;
   switch (failure.kind) {
     case "timed-out":
-      return `${who} did not answer within ${callTimeoutMs / 1_000} s, so the call was given up. Whether it did something is not known. Try something smaller, or go on without it.`;
+      return `${who} did not answer within ${callTimeoutMs / 1_000} s, so the call was stopped. It is unknown whether it had an effect. Try something smaller, or continue without it.`;
     case "dropped":
-      return `${who} was lost during the call, and once more when it was tried again: ${failure.reason}. Go on without it; the person can look at it with /mcp.`;
+      return `${who} lost its connection during the call and again during the retry: ${failure.reason}. Continue without it; the user can check it with /mcp.`;
     case "unauthorized":
-      return `${who} wants the person to authorize first. Tell them to say: /mcp auth ${settings.name}`;
+      return `${who} requires authorization by the user. Ask them to send: /mcp auth ${settings.name}`;
     case "cancelled":
       return "The call was cancelled.";
     case "visit":
-      return `${who} needs the person to visit ${failure.visits.map(({ url }) => url).join(" and ")} first, which they did not do.`;
+      return `${who} requires the user to visit ${failure.visits.map(({ url }) => url).join(" and ")} first, which they did not do.`;
     case "failed":
       return `${who} refused the call: ${failure.reason}`;
   }
