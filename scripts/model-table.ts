@@ -15,7 +15,8 @@ function sectionOf(preset: (typeof presets)[number], models: readonly Entry[]): 
   const keys = preset.keyVariables.map((name) => `\`${name}\``).join(" or ");
   const named = preset.onlyWhereNamed ? `; only where the configuration names \`${preset.id}\`` : "";
   const key = preset.local ? "no key" : `key in ${keys}${named}`;
-  const heading = `### ${preset.name}\n\n\`${preset.id}\` at ${preset.baseURL}; ${key}. [Its documentation](${preset.docs})`;
+  const api = preset.api === undefined ? "chat" : `[${preset.api.default}](${preset.api.source})`;
+  const heading = `### ${preset.name}\n\n\`${preset.id}\` at ${preset.baseURL}; ${key}; API: ${api}. [Its documentation](${preset.docs})`;
   if (models.length === 0) return heading;
   const head =
     "| model | context | output | price | takes | thinking |\n| --- | --- | --- | --- | --- | --- |";

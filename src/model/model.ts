@@ -29,8 +29,8 @@ export interface Model {
   readonly defaultEffort?: string;
   /** How its prompts are cached; undefined if unknown. */
   readonly cache?: CacheKind;
-  /** Set if the model can think, but not with tools over its API. */
-  readonly couldThink?: boolean;
+  /** What the model can do, but not over chat completions of its provider. */
+  readonly lostOverChat?: readonly ("thinking" | "tools")[];
 }
 
 /** Caching by the server, caching of marked parts, or no caching. */

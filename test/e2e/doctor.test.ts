@@ -152,3 +152,91 @@ test("run fails at once when no local server is listening", async () => {
   expect(stderr).toContain(`Nothing listens on ${gone}. Start Ollama (ollama serve)`);
   expect(stderr).not.toContain("tried");
 });
+
+/** A server with these APIs; others do not exist. */
+const serving = (...paths: string[]): Answer => {
+  const models = list("coder", "claude-opus-4.5");
+  return (path, key) => {
+    if (path === "/v1/models") return models(path, key);
+    const isServed = paths.some((served) => path === `/v1${served}`);
+    const message = isServed ? "model: Field required" : "Not Found";
+    return { status: isServed ? 400 : 404, body: { error: { message } } };
+  };
+};
+
+const withApi = (config: ReturnType<typeof oneProvider>, api: string, id = "work") => ({
+  ...config,
+  provider: { [id]: { api, ...config.provider[id] } },
+});
+
+test.each([
+  ["responses", "/responses"],
+  ["messages", "/messages"],
+])("doctor tries the API %s of the chosen model without a paid request", async (api, path) => {
+  await withServer(serving(path), async (url, asked) => {
+    const { exitCode, provider, stdout } = await doctor(withApi(oneProvider(url), api));
+    expect([exitCode, provider]).toEqual([0, expect.stringContaining(`: answers on ${path}\n`)]);
+    expect(asked).toEqual(["GET /v1/models", `POST /v1${path}`]);
+    expect(stdout).toMatch(new RegExp(`Model +work/coder \\(${api}, context unknown\\)`, "i"));
+  });
+});
+
+test("doctor says which API to use if the server does not have the configured one", async () => {
+  await withServer(serving("/chat/completions"), async (url) => {
+    const { exitCode, provider } = await doctor(withApi(oneProvider(url), "responses"));
+    expect([exitCode, provider]).toEqual([
+      1,
+      expect.stringMatching(
+        /^todo Provider .*\n +There is no \/responses at http\S+\. It answers on \/chat\/completions: set "api": "chat" in provider\.work\./,
+      ),
+    ]);
+  });
+  await withServer(serving(), async (url) => {
+    const { provider } = await doctor(withApi(oneProvider(url), "messages"));
+    expect(provider).toContain("Is provider.work.options.baseURL right?");
+  });
+  // LM Studio answers unknown paths with 200.
+  const lmStudio: Answer = (path, key) =>
+    path === "/v1/models"
+      ? list("coder")(path, key)
+      : { status: 200, body: { error: `Unexpected endpoint or method. (POST ${path})` } };
+  await withServer(lmStudio, async (url) => {
+    const { exitCode, provider } = await doctor(withApi(oneProvider(url), "responses"));
+    expect([exitCode, provider]).toEqual([1, expect.stringContaining("There is no /responses at")]);
+  });
+});
+
+test("doctor and models say what a model runs without, and what to do", async () => {
+  const chat = { api: "chat", options: { apiKey: "sk-work-0123456789abcdef" } };
+  const config = { model: "anthropic/claude-opus-5-5", provider: { anthropic: chat, openai: chat } };
+  const { exitCode, stdout } = await doctor(config, ["--offline"]);
+  expect(exitCode).toBe(0);
+  const advice =
+    'Chat completions of Anthropic do not offer it. Remove "api": "chat" from provider.anthropic.';
+  for (const feature of ["thinking", "prompt cache"])
+    expect(stdout).toContain(`note Model          runs without ${feature}\n     ${advice}`);
+  const astra = await doctor({ ...config, model: "openai/gpt-6-astra" }, ["--offline"]);
+  expect(astra.stdout).toContain("note Model          runs without tool calls\n");
+
+  const gateway = { options: { baseURL: "https://ai.example.com/v1" }, models: { "gpt-5.5": {}, plain: {} } };
+  const own = { model: "openai/gpt-5.5", provider: { openai: gateway } };
+  const routed = await doctor(own, ["--offline"]);
+  expect(routed.stdout).toMatch(/Model +openai\/gpt-5\.5 \(chat completions, 1050000 tokens of context\)/);
+  expect(routed.stdout).toContain(
+    'Set "api": "responses" in provider.openai if the server has that API; fairlead doctor then checks it.',
+  );
+  await using home = await temporaryFolder({}, "fairlead-home-");
+  const env = { FAIRLEAD_CONFIG_CONTENT: JSON.stringify(own) };
+  const listed = await fairlead(home.path, ["models"], { env });
+  expect(listed.stdout).toMatch(/^openai\/gpt-5\.5\t.*\tthinking$/m);
+  expect(listed.stdout).toMatch(/^openai\/plain\t.*\tknown context window$/m);
+  expect(listed.stderr).toContain(
+    "Without thinking: openai/gpt-5.5. Chat completions of OpenAI do not offer it.",
+  );
+  expect(listed.stderr).toContain("Without known context window: openai/plain. While it is unknown");
+  const json = await fairlead(home.path, ["models", "--json"], { env });
+  expect(JSON.parse(json.stdout)).toMatchObject([
+    { id: "openai/gpt-5.5", api: "chat", without: ["thinking"] },
+    { id: "openai/plain", without: ["known context window"] },
+  ]);
+});

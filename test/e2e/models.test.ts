@@ -237,8 +237,8 @@ describe("models that a server lists", () => {
       const asked = await fairlead(home.path, ["models", "--discover"], { cwd: repository.path });
       expect(asked).toEqual({
         exitCode: 0,
-        stdout: expect.stringMatching(/^mine\/scripted\tscripted\t*$/),
-        stderr: "mine: 1 model",
+        stdout: expect.stringMatching(/^mine\/scripted\tscripted\t+known context window$/),
+        stderr: expect.stringMatching(/^mine: 1 model\nWithout known context window: mine\/scripted\./),
       });
       const unknown = await fairlead(home.path, ["models", "--discover", "groq"], { cwd: repository.path });
       expect(unknown).toMatchObject({ exitCode: 1, stderr: expect.stringContaining("Groq has no key") });

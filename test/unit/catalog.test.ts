@@ -354,10 +354,13 @@ test("over chat completions OpenAI's newer models and Claude have no efforts", (
   for (const name of ["openai/gpt-5.5", "anthropic/claude-opus-5-5"])
     expect(models.findByName(name)).toMatchObject({
       variants: [],
-      couldThink: true,
+      lostOverChat: ["thinking"],
       abilities: { reasoning: false, tools: true },
     });
-  expect(models.findByName("openai/gpt-6.1-sol")?.abilities.tools).toBe(false);
+  expect(models.findByName("openai/gpt-6.1-sol")).toMatchObject({
+    lostOverChat: ["tools"],
+    abilities: { tools: false },
+  });
 });
 
 test("the default is what was named, then the last used, then the only provider's own", () => {

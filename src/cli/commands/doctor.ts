@@ -6,7 +6,7 @@ import { messageOf } from "../../base/errors.ts";
 import { makeFolder } from "../../base/files/make-folder.ts";
 import type { App } from "../../app.ts";
 import { ignoredVariables, type UserFolders } from "../../config/paths.ts";
-import type { Model } from "../../model/model.ts";
+import type { Api } from "../../config/api.ts";
 import type { Project } from "../../conversation/project.ts";
 import type { Call } from "../command-line/command.ts";
 import { unreadableEntry } from "../compile-cache.ts";
@@ -24,7 +24,7 @@ export async function doctor(call: Call): Promise<number> {
   const findings = [
     { what: "Fairlead", found: `${version} on Node ${process.versions.node}` },
     folderFinding(project),
-    modelFinding(project),
+    ...modelFindings(project),
     ...(await providerFindings(project, call.has("offline"))),
     ...(await unusedFindings(project)),
     await storeFinding(app.folders),
@@ -60,23 +60,33 @@ function folderFinding({ workspace }: Project): Finding {
   return { what: "Folder", found: `${workspace.cwd} (${git})` };
 }
 
-function modelFinding({ models }: Project): Finding {
+/** Describes the chosen model and the features that it runs without. */
+function modelFindings({ models }: Project): Finding[] {
   const chosen = models.defaultModel();
-  if (chosen.outcome === "none") return { what: "Model", found: "none", todo: chosen.error.message };
-  const { ref, limit } = chosen.model;
+  if (chosen.outcome === "none") return [{ what: "Model", found: "none", todo: chosen.error.message }];
+  const { ref, limit, api = "chat", defaultEffort } = chosen.model;
+  const missing = models.missingFeatures(chosen.model);
+  const window = missing.find(({ feature }) => feature === "known context window");
   const context = limit.context === undefined ? "context unknown" : `${limit.context} tokens of context`;
-  return {
-    what: "Model",
-    found: `${ref.provider}/${ref.model} (${context})`,
-    ...(limit.context === undefined && { note: unknownContext(chosen.model, models) }),
-  };
+  const effort = ref.variant ?? defaultEffort;
+  const details = [apiNames[api], ...(effort === undefined ? [] : [`effort ${effort}`]), context];
+  return [
+    {
+      what: "Model",
+      found: `${ref.provider}/${ref.model} (${details.join(", ")})`,
+      ...(window && { note: window.advice }),
+    },
+    ...missing
+      .filter((one) => one !== window)
+      .map(({ feature, advice }) => ({ what: "Model", found: `runs without ${feature}`, note: advice })),
+  ];
 }
 
-function unknownContext(model: Model, models: Project["models"]): string {
-  const { provider, model: id } = model.ref;
-  const hint = models.mayAskWindow(model) ? "The server is asked for it at the first prompt. " : "";
-  return `${hint}While it is unknown, conversations are not compacted automatically: set limit.context for ${id} under provider.${provider}.models.`;
-}
+const apiNames: Readonly<Record<Api, string>> = {
+  chat: "chat completions",
+  responses: "Responses",
+  messages: "Messages",
+};
 
 /** Reports settings that wait for consent. Not a problem: the project works without them. */
 function consentFindings({ consent }: Project): Finding[] {

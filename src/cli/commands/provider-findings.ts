@@ -3,6 +3,7 @@ import { join } from "node:path";
 import { removeSecretForms } from "../../base/secrets/secret-forms.ts";
 import type { ModelRef } from "../../message/message.ts";
 import { presets } from "../../model/catalog/catalog.ts";
+import { apiPaths } from "../../model/catalog/check-api.ts";
 import type { OpenModels, ProviderState, ProviderSummary } from "../../model/providers/providers.ts";
 import { isEnabled } from "../../model/catalog/usable-providers.ts";
 import type { Project } from "../../conversation/project.ts";
@@ -43,7 +44,7 @@ interface CheckedProvider {
 function judge(state: ProviderState, { provider, model, found }: CheckedProvider): Omit<Finding, "what"> {
   switch (state.outcome) {
     case "answers":
-      return { found: `${found}: answers${state.modelCount === 0 ? ", lists no models" : ""}` };
+      return judgeApi(state, { provider, model, found });
     case "unasked":
       return { found: `${found} (not asked: a command prints the key)` };
     case "failed": {
@@ -59,6 +60,29 @@ function judge(state: ProviderState, { provider, model, found }: CheckedProvider
       if (isHosted) return { found, note: `${lacks} The model may still work.` };
       const pull = provider.id === "ollama" ? ` Get it with "ollama pull ${model?.model}", or` : "";
       return { found, todo: `${lacks}${pull} set "model" to one of these.` };
+    }
+  }
+}
+
+function judgeApi(
+  { modelCount, api }: Extract<ProviderState, { outcome: "answers" }>,
+  { provider, found }: CheckedProvider,
+): Omit<Finding, "what"> {
+  const lists = modelCount === 0 ? ", lists no models" : "";
+  if (api === undefined) return { found: `${found}: answers${lists}` };
+  const path = apiPaths[api.name];
+  switch (api.check.outcome) {
+    case "answers":
+      return { found: `${found}: answers on ${path}${lists}` };
+    case "failed":
+      return { found, todo: `${path}: ${removeSecretForms(api.check.message)}` };
+    case "missing": {
+      const [other] = api.check.others;
+      const change =
+        other === undefined
+          ? `Is provider.${provider.id}.options.baseURL right?`
+          : `It answers on ${apiPaths[other]}: set "api": "${other}" in provider.${provider.id}.`;
+      return { found, todo: `There is no ${path} at ${removeSecretForms(provider.baseURL)}. ${change}` };
     }
   }
 }

@@ -101,6 +101,10 @@ export function describeModel(
   const variants = listVariants(thinksWithTools ? known?.variants : undefined, config);
   const cost = costFrom(config.cost) ?? known?.cost;
   const leaves = leavesEffort || namesEffort(config.options) || !thinksWithTools;
+  const lostOverChat = [
+    ...(known?.reasoning === true && !thinksWithTools ? (["thinking"] as const) : []),
+    ...(chat?.acceptsTools === false && config.tool_call !== true ? (["tools"] as const) : []),
+  ];
   const effort = leaves ? undefined : defaultEffort(known, variants);
   return {
     ref,
@@ -125,7 +129,7 @@ export function describeModel(
     variants,
     ...(effort !== undefined && { defaultEffort: effort }),
     ...(cache !== undefined && { cache }),
-    ...(known?.reasoning && !thinksWithTools && { couldThink: true }),
+    ...(lostOverChat.length > 0 && { lostOverChat }),
   };
 }
 

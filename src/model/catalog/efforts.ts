@@ -54,10 +54,13 @@ export function namesEffort(options: Readonly<Record<string, unknown>> = {}): bo
 }
 
 /** Explains that a model does not have an effort, and names those that it has. */
-export function describeMissingEffort({ ref, variants, couldThink }: Model, effort: string): string {
+export function describeMissingEffort({ ref, variants, lostOverChat }: Model, effort: string): string {
   const name = `${ref.provider}/${ref.model}`;
   if (variants.length > 0)
     return `The model ${name} has no effort "${effort}"; it has ${variants.join(", ")}.`;
-  const why = couldThink ? "does not think with tools over this API" : "has no efforts";
+  const why =
+    lostOverChat?.includes("thinking") === true
+      ? "does not think with tools over this API"
+      : "has no efforts";
   return `The model ${name} ${why}, so it cannot have the effort "${effort}".`;
 }

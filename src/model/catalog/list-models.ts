@@ -2,7 +2,7 @@ import { isRecord } from "../../base/text/record.ts";
 import type { AgentError } from "../../message/message.ts";
 import { presets } from "./catalog.ts";
 import { followRedirects, readText } from "../redirects.ts";
-import { sendHttp } from "../http.ts";
+import { type HttpAnswer, sendHttp } from "../http.ts";
 import {
   parseErrorAnswer,
   invalidResponse,
@@ -178,10 +178,7 @@ export async function askJson(
   signal: AbortSignal,
   body: Json | undefined,
 ): Promise<unknown> {
-  const headers = headersFor(provider);
-  const request = body === undefined ? { headers, signal } : { ...createPost(body, headers), signal };
-  const answer = await followRedirects(sendHttp, new URL(url), request);
-  const text = await readText(answer, answerLimitBytes);
+  const { answer, text } = await sendJson(url, provider, signal, body);
   if (answer.status < 200 || answer.status >= 300)
     throw new ProviderFailure(parseErrorAnswer({ ...answer, body: text, now: Date.now() }));
   if (isWebPage(answer, text)) {
@@ -189,6 +186,19 @@ export async function askJson(
     throw new ProviderFailure(invalidResponse(message, false));
   }
   return parseJson(text);
+}
+
+/** Sends a request with the provider's key and returns the answer, whatever its status. */
+export async function sendJson(
+  url: string,
+  provider: Provider,
+  signal: AbortSignal,
+  body: Json | undefined,
+): Promise<{ answer: HttpAnswer; text: string }> {
+  const headers = headersFor(provider);
+  const request = body === undefined ? { headers, signal } : { ...createPost(body, headers), signal };
+  const answer = await followRedirects(sendHttp, new URL(url), request);
+  return { answer, text: await readText(answer, answerLimitBytes) };
 }
 
 function createPost(body: Json, headers: Record<string, string>) {
@@ -207,15 +217,19 @@ function parseJson(body: string): unknown {
   }
 }
 
-/** Returns the headers; Anthropic's model list requires two more. */
-function headersFor({ id, apiKey, config }: Provider): Record<string, string> {
+/** Returns the headers. Servers with Anthropic's API require two more. */
+function headersFor(provider: Provider): Record<string, string> {
+  const { id, apiKey, config } = provider;
   const headers: Record<string, string> = { accept: "application/json" };
   if (apiKey !== undefined) headers.authorization = `Bearer ${apiKey}`;
-  if (apiKey !== undefined && id === "anthropic") {
+  if (apiKey !== undefined && (id === "anthropic" || hasMessages(provider))) {
     headers["x-api-key"] = apiKey;
     headers["anthropic-version"] = "2023-06-01";
   }
   return { ...headers, ...config.options?.headers };
 }
+
+const hasMessages = ({ config: { api, models = {} } }: Provider): boolean =>
+  api === "messages" || Object.values(models).some((model) => model.api === "messages");
 
 type Json = Record<string, unknown>;

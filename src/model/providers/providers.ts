@@ -12,6 +12,8 @@ import { describeMissingEffort } from "../catalog/efforts.ts";
 import type { Credentials } from "../keys/credentials.ts";
 import { cancelled } from "../cancelled.ts";
 import { Catalog } from "../catalog/known-models.ts";
+import type { ApiCheck } from "../catalog/check-api.ts";
+import { findMissingFeatures, type MissingFeature } from "../catalog/missing-features.ts";
 import type { ListedModels } from "../catalog/list-models.ts";
 import { type Send, sendHttp } from "../http.ts";
 import { failed, LazyCalls } from "./lazy-calls.ts";
@@ -76,11 +78,14 @@ export interface OpenModels extends Models {
   discover(provider: string): Promise<ListedModels>;
   /** Checks with one request that a provider answers, accepts the key and has the model. Runs no key command. */
   check(provider: string, model?: ModelRef): Promise<ProviderState>;
+  /** Returns the features that a model runs without. */
+  missingFeatures(model: Model): readonly MissingFeature[];
 }
 
 /** The result of checking a provider. */
 export type ProviderState =
-  | { outcome: "answers"; modelCount: number }
+  /** `api` is the result for the model's API, if it is not chat completions. */
+  | { outcome: "answers"; modelCount: number; api?: { name: Api; check: ApiCheck } }
   | { outcome: "lacks-model"; models: readonly string[] }
   | { outcome: "failed"; message: string }
   /** No request was made, because a command prints the key. */
@@ -109,6 +114,10 @@ export function openModels({
   // The editor answers the requests of routed providers itself.
   const isAskable = ({ id, baseURL }: Provider) => isLoopback(baseURL) && !withoutKey.has(id);
 
+  const mayAskWindow = ({ ref }: Model): boolean => {
+    const provider = providers.get(ref.provider);
+    return provider !== undefined && isAskable(provider) && !modelConfig(provider, ref)?.limit?.context;
+  };
   const find = (ref: ModelRef): Model | undefined => {
     const model = providerModels.find(ref);
     return model && refusedMedia.applyTo(model, providers.get(ref.provider)?.baseURL ?? "");
@@ -139,10 +148,7 @@ export function openModels({
     providers: () => [...providers.values()].map(summaryOf),
     defaultModel: (wishes = {}) =>
       chooseDefault({ wishes, env, config, providers, find, list, chooseByName }),
-    mayAskWindow({ ref }) {
-      const provider = providers.get(ref.provider);
-      return provider !== undefined && isAskable(provider) && !modelConfig(provider, ref)?.limit?.context;
-    },
+    mayAskWindow,
     async askWindow({ ref }, signal) {
       const provider = providers.get(ref.provider);
       if (provider === undefined || !isAskable(provider)) return undefined;
@@ -157,7 +163,11 @@ export function openModels({
     async check(id, model) {
       const provider = providers.get(id);
       if (provider === undefined) return { outcome: "failed", message: explainUnusable(`${id}/`, config) };
-      return checkState(provider, model);
+      return checkState(provider, model && providerModels.find(model));
+    },
+    missingFeatures(model) {
+      const provider = providers.get(model.ref.provider);
+      return provider === undefined ? [] : findMissingFeatures(model, provider, mayAskWindow(model));
     },
     async call(request, take) {
       const provider = providers.get(request.model.ref.provider);
@@ -175,15 +185,20 @@ export function openModels({
   };
 }
 
-async function checkState(provider: Provider, model: ModelRef | undefined): Promise<ProviderState> {
+async function checkState(provider: Provider, model: Model | undefined): Promise<ProviderState> {
   if (provider.keyCommand !== undefined) return { outcome: "unasked" };
   const { checkProvider } = await import("../catalog/list-models.ts");
   const checked = await checkProvider(provider);
   if (checked.outcome === "failed") return { outcome: "failed", message: checked.error.message };
   const { models } = checked;
-  const id = model && (modelConfig(provider, model)?.id ?? model.model);
+  const id = model && (modelConfig(provider, model.ref)?.id ?? model.ref.model);
   const isListed = id === undefined || models.length === 0 || models.some((one) => isSameModel(one, id));
-  return isListed ? { outcome: "answers", modelCount: models.length } : { outcome: "lacks-model", models };
+  if (!isListed) return { outcome: "lacks-model", models };
+  const answers = { outcome: "answers", modelCount: models.length } as const;
+  const name = model?.api;
+  if (name === undefined || name === "chat") return answers;
+  const { checkApi } = await import("../catalog/check-api.ts");
+  return { ...answers, api: { name, check: await checkApi(provider, name) } };
 }
 
 /** Compares model ids. Ollama lists the tag `:latest`, Google the prefix `models/`. */

@@ -74,7 +74,8 @@ function routedProvider(before: ProviderConfig, { baseURL, headers, apis }: Rout
   };
 }
 
-function routedModel({ headers: _, api, ...model }: ModelConfig, apis: readonly Api[]): ModelConfig {
+function routedModel(before: ModelConfig, apis: readonly Api[]): ModelConfig {
+  const { headers: _, api, ...model } = before;
   return api !== undefined && apis.includes(api) ? { ...model, api } : model;
 }
 
