@@ -268,9 +268,7 @@ export class App {
 
   #warn(text: string): void {
     if (this.#sessions === undefined) this.#options.onWarning?.(text);
-    this.#sessions
-      ?.warn(text)
-      .catch((error: unknown) => this.log.error("warning dropped", errorFields(error)));
+    this.#sessions?.warn(text);
   }
 }
 

@@ -45,18 +45,13 @@ export class AcpConnection {
   createChannel: (session: Session) => Channel;
   readonly #log: Log;
   readonly #views = new Map<string, SessionView>();
-  readonly #closingViews = new WeakSet<SessionView>();
 
   constructor(deps: ConnectionDeps) {
     this.sessions = deps.sessions;
     this.outbox = deps.outbox;
     this.account = deps.account;
     this.#log = deps.log;
-    this.createChannel = () => ({
-      send: (update, under) => deps.outbox.update(under, update),
-      beginReplay: () => {},
-      userMessage: () => {},
-    });
+    this.createChannel = () => deps.outbox;
   }
 
   /** Returns the view of a session. Throws if the client did not open it, is closing it or is reopening it. */
@@ -79,23 +74,19 @@ export class AcpConnection {
   /** Returns undefined if the session is not open or is closing. */
   findOpenView(sessionId: string): SessionView | undefined {
     const view = this.#views.get(sessionId);
-    return view === undefined || this.#closingViews.has(view) ? undefined : view;
+    return view?.state.isOpen === true ? view : undefined;
   }
 
   /** Closes a session's view after `end` has run. New requests fail at once; updates are sent until the end. */
   async closeView(sessionId: string, end: () => Promise<void>): Promise<void> {
-    const mark = () => {
-      const view = this.#views.get(sessionId);
-      if (view !== undefined) this.#closingViews.add(view);
-    };
-    mark();
+    this.#views.get(sessionId)?.state.beginClosing();
     await this.setupQueue.run(sessionId, async () => {
       // An earlier load may have replaced the view.
-      mark();
+      this.#views.get(sessionId)?.state.beginClosing();
       try {
         await end();
       } finally {
-        this.#views.get(sessionId)?.updates.end();
+        this.#views.get(sessionId)?.state.close();
         this.#views.delete(sessionId);
       }
     });
@@ -143,6 +134,7 @@ export class AcpConnection {
       client: this.client,
       log: this.#log,
       history: (child) => this.sessions.history(child),
+      waitUntilReady: () => this.outbox.waitUntilReady(),
     });
     this.#views.set(session.id, view);
     return view;
@@ -150,9 +142,9 @@ export class AcpConnection {
 
   /** Pauses the session's updates until this request is answered; then sends them and calls `then`. */
   holdUntilAnswered(view: SessionView, requestId: string | number | null, then?: () => void): void {
-    view.updates.holdUntilAnswered();
+    view.state.pauseUntilAnswered();
     this.outbox.afterResponse(requestId, () => {
-      view.updates.responded();
+      view.state.answered();
       view.session.claim();
       then?.();
     });

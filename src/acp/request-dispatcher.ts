@@ -148,9 +148,9 @@ export class RequestDispatcher {
     const controller = new AbortController();
     this.#running.set(id, controller);
     try {
-      await wire.send({ jsonrpc: "2.0", id, result: await run(controller.signal) });
+      wire.send({ jsonrpc: "2.0", id, result: await run(controller.signal) });
     } catch (error) {
-      await wire.send({ jsonrpc: "2.0", id, error: toErrorResponse(error) });
+      wire.send({ jsonrpc: "2.0", id, error: toErrorResponse(error) });
     }
     if (this.#running.get(id) === controller) this.#running.delete(id);
     await after?.();
@@ -225,7 +225,7 @@ export class RequestDispatcher {
     this.#waiting = this.#waiting.filter((message) => wire.hasAnswered(message));
     const error = toErrorResponse(this.#loadError);
     for (const message of refused)
-      if ("method" in message && "id" in message) void wire.send({ jsonrpc: "2.0", id: message.id, error });
+      if ("method" in message && "id" in message) wire.send({ jsonrpc: "2.0", id: message.id, error });
     if (this.#isEnded) this.#deps.end();
   }
 

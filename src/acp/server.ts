@@ -39,6 +39,7 @@ export function serveClient(deps: ServerDeps): AcpServer {
   const sdk = () => dispatcher.sdk();
   const sessions = deps.openSessions({
     emit: (event) => connection.findView(event.sessionId)?.receive(event),
+    waitUntilReady: () => wire.outbox.waitUntilReady(),
     ask: async (question, signal) => {
       const client = await sdk();
       if (client === undefined) throw dispatcher.loadError;

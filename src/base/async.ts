@@ -9,12 +9,6 @@ export function deferred<T>(): Deferred<T> {
   return Promise.withResolvers<T>();
 }
 
-/**
- * A promise to await before sending more; undefined when the consumer is ready. It is nearly always undefined, so the
- * path of a delta creates no promises unless the consumer is slow.
- */
-export type Backpressure = Promise<void> | undefined;
-
 /** Runs tasks one at a time, in the order given. A failed task does not stop the next one. */
 export class Serial {
   #last: Promise<unknown> = Promise.resolve();

@@ -1,6 +1,5 @@
 import form from "../../prompts/compaction.md";
 import goOn from "../../prompts/reminders/compacted.md";
-import type { Backpressure } from "../base/async.ts";
 import {
   estimateHead,
   estimateMessage,
@@ -53,6 +52,8 @@ export interface CompactionDeps {
 export interface CompactingDeps extends CompactionDeps {
   todos: Pick<TodoList, "read">;
   emit: Emit;
+  /** Resolves when the client can receive more. */
+  waitUntilReady(): Promise<void>;
 }
 
 /** The model and fixed request parts that a compaction plans for. */
@@ -81,11 +82,19 @@ export async function compact(
   await transcript.amendParts(message.info.id, [plan.part]);
   const { request, remaining, replaced } = plan;
   const info = summaryInfo(transcript, plan.info, model);
-  await transcript.addMessage(info);
+  transcript.addMessage(info);
   const { sessionId } = transcript;
+  const waitUntilReady = () => deps.waitUntilReady();
   const onText = (delta: string) =>
     deps.emit({ sessionId, type: "summary", messageId: info.parentId, delta });
-  const material = { model, messages: replaced, request, instruction: plan.part.instruction, onText };
+  const material = {
+    model,
+    messages: replaced,
+    request,
+    instruction: plan.part.instruction,
+    onText,
+    waitUntilReady,
+  };
   const answer = await summarise(deps, material, signal);
   if (answer.outcome === "failed") {
     await transcript.complete({
@@ -96,7 +105,7 @@ export async function compact(
     return signal.aborted ? { outcome: "cancelled" } : answer;
   }
   const { text, tokens, cost } = answer;
-  await transcript.putPart(info.id, { id: newPartId(), type: "text", text });
+  transcript.putPart(info.id, { id: newPartId(), type: "text", text });
   await transcript.complete({ ...info, finish: "stop", tokens, cost });
   const summary = transcript.find(info.id);
   transcript.show([message, ...(summary ? [summary] : []), ...remaining]);
@@ -213,7 +222,8 @@ interface SummaryInput {
   messages: readonly Message[];
   request: string | undefined;
   instruction: string | undefined;
-  onText(text: string): Backpressure;
+  onText(text: string): void;
+  waitUntilReady(): Promise<void>;
 }
 
 async function summarise({ project }: CompactionDeps, material: SummaryInput, signal: AbortSignal) {
@@ -221,7 +231,8 @@ async function summarise({ project }: CompactionDeps, material: SummaryInput, si
   const end =
     instruction === undefined ? form : `${form}\n\nThe user's instructions for this summary: ${instruction}`;
   const onText = (text: string) => material.onText(text);
-  const question = { agent: "compaction", model, messages, request, end, onText };
+  const waitUntilReady = () => material.waitUntilReady();
+  const question = { agent: "compaction", model, messages, request, end, onText, waitUntilReady };
   return assertNotEmpty(await askAboutConversation(project, question, signal));
 }
 

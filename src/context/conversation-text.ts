@@ -1,4 +1,3 @@
-import type { Backpressure } from "../base/async.ts";
 import { newMessageId, newPartId } from "../message/ids.ts";
 import type { AgentError, Message } from "../message/message.ts";
 import type { Part } from "../message/part.ts";
@@ -36,7 +35,9 @@ export interface ConversationQuestion {
   request?: string | undefined;
   /** The question after the conversation. */
   end: string;
-  onText?: (text: string) => Backpressure;
+  onText?: (text: string) => void;
+  /** Resolves when the consumer of the text can receive more. */
+  waitUntilReady?: () => Promise<void>;
   onRetry?: (error: AgentError) => Promise<void>;
 }
 
@@ -46,13 +47,20 @@ export async function askAboutConversation(
   question: ConversationQuestion,
   signal: AbortSignal,
 ): Promise<ModelAnswer> {
-  const { model, onRetry } = question;
+  const { model, onRetry, waitUntilReady } = question;
   const window = getUsableWindow(model, config) ?? assumedWindow;
   const system = [agents.get(question.agent)?.prompt ?? ""].filter((text) => text !== "");
   let length = Math.max(minLength, window * charactersPerToken - question.end.length);
   for (let shrinks = 0; ; shrinks++) {
     const text = `${renderConversation(question, length)}\n\n---\n\n${question.end}`;
-    const request = { model, system, messages: [createUserMessage(text, question.agent)], tools: [], signal };
+    const request = {
+      model,
+      system,
+      messages: [createUserMessage(text, question.agent)],
+      tools: [],
+      signal,
+      ...(waitUntilReady && { waitUntilReady }),
+    };
     const onText = shrinks === 0 ? question.onText : undefined;
     const answer = await askModel({ models, retryPolicy, onText, ...(onRetry && { onRetry }) }, request);
     const isTooLong = answer.outcome === "failed" && answer.error.code === "context-length";

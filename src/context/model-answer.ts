@@ -1,4 +1,4 @@
-import { sleep, type Backpressure } from "../base/async.ts";
+import { sleep } from "../base/async.ts";
 import type { AgentError } from "../message/message.ts";
 import type { Tokens } from "../message/part.ts";
 import type { ModelRequest, Models } from "../model/model.ts";
@@ -15,7 +15,7 @@ export async function askModel(
     models: Models;
     retryPolicy: RetryPolicy;
     /** Receives the text as it streams, only in the first attempt: a retry would start over. */
-    onText?: ((text: string) => Backpressure) | undefined;
+    onText?: ((text: string) => void) | undefined;
     onRetry?(error: AgentError, attempt: number, delayMs: number): Promise<void>;
   },
   request: ModelRequest,
@@ -37,13 +37,13 @@ export async function askModel(
 async function askOnce(
   models: Models,
   request: ModelRequest,
-  onText: ((text: string) => Backpressure) | undefined,
+  onText: ((text: string) => void) | undefined,
 ): Promise<ModelAnswer> {
   let text = "";
   const end = await models.call(request, (event) => {
     if (event.type !== "text-delta") return;
     text += event.text;
-    void onText?.(event.text);
+    onText?.(event.text);
   });
   if (end.type === "failed") return { outcome: "failed", error: end.error };
   return { outcome: "answered", text, tokens: end.tokens, cost: models.costOf(request.model, end.tokens) };

@@ -16,16 +16,16 @@ export async function requestCompaction(
   request: CompactionRequest,
 ): Promise<void> {
   const info: UserInfo = { ...question, id: transcript.newMessageId(), time: { created: Date.now() } };
-  await transcript.addMessage(info);
+  transcript.addMessage(info);
   if (request.commandText !== undefined) {
-    await transcript.putPart(info.id, {
+    transcript.putPart(info.id, {
       id: newPartId(),
       type: "text",
       text: request.commandText,
       ignored: true,
     });
   }
-  await transcript.putPart(info.id, {
+  transcript.putPart(info.id, {
     id: newPartId(),
     type: "compaction",
     auto: request.auto,

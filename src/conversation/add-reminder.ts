@@ -6,7 +6,7 @@ import type { Transcript } from "./transcript.ts";
 export async function addReminder(transcript: Transcript, question: UserInfo, text: string): Promise<void> {
   const { steering: _, ...userInfo } = question;
   const info: UserInfo = { ...userInfo, id: transcript.newMessageId(), time: { created: Date.now() } };
-  await transcript.addMessage(info);
-  await transcript.putPart(info.id, { id: newPartId(), type: "text", text, synthetic: true });
+  transcript.addMessage(info);
+  transcript.putPart(info.id, { id: newPartId(), type: "text", text, synthetic: true });
   await transcript.seal(info.id);
 }

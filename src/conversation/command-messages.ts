@@ -7,8 +7,8 @@ import { noTokens } from "./turn-result.ts";
 
 /** Adds a command as the user typed it; the model does not see it. */
 export async function addQuestion(transcript: Transcript, question: UserInfo, text: string): Promise<void> {
-  await transcript.addMessage(question);
-  await transcript.putPart(question.id, ignoredText(text));
+  transcript.addMessage(question);
+  transcript.putPart(question.id, ignoredText(text));
   await transcript.seal(question.id);
 }
 
@@ -27,8 +27,8 @@ export async function addAnswer(transcript: Transcript, question: UserInfo, text
     tokens: noTokens,
     finish: "stop",
   };
-  await transcript.addMessage(info);
-  await transcript.putPart(info.id, ignoredText(removeControls(text)));
+  transcript.addMessage(info);
+  transcript.putPart(info.id, ignoredText(removeControls(text)));
   await transcript.seal(info.id);
 }
 

@@ -28,6 +28,6 @@ export class StoredTodos implements TodoList {
     const { sessionId, writer, emit } = this.#deps;
     this.#todos = todos;
     writer.saveTodos(todos);
-    await emit({ sessionId, type: "todos", todos });
+    emit({ sessionId, type: "todos", todos });
   }
 }

@@ -1,13 +1,12 @@
-import type { Backpressure } from "../base/async.ts";
 import type { Emit } from "../message/event.ts";
 import { type MessageId, messageIdAfter, newMessageId, type PartId, type SessionId } from "../message/ids.ts";
 import type { AssistantInfo, Message, MessageInfo } from "../message/message.ts";
-import { isFinished, type Part } from "../message/part.ts";
+import type { Part, ToolPart } from "../message/part.ts";
 import type { SessionWriter } from "../storage/session-store.ts";
 
 /**
  * The visible messages of one session and their only writer. Every change goes to memory, then to the store, then to
- * the listeners. A finished part is on disk before it is emitted.
+ * the listeners. A finished call and a finished message are on disk before they are emitted.
  */
 export class Transcript {
   readonly sessionId: SessionId;
@@ -49,30 +48,32 @@ export class Transcript {
     return this.#messages.findLast((message) => message.info.id === id);
   }
 
-  async addMessage(added: MessageInfo): Promise<void> {
+  addMessage(added: MessageInfo): void {
     const info = this.#withPath(added);
     this.#messages.push({ info, parts: [] });
     this.#noteId(info.id);
     this.#writer.putMessage(info);
-    await this.#emit({ sessionId: this.sessionId, type: "message", info });
+    this.#emit({ sessionId: this.sessionId, type: "message", info });
   }
 
-  async updateMessage(updated: MessageInfo): Promise<void> {
+  updateMessage(updated: MessageInfo): void {
     const info = this.#withPath(updated);
     this.#message(info.id).info = info;
     this.#writer.putMessage(info);
-    await this.#emit({ sessionId: this.sessionId, type: "message", info });
+    this.#emit({ sessionId: this.sessionId, type: "message", info });
   }
 
   /** Creates the part or replaces the one with its id. */
-  async putPart(messageId: MessageId, part: Part): Promise<void> {
-    const { parts } = this.#message(messageId);
-    const index = parts.findLastIndex((other) => other.id === part.id);
-    if (index === -1) parts.push(part);
-    else parts[index] = part;
-    this.#writer.putPart(messageId, part);
-    if (part.type === "tool" && isFinished(part.state)) await this.#writer.secure();
-    await this.#emit({ sessionId: this.sessionId, type: "part", messageId, part });
+  putPart(messageId: MessageId, part: Part): void {
+    this.#storePart(messageId, part);
+    this.#emit({ sessionId: this.sessionId, type: "part", messageId, part });
+  }
+
+  /** Stores a finished call, and emits it when it survives the end of the process. Rejects on a disk error. */
+  async settleCall(messageId: MessageId, part: ToolPart): Promise<void> {
+    this.#storePart(messageId, part);
+    await this.#writer.secure();
+    this.#emit({ sessionId: this.sessionId, type: "part", messageId, part });
   }
 
   /**
@@ -90,12 +91,12 @@ export class Transcript {
   }
 
   /** Appends to a text or reasoning part, in time proportional to the delta. */
-  append(messageId: MessageId, partId: PartId, delta: string): Backpressure {
+  append(messageId: MessageId, partId: PartId, delta: string): void {
     const part = this.#message(messageId).parts.findLast((other) => other.id === partId);
     if (part?.type !== "text" && part?.type !== "reasoning") throw new Error(`no text part ${partId}`);
     part.text += delta;
     this.#writer.append(messageId, partId, delta);
-    return this.#emit({
+    this.#emit({
       sessionId: this.sessionId,
       type: "delta",
       messageId,
@@ -117,12 +118,20 @@ export class Transcript {
     this.#message(info.id).info = ended;
     this.#writer.putMessage(ended);
     await this.seal(info.id);
-    await this.#emit({ sessionId: this.sessionId, type: "message", info: ended });
+    this.#emit({ sessionId: this.sessionId, type: "message", info: ended });
   }
 
   /** Replaces the visible messages, after a compaction or an undo. The stored messages do not change. */
   show(messages: Message[]): void {
     this.#messages = messages;
+  }
+
+  #storePart(messageId: MessageId, part: Part): void {
+    const { parts } = this.#message(messageId);
+    const index = parts.findLastIndex((other) => other.id === part.id);
+    if (index === -1) parts.push(part);
+    else parts[index] = part;
+    this.#writer.putPart(messageId, part);
   }
 
   #withPath(info: MessageInfo): MessageInfo {

@@ -1,4 +1,3 @@
-import type { Backpressure } from "../base/async.ts";
 import type { MessageId, PartId, SessionId } from "./ids.ts";
 import type { ApprovalMode, MessageInfo, ModelRef, Todo } from "./message.ts";
 import type { Part } from "./part.ts";
@@ -42,5 +41,5 @@ export interface Usage {
   cost: number | undefined;
 }
 
-/** Emits an event; await the result to respect backpressure. */
-export type Emit = (event: SessionEvent) => Backpressure;
+/** Emits an event. Must not throw. */
+export type Emit = (event: SessionEvent) => void;

@@ -64,18 +64,15 @@ export class Budget {
     const { outcome } = decision;
     if (outcome === "allowed") {
       this.#nextLimits[what] = spent + more;
-      await call.complete(`Up to ${dollars(spent + more)} may be spent.`);
+      call.complete(`Up to ${dollars(spent + more)} may be spent.`);
       return "yes";
     }
     if (outcome === "unasked") {
-      await call.fail(
-        "failed",
-        `Stopped at the cost limit because you could not be asked: ${decision.problem}`,
-      );
+      call.fail("failed", `Stopped at the cost limit because you could not be asked: ${decision.problem}`);
       return "no";
     }
     const isCancelled = outcome === "cancelled";
-    await call.fail(isCancelled ? "cancelled" : "rejected", "Stopped at the cost limit.");
+    call.fail(isCancelled ? "cancelled" : "rejected", "Stopped at the cost limit.");
     return isCancelled ? "cancelled" : "no";
   }
 }

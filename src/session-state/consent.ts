@@ -25,21 +25,21 @@ export async function askConsent(
   const { outcome } = decision;
   if (outcome === "allowed") {
     await consent.accept();
-    await call.complete("This project's configuration is trusted until it changes.");
+    call.complete("This project's configuration is trusted until it changes.");
     return "accepted";
   }
   if (outcome === "cancelled") {
-    await call.fail("cancelled", "The turn was cancelled before this was answered.");
+    call.fail("cancelled", "The turn was cancelled before this was answered.");
     return "cancelled";
   }
   if (outcome === "unasked") {
-    await call.fail(
+    call.fail(
       "failed",
       `You could not be asked: ${decision.problem} Until then the project's configuration is not trusted.`,
     );
     return "unasked";
   }
-  await call.fail("rejected", declinedText(consent));
+  call.fail("rejected", declinedText(consent));
   return "declined";
 }
 

@@ -1,4 +1,4 @@
-import type { SessionEvent } from "../message/event.ts";
+import type { Emit } from "../message/event.ts";
 import { newRequestId, type SessionId } from "../message/ids.ts";
 import type { AgentError, SessionInfo } from "../message/message.ts";
 import type { Advice, Answer, Ask, GateCall, Question } from "../permission/gate.ts";
@@ -13,23 +13,30 @@ import {
 import type { Plugins } from "../plugin/plugins.ts";
 import type { ChangedFile } from "../conversation/session-diff.ts";
 
-/** Sends the plugins of a session what happens in it. Sends nothing while no plugin listens. */
+/** Emits the events of a session to its host and to its plugins. Sends plugins nothing while none listens. */
 export class PluginEvents {
   readonly #plugins: () => Plugins | undefined;
   readonly #infoOf: (id: SessionId) => SessionInfo | undefined;
+  readonly #emit: Emit;
 
-  /** `infoOf` returns what is stored of a live session. */
-  constructor(plugins: () => Plugins | undefined, infoOf: (id: SessionId) => SessionInfo | undefined) {
-    this.#plugins = plugins;
-    this.#infoOf = infoOf;
+  constructor(deps: {
+    plugins(): Plugins | undefined;
+    /** Returns the stored info of a live session. */
+    infoOf(id: SessionId): SessionInfo | undefined;
+    emit: Emit;
+  }) {
+    this.#plugins = () => deps.plugins();
+    this.#infoOf = (id) => deps.infoOf(id);
+    this.#emit = deps.emit;
   }
 
-  /** Sends the plugin events for a change of the session or of one of its children. */
-  change(event: SessionEvent): void {
+  /** Emits a change of the session or of one of its children. */
+  readonly emit: Emit = (event) => {
+    this.#emit(event);
     const plugins = this.#listeners();
     if (plugins === undefined) return;
     for (const each of toPluginEvents(event, this.#infoOf)) plugins.event(each);
-  }
+  };
 
   created(info: SessionInfo): void {
     this.#send(() => sessionEvent("session.created", info));

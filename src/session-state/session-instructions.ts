@@ -10,7 +10,7 @@ export interface SessionInstructionsDeps {
   project(): Project;
   settings: SessionSettings;
   /** Shows the user a warning. */
-  warn(text: string): Promise<void>;
+  warn(text: string): void;
   /** The parent session's instructions; a child shares its fetched texts and shows no notes. */
   parent: SessionInstructions | undefined;
 }
@@ -35,7 +35,7 @@ export class SessionInstructions {
     const isNew = (note: string) => !this.#shownNotes.has(note);
     for (const note of parent === undefined ? notes.filter(isNew) : []) {
       this.#shownNotes.add(note);
-      await this.#deps.warn(`Instructions: ${note}`);
+      this.#deps.warn(`Instructions: ${note}`);
     }
     return instructions;
   }

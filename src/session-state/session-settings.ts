@@ -96,7 +96,7 @@ export class SessionSettings {
     this.#nextAgent = agent;
     gate.reconsider();
     await infoStore.save({ agent: name });
-    await emit({ sessionId, type: "agent", agent: name });
+    emit({ sessionId, type: "agent", agent: name });
   }
 
   /** Sets the client's explicit choice, which overrides agents and configuration. */
@@ -106,14 +106,14 @@ export class SessionSettings {
       throw new UserError(`Model "${model.provider}/${model.model}" not found.`);
     await infoStore.save({ model });
     await this.#deps.rememberModel(model);
-    await emit({ sessionId, type: "model", model });
+    emit({ sessionId, type: "model", model });
   }
 
   /** Sets the reasoning effort; undefined leaves it to the model, the agent or the configuration. */
   async setEffort(effort: string | undefined): Promise<void> {
     const { sessionId, infoStore, emit } = this.#deps;
     await infoStore.save({ effort });
-    await emit({ sessionId, type: "model", model: infoStore.info.model });
+    emit({ sessionId, type: "model", model: infoStore.info.model });
   }
 
   /** Sets the approval mode and withdraws pending questions that it settles. */
@@ -122,14 +122,14 @@ export class SessionSettings {
     if (approval === (infoStore.info.approval ?? "ask")) return;
     await infoStore.save({ approval });
     gate.reconsider();
-    await emit({ sessionId, type: "approval", approval });
+    emit({ sessionId, type: "approval", approval });
   }
 
   async setAutoCompact(autoCompact: boolean): Promise<void> {
     if (autoCompact === this.autoCompact) return;
     const { sessionId, infoStore, emit } = this.#deps;
     await infoStore.save({ autoCompact });
-    await emit({ sessionId, type: "options" });
+    emit({ sessionId, type: "options" });
   }
 
   #choose(agent: Agent, { model, effort }: Pick<UserInfo, "model" | "effort">): Model | AgentError {

@@ -19,7 +19,7 @@ export interface SessionTitleDeps {
   /** The model for the next message. */
   model(): Model | undefined;
   /** Shows the user a warning. */
-  warn(text: string): Promise<void>;
+  warn(text: string): void;
 }
 
 /** Sets and generates the title of a session. */
@@ -36,7 +36,7 @@ export class SessionTitle {
     const { sessionId, infoStore, emit } = this.#deps;
     if (infoStore.info.titleSource === "person" && source !== "person") return;
     await infoStore.save({ title, titleSource: source });
-    await emit({ sessionId, type: "title", title, updatedAt: infoStore.info.time.updated });
+    emit({ sessionId, type: "title", title, updatedAt: infoStore.info.time.updated });
   }
 
   /** Sets a fallback title and asks a model for a better one, without waiting for it. */
@@ -69,9 +69,7 @@ export class SessionTitle {
     if (config.small_model === undefined) return omitEffort(this.#deps.model());
     const choice = models.chooseByName(config.small_model);
     if (choice.outcome === "found") return omitDefaultEffort(choice.model);
-    await this.#deps.warn(
-      `No title is written. ${choice.error.message} It is "small_model" in the configuration.`,
-    );
+    this.#deps.warn(`No title is written. ${choice.error.message} It is "small_model" in the configuration.`);
     return undefined;
   }
 }

@@ -117,7 +117,7 @@ export class UsageTracker {
     infoStore.note({ cost: infoStore.info.cost + cost });
     this.#used = used;
     const { usage } = this;
-    if (usage !== undefined) await emit({ sessionId, type: "usage", usage });
+    if (usage !== undefined) emit({ sessionId, type: "usage", usage });
   }
 }
 

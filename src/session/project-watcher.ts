@@ -26,7 +26,7 @@ export interface ProjectWatcherDeps {
   gate: Decider;
   emit: Emit;
   /** Shows the user a warning. */
-  warn(text: string): Promise<void>;
+  warn(text: string): void;
 }
 
 /** The project of a session, reloaded when its files change between turns. */
@@ -65,12 +65,11 @@ export class ProjectWatcher {
       if (!(await this.#current.hasChanged())) return;
       const { problems } = await this.reload();
       const added = problems.filter((problem) => !known.has(problem));
-      for (const text of added.slice(0, newProblemsLimit)) await this.#deps.warn(text);
+      for (const text of added.slice(0, newProblemsLimit)) this.#deps.warn(text);
       const more = added.length - newProblemsLimit;
-      if (more > 0)
-        await this.#deps.warn(`And ${more} more problems of the configuration: /reload lists them.`);
+      if (more > 0) this.#deps.warn(`And ${more} more problems of the configuration: /reload lists them.`);
     } catch (error) {
-      await this.#deps.warn(
+      this.#deps.warn(
         `The configuration could not be reloaded: ${messageOf(error)}. The session continues with the previous configuration.`,
       );
     }
@@ -92,10 +91,9 @@ export class ProjectWatcher {
 
   async #emitChanges(before: EditorView, now: EditorView): Promise<void> {
     const { sessionId, emit, infoStore } = this.#deps;
-    if (now.agent !== before.agent) await emit({ sessionId, type: "agent", agent: now.agent });
-    else if (now.pickers !== before.pickers)
-      await emit({ sessionId, type: "model", model: infoStore.info.model });
-    if (now.commands !== before.commands) await emit({ sessionId, type: "commands" });
+    if (now.agent !== before.agent) emit({ sessionId, type: "agent", agent: now.agent });
+    else if (now.pickers !== before.pickers) emit({ sessionId, type: "model", model: infoStore.info.model });
+    if (now.commands !== before.commands) emit({ sessionId, type: "commands" });
   }
 
   #editorView(): EditorView {

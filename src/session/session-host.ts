@@ -8,6 +8,8 @@ import type { EditorBuffers } from "../workspace/files/editor-files.ts";
 /** The host of sessions: receives events, shows questions to the user and provides the editor's buffers. */
 export interface SessionHost {
   emit: Emit;
+  /** Resolves when the client can receive more. Awaited by readers of long output and long answers. */
+  waitUntilReady(): Promise<void>;
   ask: Ask;
   inquire(sessionId: SessionId, ...asked: Parameters<Inquire>): ReturnType<Inquire>;
   /** Shows a request of an MCP server to the user. */

@@ -1,7 +1,5 @@
-import { errorFields } from "../base/error-fields.ts";
 import { type Log, withFields } from "../base/log.ts";
 import { expectSpareFiles } from "../base/files/spare-files.ts";
-import type { SessionEvent } from "../message/event.ts";
 import type { SessionId } from "../message/ids.ts";
 import type { Message, ModelRef, SessionInfo, Todo } from "../message/message.ts";
 import type { Servers } from "../mcp/servers.ts";
@@ -137,18 +135,12 @@ export class SessionOpener {
     const project = withSessionOverlay(begun.project);
     const store = await this.#deps.store();
     const { id, title = "" } = info;
-    const events = new PluginEvents(
-      () => (parent?.session ?? this.#deps.live(id))?.plugins,
-      (live) => this.#deps.infoOf(live),
-    );
-    const emit =
-      parent?.child.emitFor({ id, agent: info.agent, title }) ??
-      ((event: SessionEvent) => {
-        const backpressure = host.emit(event);
-        if (backpressure !== undefined) return backpressure.then(() => events.change(event));
-        events.change(event);
-        return undefined;
-      });
+    const events = new PluginEvents({
+      plugins: () => (parent?.session ?? this.#deps.live(id))?.plugins,
+      infoOf: (live) => this.#deps.infoOf(live),
+      emit: host.emit,
+    });
+    const emit = parent?.child.emitFor({ id, agent: info.agent, title }) ?? events.emit;
     const [approvals, lastUsedModel] = await Promise.all([
       this.#deps.openApprovals(project.id),
       memory.lastUsedModel(project.id),
@@ -191,6 +183,7 @@ export class SessionOpener {
       inquire: parent?.child.inquire ?? ((inquiry, signal) => host.inquire(info.id, inquiry, signal)),
       todos,
       emit,
+      waitUntilReady: () => host.waitUntilReady(),
       events,
       log,
       rememberModel: (model) => memory.rememberModel(project.id, model),
@@ -232,14 +225,7 @@ export class SessionOpener {
   }
 
   #createServers(sessionId: SessionId, { workspace: { cwd, roots }, secrets }: Project): SessionServers {
-    const { host, log, servers } = this.#deps;
-    const emitSafely = async (event: SessionEvent) => {
-      try {
-        await host.emit(event);
-      } catch (error) {
-        log.warn("MCP server event dropped", errorFields(error));
-      }
-    };
+    const { host, servers } = this.#deps;
     return new SessionServers({
       servers,
       cwd,
@@ -248,8 +234,8 @@ export class SessionOpener {
       elicit: (elicitation, signal) => host.elicit(sessionId, elicitation, signal),
       canVisit: () => host.elicitationAbilities().urls,
       onVisited: (id) => host.visited(id),
-      report: (text, severity = "warning") => void emitSafely({ sessionId, type: "notice", severity, text }),
-      onPrompts: () => void emitSafely({ sessionId, type: "commands" }),
+      report: (text, severity = "warning") => host.emit({ sessionId, type: "notice", severity, text }),
+      onPrompts: () => host.emit({ sessionId, type: "commands" }),
       onTools: (server) => this.#deps.live(sessionId)?.events.mcpToolsChanged(server),
     });
   }

@@ -1,4 +1,3 @@
-import { errorFields } from "../base/error-fields.ts";
 import type { Log } from "../base/log.ts";
 import type { Emit } from "../message/event.ts";
 import type { Inquire } from "../message/inquiry.ts";
@@ -44,6 +43,8 @@ export interface SessionServicesDeps {
   servers: SessionServers;
   todos: Todo[];
   emit: Emit;
+  /** Resolves when the client can receive more. */
+  waitUntilReady(): Promise<void>;
   /** Sends events to plugins. */
   events: PluginEvents;
   log: Log;
@@ -82,13 +83,13 @@ export interface SessionServices {
   /** Undo and redo of turns. */
   readonly history: Undo;
   /** Shows the user a warning; a child's warnings go through its parent. */
-  readonly warn: (text: string) => Promise<void>;
+  readonly warn: (text: string) => void;
 }
 
 export function createSessionServices(deps: SessionServicesDeps): SessionServices {
-  const { info, writer, servers, parent, emit, log } = deps;
-  const warn = async (text: string) => {
-    await emit({ sessionId: info.id, type: "notice", severity: "warning", text });
+  const { info, writer, servers, parent, emit } = deps;
+  const warn = (text: string) => {
+    emit({ sessionId: info.id, type: "notice", severity: "warning", text });
   };
   const infoStore = new SessionInfoStore(info, writer);
   const live = {
@@ -119,7 +120,7 @@ export function createSessionServices(deps: SessionServicesDeps): SessionService
   const plugins = new SessionPlugins((text) => {
     // The parent session shows the same warning.
     if (parent !== undefined) return;
-    warn(text).catch((error: unknown) => log.warn("notice dropped", errorFields(error)));
+    warn(text);
   });
   const messages = new UserMessages({ ...own, settings });
   const commands = new CommandCalls({ ...own, settings, messages, prompts: () => servers.prompts });

@@ -215,11 +215,11 @@ export class Sessions {
   }
 
   /** Shows a warning in every live session; without one it is stored for the next session. */
-  async warn(text: string): Promise<void> {
+  warn(text: string): void {
     const { host } = this.#deps;
     if (this.#live.size === 0) this.#warnings = [...this.#warnings, text].slice(-warningLimit);
     for (const sessionId of this.#live.keys()) {
-      await host.emit({ sessionId, type: "notice", severity: "warning", text });
+      host.emit({ sessionId, type: "notice", severity: "warning", text });
     }
   }
 

@@ -21,7 +21,10 @@ import type { Transcript } from "../conversation/transcript.ts";
 import { noTokens, type TurnResult } from "../conversation/turn-result.ts";
 import type { UserMessages } from "../user-input/user-messages.ts";
 
-export interface CommandCallsDeps extends Pick<AgentCallsDeps, "gate" | "decisions" | "emit" | "log"> {
+export interface CommandCallsDeps extends Pick<
+  AgentCallsDeps,
+  "gate" | "decisions" | "emit" | "waitUntilReady" | "log"
+> {
   project(): Project;
   /** Prompts of connected MCP servers. */
   prompts(): readonly ServerPrompt[];
@@ -31,7 +34,7 @@ export interface CommandCallsDeps extends Pick<AgentCallsDeps, "gate" | "decisio
   transcript: Transcript;
   messages: UserMessages;
   /** Shows the user a warning. */
-  warn(text: string): Promise<void>;
+  warn(text: string): void;
 }
 
 /** The message for the model, with the agent and model that the command names. */
@@ -124,7 +127,7 @@ export class CommandCalls {
     const named = this.#deps.settings.agentNamed(effect.agent);
     const isFree = current.native && current.limits === undefined;
     if (isFree || named.name === current.name || named.limits !== undefined) return effect;
-    await this.#deps.warn(
+    this.#deps.warn(
       `/${command} names ${named.name}, but ${current.name} answers: the project's configuration is not trusted.`,
     );
     return { ...effect, agent: undefined };
@@ -153,7 +156,7 @@ export class CommandCalls {
     if (model === undefined || supportsEffort(model, variant)) return model && { ...model.ref, variant };
     const efforts = model.variants.join(", ") || "none that it knows";
     const name = `${model.ref.provider}/${model.ref.model}`;
-    await this.#deps.warn(
+    this.#deps.warn(
       `/${command} asks for the effort "${variant}", but ${name} has ${efforts}; the default is used.`,
     );
     return undefined;

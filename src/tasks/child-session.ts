@@ -1,5 +1,4 @@
 import type { Agent } from "../agent/agent.ts";
-import type { Backpressure } from "../base/async.ts";
 import { messageOf, UserError } from "../base/errors.ts";
 import type { Child, Emit } from "../message/event.ts";
 import type { SessionId } from "../message/ids.ts";
@@ -107,14 +106,8 @@ export async function runTask(parent: Parent, task: TaskRequest, run: RunContext
     inquire: (inquiry, signal) => idle.pauseDuring(() => parent.inquire(inquiry, signal)),
     emitFor: (child) => (event) => {
       idle.touch();
-      const backpressure = parent.emit({
-        sessionId: parent.id,
-        type: "child",
-        callId: run.callId,
-        child,
-        event,
-      });
-      return event.type === "part" ? work.onPart(event.part, backpressure) : backpressure;
+      parent.emit({ sessionId: parent.id, type: "child", callId: run.callId, child, event });
+      if (event.type === "part") work.onPart(event.part);
     },
   });
   return work.runIn(session, task.prompt, idle);
@@ -170,17 +163,16 @@ class TaskRun {
   }
 
   /** Records the child's parts for the result and shows each as a line of output. */
-  async onPart(part: Part, backpressure: Backpressure): Promise<void> {
-    await backpressure;
+  onPart(part: Part): void {
     if (part.type === "text" && part.time?.end !== undefined && part.synthetic !== true)
-      await this.#show(part.id, part.text);
-    if (part.type === "retry") await this.#show(part.id, part.error);
+      this.#show(part.id, part.text);
+    if (part.type === "retry") this.#show(part.id, part.error);
     if (part.type !== "tool") return;
-    if (part.state.status === "running") await this.#show(part.id, `→ ${part.title ?? part.tool}`);
-    if (isFinished(part.state)) await this.#onCallEnded(part);
+    if (part.state.status === "running") this.#show(part.id, `→ ${part.title ?? part.tool}`);
+    if (isFinished(part.state)) this.#onCallEnded(part);
   }
 
-  async #onCallEnded(part: ToolPart): Promise<void> {
+  #onCallEnded(part: ToolPart): void {
     const { state } = part;
     this.#calls++;
     if ("changes" in state) this.#changes.push(...(state.changes ?? []));
@@ -190,14 +182,14 @@ class TaskRun {
     if (this.#summary.length > summaryLimit) this.#summary.shift();
     if (state.status !== "error") return;
     if (state.reason === "rejected") this.#refusal ??= `The user rejected "${title}", which ended the task.`;
-    await this.#show(`${part.id} failed`, `✗ ${title}: ${state.reason}`);
+    this.#show(`${part.id} failed`, `✗ ${title}: ${state.reason}`);
   }
 
-  async #show(key: string, text: string): Promise<void> {
+  #show(key: string, text: string): void {
     if (this.#shown.has(key) || text.trim() === "") return;
     this.#shown.add(key);
     const line = text.length <= shownTextLimit ? text : `${text.slice(0, shownTextLimit)}…`;
-    await this.#run.output(`${line}\n`);
+    this.#run.output(`${line}\n`);
   }
 
   #outcome(session: TaskSession, result: TurnResult, cost: number): TaskOutcome {

@@ -17,6 +17,8 @@ export interface AgentCallsDeps {
   openCalls?: OpenCalls | undefined;
   context: ToolContext;
   emit: Emit;
+  /** Resolves when the client can receive more. */
+  waitUntilReady(): Promise<void>;
   log: Log;
   plugins?: Plugins | undefined;
 }

@@ -1,5 +1,5 @@
-import { isFinished, type ToolPart, type ToolState } from "../message/part.ts";
-import { newMessageId, newPartId } from "../message/ids.ts";
+import { isFinished, type Part, type ToolPart, type ToolState } from "../message/part.ts";
+import { type MessageId, newMessageId, newPartId } from "../message/ids.ts";
 import type { CallDeps } from "./agent-calls.ts";
 import { ToolRunner } from "./tool-runner.ts";
 import type { Tool } from "../tool/tool.ts";
@@ -17,13 +17,15 @@ export class EphemeralToolCalls {
 
   constructor(deps: CallDeps, tools: readonly Tool[]) {
     const { sessionId } = deps.context;
+    const putPart = (messageId: MessageId, part: Part) => {
+      if (part.type === "tool") this.#newest.set(part.id, part);
+      deps.emit({ sessionId, type: "part", messageId, part });
+    };
     this.#runner = new ToolRunner({
       ...deps,
       transcript: {
-        putPart: async (messageId, part) => {
-          if (part.type === "tool") this.#newest.set(part.id, part);
-          await deps.emit({ sessionId, type: "part", messageId, part });
-        },
+        putPart,
+        settleCall: async (messageId, part) => putPart(messageId, part),
         amendParts: async () => {},
       },
     });
@@ -31,7 +33,7 @@ export class EphemeralToolCalls {
   }
 
   async run(tool: string, input: unknown, signal: AbortSignal): Promise<FinishedState> {
-    const announced = await this.#runner.announce(this.#messageId, tool, newPartId());
+    const announced = this.#runner.announce(this.#messageId, tool, newPartId());
     await this.#runner.run(this.#messageId, announced, { tool, input }, signal);
     const state = this.#newest.get(announced.id)?.state;
     if (state === undefined || !isFinishedState(state)) throw new Error(`the call of ${tool} did not end`);

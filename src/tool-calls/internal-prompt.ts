@@ -42,26 +42,26 @@ export class InternalPrompt {
   async ask(signal: AbortSignal): Promise<Decision> {
     const { sessionId, agent, gate } = this.#deps;
     const { tool, title, input, text, subject, confirm } = this.#question;
-    await this.#show({ status: "pending", input });
+    this.#show({ status: "pending", input });
     const permissions = [{ permission: tool, subjects: [{ text: subject, confirm }], always: [] }];
     const preview = { text };
     const call = { sessionId, callId: this.#id, agent, tool, title, kind: "other" as const, locations: [] };
     return gate.decide({ ...call, preview, input, permissions }, [], signal);
   }
 
-  complete(output: string): Promise<void> {
-    return this.#show({ status: "completed", input: this.#question.input, output, time: now() });
+  complete(output: string): void {
+    this.#show({ status: "completed", input: this.#question.input, output, time: now() });
   }
 
-  fail(reason: "failed" | "rejected" | "cancelled", error: string): Promise<void> {
-    return this.#show({ status: "error", input: this.#question.input, error, reason, time: now() });
+  fail(reason: "failed" | "rejected" | "cancelled", error: string): void {
+    this.#show({ status: "error", input: this.#question.input, error, reason, time: now() });
   }
 
-  async #show(state: ToolState): Promise<void> {
+  #show(state: ToolState): void {
     const { tool, title } = this.#question;
     const id = this.#id;
     const part: ToolPart = { id, type: "tool", callId: id, tool, title, kind: "other", state };
-    await this.#deps.emit({
+    this.#deps.emit({
       sessionId: this.#deps.sessionId,
       type: "part",
       messageId: this.#messageId,

@@ -13,7 +13,7 @@ export interface CallOutcome {
 }
 
 export interface ToolCallRecordDeps {
-  transcript: Pick<Transcript, "putPart" | "amendParts">;
+  transcript: Pick<Transcript, "putPart" | "settleCall" | "amendParts">;
   context: Pick<ToolContext, "sessionId">;
   emit: Emit;
   log: Log;
@@ -39,9 +39,9 @@ export class ToolCallRecord {
     this.part = part;
   }
 
-  async describe(prepared: PreparedCall): Promise<void> {
+  describe(prepared: PreparedCall): void {
     const { title, locations } = prepared;
-    await this.#put({ ...this.part, title, locations: [...locations] });
+    this.#put({ ...this.part, title, locations: [...locations] });
   }
 
   /** Stored with the call's next state. */
@@ -54,18 +54,18 @@ export class ToolCallRecord {
     if (decision !== undefined) this.part = { ...this.part, decision };
   }
 
-  async begin(): Promise<void> {
+  begin(): void {
     this.#start = Date.now();
     const state = { status: "running", input: this.part.state.input, time: { start: this.#start } } as const;
-    await this.#put({ ...this.part, state });
+    this.#put({ ...this.part, state });
   }
 
-  async output(delta: string): Promise<void> {
+  output(delta: string): void {
     if (this.#settled || delta === "") return;
     this.#bufferOutput(delta);
     const { callId, id: partId } = this.part;
     const { sessionId } = this.#deps.context;
-    await this.#deps.emit({
+    this.#deps.emit({
       sessionId,
       type: "tool-output",
       messageId: this.messageId,
@@ -158,7 +158,7 @@ export class ToolCallRecord {
     this.#settled = true;
     this.part = { ...part, state };
     this.#log(state);
-    await this.#deps.transcript.putPart(this.messageId, this.part);
+    await this.#deps.transcript.settleCall(this.messageId, this.part);
   }
 
   #log(state: ToolState): void {
@@ -168,10 +168,10 @@ export class ToolCallRecord {
     this.#deps.log.info("tool call ended", { tool, callId, ms, end });
   }
 
-  async #put(part: ToolPart): Promise<void> {
+  #put(part: ToolPart): void {
     if (this.#settled) return;
     this.part = part;
-    await this.#deps.transcript.putPart(this.messageId, part);
+    this.#deps.transcript.putPart(this.messageId, part);
   }
 }
 

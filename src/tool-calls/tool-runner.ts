@@ -90,12 +90,12 @@ export class ToolRunner {
   }
 
   /** Shows a call while the model still writes its arguments. */
-  async announce(
+  announce(
     messageId: MessageId,
     tool: string,
     providerCallId: string,
     providerMetadata?: ProviderMetadata,
-  ): Promise<ToolPart> {
+  ): ToolPart {
     const id = newPartId();
     const known = this.#find(tool);
     const part: ToolPart = {
@@ -109,7 +109,7 @@ export class ToolRunner {
       state: { status: "pending", input: undefined },
     };
     this.#deps.openCalls?.add(part.callId);
-    await this.#deps.transcript.putPart(messageId, part);
+    this.#deps.transcript.putPart(messageId, part);
     return part;
   }
 
@@ -238,15 +238,16 @@ export class ToolRunner {
       const checked = await applyBeforeHooks(this.#deps, record, tool, input, signal);
       if ("refused" in checked) return await record.fail("denied", checked.refused);
       const prepared = await prepareCall(tool, checked.input, this.#deps.context);
-      await record.describe(prepared);
+      record.describe(prepared);
       const decision = await this.#decide(record, prepared, counted.isLoop, signal);
       if (decision.outcome !== "allowed") return await this.#refuse(record, decision, counted);
-      await record.begin();
+      record.begin();
       const result = await prepared.run({
         callId: record.part.callId,
         signal,
         isAllowed: (permissions) => this.#isAllowed(permissions),
         output: (delta) => record.output(this.#deps.secrets.redact(delta)),
+        waitUntilReady: () => this.#deps.waitUntilReady(),
         limits: this.#limits(share),
       });
       made.result = fingerprintResult(result);
@@ -376,6 +377,8 @@ export interface ToolRunnerDeps extends ToolCallRecordDeps, CallPluginsDeps {
   /** Registry for cancelling single calls. */
   openCalls?: OpenCalls | undefined;
   context: ToolContext;
+  /** Resolves when the client can receive more. */
+  waitUntilReady(): Promise<void>;
   limits: OutputLimits;
   diagnose?: Diagnose | undefined;
 }

@@ -143,8 +143,10 @@ export interface RunContext {
   readonly signal: AbortSignal;
   /** Whether the rules allow this without asking, for needs found only while the call runs. */
   isAllowed(permissions: readonly PermissionRequest[]): boolean;
-  /** Live output; awaited so that a slow editor slows the tool down instead of filling memory. */
-  output(delta: string): Promise<void>;
+  /** Shows live output. */
+  output(delta: string): void;
+  /** Resolves when the client can receive more. Awaited by tools with much output, so that it does not fill memory. */
+  waitUntilReady(): Promise<void>;
   /** Limits of the output for the model, for tools that cannot hold all of it. */
   readonly limits: OutputLimits;
 }

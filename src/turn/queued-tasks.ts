@@ -31,19 +31,19 @@ export async function runTasks(
     cost: 0,
     tokens: noTokens,
   };
-  await transcript.addMessage(info);
-  await transcript.putPart(info.id, { id: newPartId(), type: "step-start" });
+  transcript.addMessage(info);
+  transcript.putPart(info.id, { id: newPartId(), type: "step-start" });
   const running = tasks.map(async ({ description, prompt, agent: subagent_type, command }) => {
-    const call = await runner.announce(info.id, "task", newPartId());
+    const call = runner.announce(info.id, "task", newPartId());
     const input = { description, prompt, subagent_type, ...(command !== undefined && { command }) };
     return runner.run(info.id, call, { tool: "task", input }, signal);
   });
   const outcomes = await Promise.all(running);
   const changes = outcomes.flatMap((outcome) => outcome.changes);
-  if (changes.length > 0) await transcript.putPart(info.id, { id: newPartId(), type: "patch", changes });
+  if (changes.length > 0) transcript.putPart(info.id, { id: newPartId(), type: "patch", changes });
   const stops = outcomes.flatMap(({ stop }) => stop ?? []);
   const finish = signal.aborted || stops.includes("cancelled") ? "cancelled" : "tool-calls";
-  await transcript.putPart(info.id, {
+  transcript.putPart(info.id, {
     id: newPartId(),
     type: "step-finish",
     reason: finish,

@@ -1,5 +1,5 @@
 import { errorFields } from "../base/error-fields.ts";
-import { type Backpressure, sleep } from "../base/async.ts";
+import { sleep } from "../base/async.ts";
 import { hasVisibleText } from "../base/text/controls.ts";
 import type { Log } from "../base/log.ts";
 import { type MessageId, newPartId } from "../message/ids.ts";
@@ -28,7 +28,9 @@ export interface StepDeps {
   /** Media that models refused in this session, by model. */
   refusedMedia: RefusedMedia;
   /** Shows the user a warning. */
-  warn(text: string): Promise<void>;
+  warn(text: string): void;
+  /** Resolves when the client can receive more. */
+  waitUntilReady(): Promise<void>;
 }
 
 export interface StepInput {
@@ -57,8 +59,8 @@ export async function runStep(deps: StepDeps, input: StepInput, signal: AbortSig
     cost: 0,
     tokens: noTokens,
   };
-  await transcript.addMessage(info);
-  await transcript.putPart(info.id, { id: newPartId(), type: "step-start" });
+  transcript.addMessage(info);
+  transcript.putPart(info.id, { id: newPartId(), type: "step-start" });
   const attempt = new Attempt(deps, info.id, signal);
   const streamed = await streamNonEmpty(deps, { ...input, request }, attempt, signal);
   const ms = Date.now() - info.time.created;
@@ -73,10 +75,10 @@ export async function runStep(deps: StepDeps, input: StepInput, signal: AbortSig
   info = { ...info, tokens, cost, finish: toFinish(outcome, streamed) };
   if (outcome.end === "failed") info.error = outcome.error;
   const { changes } = calls;
-  if (changes.length > 0) await transcript.putPart(info.id, { id: newPartId(), type: "patch", changes });
+  if (changes.length > 0) transcript.putPart(info.id, { id: newPartId(), type: "patch", changes });
   const reason = info.finish ?? "unknown";
   const { metadata } = streamed;
-  await transcript.putPart(info.id, {
+  transcript.putPart(info.id, {
     id: newPartId(),
     type: "step-finish",
     reason,
@@ -109,7 +111,7 @@ async function streamNonEmpty(
     if (!decision.retry) return streamed;
     attempt.repeatedCost += deps.models.costOf(input.model, streamed.tokens);
     const { delayMs } = decision;
-    await announceRetry(deps, attempt.messageId, { attempt: number, attempts, error: emptyAnswer, delayMs });
+    announceRetry(deps, attempt.messageId, { attempt: number, attempts, error: emptyAnswer, delayMs });
     await sleep(delayMs, signal);
     if (signal.aborted) return streamed;
     await attempt.restart();
@@ -155,7 +157,7 @@ async function streamWithMediaFallback(
   const { error } = streamed;
   if (rejectsAllMedia(error)) deps.models.refuses(model, media);
   else deps.refusedMedia.add(model, media);
-  await deps.warn(refusedMediaText(model, media, error));
+  deps.warn(refusedMediaText(model, media, error));
   return second;
 }
 
@@ -166,10 +168,9 @@ async function streamWithRetries(
   signal: AbortSignal,
 ): Promise<StepEnd> {
   for (let number = 1; ; number++) {
-    const request = { ...input.request, model: input.model, signal };
-    const streamed = await attempt.stream((take, waitUntilReady) =>
-      deps.models.call({ ...request, waitUntilReady }, take),
-    );
+    const waitUntilReady = () => deps.waitUntilReady();
+    const request = { ...input.request, model: input.model, signal, waitUntilReady };
+    const streamed = await attempt.stream((take) => deps.models.call(request, take));
     if (streamed.type === "finish" || signal.aborted) return streamed;
     if (attempt.hasCalls) {
       deps.log.warn("model call failed after its tool calls", { code: streamed.error.code });
@@ -180,7 +181,7 @@ async function streamWithRetries(
     if (!decision.retry) return { type: "failed", error: decision.error };
     const { delayMs } = decision;
     const { attempts } = policy;
-    await announceRetry(deps, attempt.messageId, {
+    announceRetry(deps, attempt.messageId, {
       attempt: number,
       attempts,
       error: streamed.error,
@@ -192,14 +193,14 @@ async function streamWithRetries(
   }
 }
 
-async function announceRetry(
+function announceRetry(
   deps: StepDeps,
   messageId: MessageId,
   retry: { attempt: number; attempts: number; error: AgentError; delayMs: number },
-): Promise<void> {
+): void {
   const { attempt, attempts, error, delayMs } = retry;
   deps.log.warn("model call failed, retrying", { attempt, code: error.code, delayMs });
-  await deps.transcript.putPart(messageId, {
+  deps.transcript.putPart(messageId, {
     id: newPartId(),
     type: "retry",
     attempt,
@@ -221,8 +222,6 @@ class Attempt {
   /** Cost of the calls with empty answers, in US dollars. */
   repeatedCost = 0;
   #hasVisibleText = false;
-  /** Resolves when the events so far are written; undefined when none is pending. */
-  #written: Backpressure;
 
   constructor(deps: StepDeps, messageId: MessageId, signal: AbortSignal) {
     this.#deps = deps;
@@ -251,30 +250,23 @@ class Attempt {
   }
 
   /** Streams the call; stops it if the model repeats itself. */
-  async stream(
-    call: (take: (event: StepEvent) => void, waitUntilReady: () => Promise<void>) => Promise<StepEnd>,
-  ): Promise<StepEnd> {
+  async stream(call: (take: (event: StepEvent) => void) => Promise<StepEnd>): Promise<StepEnd> {
     this.#hasVisibleText = false;
     const loops = { text: new TextLoopDetector(), reasoning: new TextLoopDetector() };
     try {
-      const end = await call(
-        (event) => {
-          this.#writeInOrder(event);
-          const repetition =
-            event.type === "text-delta"
-              ? loops.text.add(event.text)
-              : event.type === "reasoning-delta"
-                ? loops.reasoning.add(event.text)
-                : undefined;
-          if (repetition !== undefined) throw new RepeatedTextError(repetitionText(repetition));
-        },
-        () => Promise.resolve(this.#written),
-      );
-      await this.#written;
-      if (end.type === "finish") await this.#text.finish();
+      const end = await call((event) => {
+        if (!this.#signal.aborted) this.#write(event);
+        const repetition =
+          event.type === "text-delta"
+            ? loops.text.add(event.text)
+            : event.type === "reasoning-delta"
+              ? loops.reasoning.add(event.text)
+              : undefined;
+        if (repetition !== undefined) throw new RepeatedTextError(repetitionText(repetition));
+      });
+      if (end.type === "finish") this.#text.finish();
       return end;
     } catch (thrown) {
-      await this.#written;
       if (thrown instanceof RepeatedTextError)
         return { type: "failed", error: repetitionError(thrown.message) };
       throw thrown;
@@ -283,12 +275,12 @@ class Attempt {
 
   async restart(): Promise<void> {
     await this.#abandonOpenCalls("interrupted");
-    await this.#text.restart();
+    this.#text.restart();
   }
 
   /** Waits for all tool calls and abandons incomplete ones. */
   async settle(reason: "cancelled" | "interrupted"): Promise<CallResults> {
-    await this.#text.end();
+    this.#text.end();
     await this.#abandonOpenCalls(reason);
     const outcomes = await Promise.all(this.#running);
     return {
@@ -298,23 +290,11 @@ class Attempt {
     };
   }
 
-  #writeInOrder(event: StepEvent): void {
-    const write = () => (this.#signal.aborted ? undefined : this.#write(event));
-    const written = this.#written === undefined ? write() : this.#written.then(write);
-    if (written === undefined) return;
-    const pending = written.then(() => {
-      if (this.#written === pending) this.#written = undefined;
-    });
-    // The call awaits it and fails.
-    pending.catch(() => {});
-    this.#written = pending;
-  }
-
-  #write(event: StepEvent): Backpressure {
+  #write(event: StepEvent): void {
     switch (event.type) {
       case "text-start":
       case "reasoning-start":
-        return undefined;
+        return;
       case "text-delta":
         this.#hasVisibleText ||= hasVisibleText(event.text);
         return this.#text.append("text", event.id, event.text);
@@ -325,23 +305,25 @@ class Attempt {
       case "reasoning-end":
         return this.#text.endReasoning(event.metadata);
       case "call-start":
-        return this.#announce(event.tool, event.providerCallId, event.metadata);
+        this.#announce(event.tool, event.providerCallId, event.metadata);
+        return;
       case "call":
         return this.#start(event);
     }
   }
 
-  async #announce(tool: string, providerCallId: string, metadata?: ProviderMetadata): Promise<void> {
-    if (this.#announced.has(providerCallId)) return;
-    await this.#text.end();
-    const part = await this.#deps.runner.announce(this.messageId, tool, providerCallId, metadata);
+  /** Shows a call while the model still writes its arguments. */
+  #announce(tool: string, providerCallId: string, metadata?: ProviderMetadata): ToolPart {
+    const announced = this.#announced.get(providerCallId);
+    if (announced !== undefined) return announced;
+    this.#text.end();
+    const part = this.#deps.runner.announce(this.messageId, tool, providerCallId, metadata);
     this.#announced.set(providerCallId, part);
+    return part;
   }
 
-  async #start(call: StepEvent & { type: "call" }): Promise<void> {
-    await this.#announce(call.tool, call.providerCallId);
-    const part = this.#announced.get(call.providerCallId);
-    if (part === undefined) return;
+  #start(call: StepEvent & { type: "call" }): void {
+    const part = this.#announce(call.tool, call.providerCallId);
     this.#announced.delete(call.providerCallId);
     const { tool, input, problem } = call;
     const running = this.#deps.runner.run(this.messageId, part, { tool, input, problem }, this.#signal);

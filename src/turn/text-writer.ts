@@ -1,4 +1,3 @@
-import type { Backpressure } from "../base/async.ts";
 import { type MessageId, newPartId } from "../message/ids.ts";
 import type { ProviderMetadata, ReasoningPart, TextPart } from "../message/part.ts";
 import type { Transcript } from "../conversation/transcript.ts";
@@ -22,48 +21,48 @@ export class TextWriter {
     this.#messageId = messageId;
   }
 
-  append(kind: Kind, streamId: string, text: string): Backpressure {
-    if (text === "") return undefined;
+  append(kind: Kind, streamId: string, text: string): void {
+    if (text === "") return;
     const open = this.#open;
-    return open?.streamId === streamId && open.kind === kind
-      ? this.#appendToOpen(open, text)
-      : this.#openPart(kind, streamId, text);
+    if (open?.streamId !== streamId || open.kind !== kind) this.#openPart(kind, streamId, text);
+    else if (open.part === undefined) this.#appendWhileRepeating(open, text);
+    else this.#transcript.append(this.#messageId, open.part.id, text);
   }
 
   /** Ends the open part. `metadata` is stored with it. */
-  async end(metadata?: ProviderMetadata): Promise<void> {
+  end(metadata?: ProviderMetadata): void {
     const open = this.#open;
     this.#open = undefined;
     const part = open?.part ?? (metadata && open?.repeats);
     if (part === undefined) return;
     part.time = { start: part.time?.start ?? Date.now(), end: Date.now() };
     if (metadata !== undefined) part.providerMetadata = metadata;
-    await this.#transcript.putPart(this.#messageId, part);
+    this.#transcript.putPart(this.#messageId, part);
   }
 
   /** Ends reasoning. Metadata is stored even if the reasoning has no text. */
-  async endReasoning(metadata: ProviderMetadata | undefined): Promise<void> {
-    if (metadata !== undefined && this.#open?.kind !== "reasoning") await this.#openPart("reasoning", "", "");
-    await this.end(metadata);
+  endReasoning(metadata: ProviderMetadata | undefined): void {
+    if (metadata !== undefined && this.#open?.kind !== "reasoning") this.#openPart("reasoning", "", "");
+    this.end(metadata);
   }
 
   /** Prepares for a retry of the call, which streams from the beginning. */
-  async restart(): Promise<void> {
-    await this.end();
+  restart(): void {
+    this.end();
     this.#earlierParts = [...this.#parts, ...this.#earlierParts];
     this.#parts.clear();
   }
 
   /** Completes the answer: retracts parts that only an earlier attempt wrote. */
-  async finish(): Promise<void> {
-    await this.end();
-    for (const part of this.#earlierParts.splice(0)) await this.#retract(part);
+  finish(): void {
+    this.end();
+    for (const part of this.#earlierParts.splice(0)) this.#retract(part);
   }
 
-  async #openPart(kind: Kind, streamId: string, text: string): Promise<void> {
-    await this.end();
+  #openPart(kind: Kind, streamId: string, text: string): void {
+    this.end();
     this.#open = { kind, streamId, text: "", repeats: this.#takeEarlierPart(kind), part: undefined };
-    await this.#appendToOpen(this.#open, text);
+    this.#appendWhileRepeating(this.#open, text);
   }
 
   #takeEarlierPart(kind: Kind): StreamedPart | undefined {
@@ -71,13 +70,7 @@ export class TextWriter {
     return index === -1 ? undefined : this.#earlierParts.splice(index, 1)[0];
   }
 
-  #appendToOpen(open: OpenPart, text: string): Backpressure {
-    return open.part === undefined
-      ? this.#appendWhileRepeating(open, text)
-      : this.#transcript.append(this.#messageId, open.part.id, text);
-  }
-
-  async #appendWhileRepeating(open: OpenPart, text: string): Promise<void> {
+  #appendWhileRepeating(open: OpenPart, text: string): void {
     open.text += text;
     const { repeats } = open;
     if (repeats === undefined) return this.#createPart(open);
@@ -90,25 +83,25 @@ export class TextWriter {
       this.#parts.add(repeats);
       return this.#transcript.append(this.#messageId, repeats.id, open.text.slice(repeats.text.length));
     }
-    await this.#retract(repeats);
-    await this.#createPart(open);
+    this.#retract(repeats);
+    this.#createPart(open);
   }
 
   /** Hides a part from the model; the user still sees it. */
-  async #retract(part: StreamedPart): Promise<void> {
+  #retract(part: StreamedPart): void {
     this.#parts.delete(part);
     if (part.type === "text") part.ignored = true;
     else if (part.providerMetadata !== undefined) delete part.providerMetadata;
     else return;
-    await this.#transcript.putPart(this.#messageId, part);
+    this.#transcript.putPart(this.#messageId, part);
   }
 
-  async #createPart(open: OpenPart): Promise<void> {
+  #createPart(open: OpenPart): void {
     const part: StreamedPart = { id: newPartId(), type: open.kind, text: "", time: { start: Date.now() } };
     open.part = part;
     this.#parts.add(part);
-    await this.#transcript.putPart(this.#messageId, part);
-    if (open.text !== "") await this.#transcript.append(this.#messageId, part.id, open.text);
+    this.#transcript.putPart(this.#messageId, part);
+    if (open.text !== "") this.#transcript.append(this.#messageId, part.id, open.text);
   }
 }
 

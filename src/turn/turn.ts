@@ -49,7 +49,7 @@ export interface TurnDeps extends AgentCallsDeps, StepRequestDeps {
   /** Context window sizes learned in this session. */
   windows: ContextWindows;
   /** Shows the user a warning. */
-  warn(text: string): Promise<void>;
+  warn(text: string): void;
   /** Called after each model call, so that usage stays current during the turn. */
   onStep(outcome: StepOutcome): Promise<void>;
   /** Called before and after a compaction. */
@@ -189,7 +189,7 @@ class Turn {
   ): Promise<void> {
     const { windows, project } = this.#deps;
     const notice = await windows.learn(model, { estimated, outcome }, project.models, signal);
-    if (notice !== undefined) await this.#deps.warn(notice);
+    if (notice !== undefined) this.#deps.warn(notice);
   }
 
   /** Undefined is "go on". */
@@ -198,7 +198,7 @@ class Turn {
       await addReminder(this.#deps.transcript, question, followUp.remind);
       return undefined;
     }
-    if (followUp.notice !== undefined) await this.#deps.warn(followUp.notice);
+    if (followUp.notice !== undefined) this.#deps.warn(followUp.notice);
     return followUp.end;
   }
 
@@ -222,7 +222,7 @@ class Turn {
     const name = JSON.stringify(model.ref);
     const warning = warned.has(name) ? undefined : this.#window.createWarning(head, model);
     warned.add(name);
-    if (warning !== undefined) await this.#deps.warn(warning);
+    if (warning !== undefined) this.#deps.warn(warning);
   }
 
   /** Runs the tasks queued by a command as if the model had called them; the model answers afterwards. */

@@ -73,7 +73,7 @@ async function failOpenCalls(transcript: Transcript, message: Message, taskOf: F
   for (const part of message.parts) {
     if (part.type !== "tool" || isFinished(part.state)) continue;
     names.push(part.title ?? part.tool);
-    await transcript.putPart(message.info.id, {
+    transcript.putPart(message.info.id, {
       ...part,
       state: {
         status: "error",

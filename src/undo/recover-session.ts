@@ -57,7 +57,7 @@ export async function recoverSession(
     transcript,
     revert: () => info.revert,
     save,
-    onShown: quiet,
+    onShown: async () => {},
   });
   const undone = await recoverUndo(undo, transcript, log);
   const interrupted = await endInterrupted(transcript, wasLeft, stored.taskOf);
@@ -74,7 +74,7 @@ export async function recoverSession(
   return { info, messages: [...transcript.messages], notice };
 }
 
-const quiet = async () => {};
+const quiet = () => {};
 
 /** Completes an interrupted undo. A disk error must not prevent opening the session: the next command retries. */
 async function recoverUndo(undo: Undo, transcript: Transcript, log: Log): Promise<string | undefined> {

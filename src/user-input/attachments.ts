@@ -262,7 +262,8 @@ async function readLinkedFile(
       callId: newPartId(),
       signal: context.signal,
       isAllowed: (permissions) => evaluate(permissions, rules).action !== "deny",
-      output: async () => {},
+      output: () => {},
+      waitUntilReady: async () => {},
       limits: { folder: context.workspace.outputFolder, maxBytes },
     });
     if (result.status === "failed") return [synthetic(unreadableText(block.uri, result.error))];

@@ -21,7 +21,7 @@ export interface UserMessagesDeps {
   /** The active plugins. */
   plugins(): Plugins | undefined;
   /** Shows the user a warning. */
-  warn(text: string): Promise<void>;
+  warn(text: string): void;
 }
 
 /** Agent, model and effort for one message, instead of the session's. */
@@ -53,9 +53,9 @@ export class UserMessages {
     const { transcript } = this.#deps;
     const last = this.#newest();
     const info = this.createInfo({ blocks: [], ...(last?.system && { system: last.system }) });
-    await transcript.addMessage(info);
+    transcript.addMessage(info);
     const reminder = handOverReminder(last?.agent ?? info.agent, info.agent);
-    await transcript.putPart(info.id, synthetic(reminder));
+    transcript.putPart(info.id, synthetic(reminder));
     await transcript.seal(info.id);
   }
 
@@ -91,8 +91,8 @@ export class UserMessages {
     const draft = await this.#applyHooks({ info, parts }, context.signal);
     const plan = planReminder(info.agent, this.#newest()?.agent);
     const reminders = [...notes, ...(plan === undefined ? [] : [plan])];
-    await transcript.addMessage(draft.info);
-    for (const part of [...draft.parts, ...reminders.map(synthetic)]) await transcript.putPart(info.id, part);
+    transcript.addMessage(draft.info);
+    for (const part of [...draft.parts, ...reminders.map(synthetic)]) transcript.putPart(info.id, part);
     await transcript.seal(info.id);
     await infoStore.save({});
     await this.#warnUnseen(info, parts);
@@ -113,7 +113,7 @@ export class UserMessages {
     const unseen = files.filter(({ url, mime }) => url.startsWith("data:") && !acceptsMedium(mime, model));
     if (unseen.length === 0) return;
     const names = unseen.map(({ filename, mime }) => filename ?? mime).join(", ");
-    await this.#deps.warn(
+    this.#deps.warn(
       `${model.name} cannot see ${names}. Choose a model that supports such files, or describe what is in them.`,
     );
   }

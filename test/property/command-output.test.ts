@@ -62,7 +62,7 @@ function whole({ text, path, truncated }: OutputResult) {
 }
 
 async function asOneText(text: string, folder: string): Promise<OutputResult> {
-  const output = new BashOutput({ limits: { folder }, show: async () => {} });
+  const output = new BashOutput({ limits: { folder }, show: () => {}, waitUntilReady: async () => {} });
   await output.push(text);
   const shown = await output.end();
   await output.close();
@@ -72,7 +72,7 @@ async function asOneText(text: string, folder: string): Promise<OutputResult> {
 /** In chunks of these lengths, the rest at once. */
 async function throughPipe(bytes: Buffer, lengths: readonly number[], folder: string): Promise<OutputResult> {
   const pipe = new PassThrough();
-  const output = new BashOutput({ limits: { folder }, show: async () => {} });
+  const output = new BashOutput({ limits: { folder }, show: () => {}, waitUntilReady: async () => {} });
   const secrets = new Secrets();
   secrets.add([key]);
   const redacted = secrets.redactStream();

@@ -14,17 +14,17 @@ async function written(...attempts: Piece[][]) {
   await using place = await storedTranscript();
   const { transcript, events, stored } = place;
   const info = assistantInfo(transcript.sessionId);
-  await transcript.addMessage(info);
+  transcript.addMessage(info);
   const writer = new TextWriter(transcript, info.id);
   for (const [attempt, blocks] of attempts.entries()) {
-    if (attempt > 0) await writer.restart();
+    if (attempt > 0) writer.restart();
     for (const [block, piece] of blocks.entries()) {
       const kind = piece.startsWith("text ") ? "text" : "reasoning";
       const pieces = piece.slice(kind.length + 1).split("|");
-      for (const text of pieces) await writer.append(kind, `${kind}-${block}`, text);
+      for (const text of pieces) writer.append(kind, `${kind}-${block}`, text);
     }
   }
-  await writer.finish();
+  writer.finish();
   await transcript.complete(info);
   const parts = transcript.find(info.id)?.parts ?? [];
   expect((await stored())[0]?.parts).toEqual(parts);
@@ -112,15 +112,15 @@ test("the end of a thought stores what the provider wants to see again, with a t
   await using place = await storedTranscript();
   const { transcript } = place;
   const info = assistantInfo(transcript.sessionId);
-  await transcript.addMessage(info);
-  await transcript.putPart(info.id, { id: newPartId(), type: "step-start" });
+  transcript.addMessage(info);
+  transcript.putPart(info.id, { id: newPartId(), type: "step-start" });
   const writer = new TextWriter(transcript, info.id);
-  await writer.append("reasoning", "reasoning-1", "Hm");
+  writer.append("reasoning", "reasoning-1", "Hm");
   const from = { provider: "anthropic", model: "claude", api: "messages" };
   const signed = { ...from, data: { signature: "abc" } };
-  await writer.endReasoning(signed);
+  writer.endReasoning(signed);
   const redacted = { ...from, data: { redactedData: "xyz" } };
-  await writer.endReasoning(redacted);
+  writer.endReasoning(redacted);
   const time = { start: expect.any(Number), end: expect.any(Number) };
   expect(transcript.find(info.id)?.parts.slice(1)).toMatchObject([
     { type: "reasoning", text: "Hm", providerMetadata: signed, time },

@@ -16,9 +16,9 @@ export interface StoredTranscript extends AsyncDisposable {
   readonly stored: () => Promise<Message[]>;
 }
 
-/** `hear` is told of each change after it was recorded. */
+/** `hear` receives each event. */
 export async function storedTranscript(
-  hear: (event: SessionEvent) => Promise<void> = async () => {},
+  hear: (event: SessionEvent) => void = () => {},
 ): Promise<StoredTranscript> {
   const folder = await temporaryFolder();
   const store = await SessionStore.open({ root: join(folder.path, "store"), log: silentLog });
@@ -26,9 +26,9 @@ export async function storedTranscript(
   await store.create(info);
   const writer = await openWriter(store, info.id);
   const events: SessionEvent[] = [];
-  const emit = async (event: SessionEvent) => {
+  const emit = (event: SessionEvent) => {
     events.push(structuredClone(event));
-    await hear(event);
+    hear(event);
   };
   return {
     transcript: new Transcript({ writer, emit, messages: [] }),

@@ -98,7 +98,8 @@ async function run(input: Record<string, unknown>, signal = new AbortController(
     callId: "call",
     signal,
     isAllowed: () => true,
-    output: async (delta) => {
+    waitUntilReady: async () => {},
+    output: (delta) => {
       deltas.push(delta);
     },
     limits: limits(),
@@ -156,7 +157,8 @@ test.each([true, false])(
         asked.push(permissions);
         return isAllowed;
       },
-      output: async () => {},
+      output: () => {},
+      waitUntilReady: async () => {},
       limits: limits(),
     });
     if (isAllowed)
@@ -288,7 +290,8 @@ test("a cancelled command fails with what was seen", async () => {
     callId: "call",
     signal: controller.signal,
     isAllowed: () => true,
-    output: async () => controller.abort(),
+    output: () => controller.abort(),
+    waitUntilReady: async () => {},
     limits: limits(),
   });
   expect(joined(result)).toEqual({

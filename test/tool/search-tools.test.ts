@@ -86,7 +86,8 @@ async function runPrepared(call: PreparedCall, signal = new AbortController().si
     callId: "call",
     signal,
     isAllowed: () => true,
-    output: async () => {},
+    output: () => {},
+    waitUntilReady: async () => {},
     limits: { folder: cwd },
   });
   return result.status === "completed" ? result.output : result.error;

@@ -69,7 +69,8 @@ export async function call(tool: Tool, input: unknown, { context }: ToolPlace): 
       callId: "call",
       signal: context.signal,
       isAllowed: () => true,
-      output: async () => {},
+      output: () => {},
+      waitUntilReady: async () => {},
       limits: { folder: context.workspace.outputFolder },
     }),
   );
@@ -93,7 +94,8 @@ export function run(
     callId: "call",
     signal: context.signal,
     isAllowed: () => true,
-    output: async () => {},
+    output: () => {},
+    waitUntilReady: async () => {},
     limits: { folder: context.workspace.outputFolder },
   });
 }

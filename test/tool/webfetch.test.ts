@@ -170,7 +170,8 @@ describe("compressed and large answers", () => {
       callId: "call",
       signal: cancel.signal,
       isAllowed: () => true,
-      output: async () => {},
+      output: () => {},
+      waitUntilReady: async () => {},
       limits: { folder: place.outside },
     });
     cancel.abort();

@@ -178,7 +178,8 @@ test("a cancelled call changes nothing", async () => {
       callId: "call",
       signal: aborted,
       isAllowed: () => true,
-      output: async () => {},
+      output: () => {},
+      waitUntilReady: async () => {},
       limits: { folder: place.outside },
     }),
   ).rejects.toThrow("aborted");

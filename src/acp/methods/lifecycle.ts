@@ -80,7 +80,7 @@ export async function newSession(
   session.setServers(toServers(params.mcpServers ?? []));
   const view = connection.addView(session, paths);
   connection.holdUntilAnswered(view, requestId, () => session.servers.start());
-  await sendInitialUpdates(view, session, notices);
+  sendInitialUpdates(view, session, notices);
   return session;
 }
 
@@ -97,12 +97,12 @@ export function loadSession(
     session.setServers(toServers(params.mcpServers ?? []));
     const view = connection.getOrAddView(session, paths);
     connection.outbox.afterResponse(requestId, () => session.servers.start());
-    view.updates.release();
+    view.state.resume();
     await view.replay(connection.sessions.history(session.id), signal);
-    await sendInitialUpdates(view, session, notices);
-    await view.sendPendingNotices();
-    view.updates.release();
-    if (!session.isBusy) view.updates.hold();
+    sendInitialUpdates(view, session, notices);
+    view.sendPendingNotices();
+    view.state.resume();
+    if (!session.isBusy) view.state.pause();
     return session;
   });
 }
@@ -118,7 +118,7 @@ export function resumeSession(
     if (params.mcpServers) session.setServers(toServers(params.mcpServers));
     const view = connection.getOrAddView(session, paths);
     connection.holdUntilAnswered(view, requestId, () => session.servers.start());
-    await sendInitialUpdates(view, session, notices);
+    sendInitialUpdates(view, session, notices);
     return session;
   });
 }
@@ -287,12 +287,8 @@ async function isFolder(name: string, path: string): Promise<boolean> {
 }
 
 /** Sends commands, usage, title and warnings of a session. */
-export async function sendInitialUpdates(
-  view: SessionView,
-  session: Session,
-  notices: readonly string[],
-): Promise<void> {
-  await view.sendCommands();
-  await view.sendSessionInfo();
-  for (const problem of [...session.project.problems, ...notices]) await view.notice("warning", problem);
+export function sendInitialUpdates(view: SessionView, session: Session, notices: readonly string[]): void {
+  view.sendCommands();
+  view.sendSessionInfo();
+  for (const problem of [...session.project.problems, ...notices]) view.notice("warning", problem);
 }

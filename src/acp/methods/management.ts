@@ -64,7 +64,7 @@ export function forkSession(
     session.setServers(toServers(params.mcpServers ?? []));
     const view = connection.addView(session, paths);
     connection.holdUntilAnswered(view, requestId, () => session.servers.start());
-    await sendInitialUpdates(view, session, notices);
+    sendInitialUpdates(view, session, notices);
     return session;
   });
 }

@@ -29,7 +29,7 @@ export function cancelTurn(connection: AcpConnection, sessionId: string): void {
 
 /** Runs a turn; an aborted signal cancels it. */
 async function runTurn(view: SessionView, blocks: PromptBlock[], signal: AbortSignal): Promise<TurnResult> {
-  view.updates.release();
+  view.state.resume();
   const turn = view.runTurn(() => view.session.prompt({ blocks }));
   const cancel = () => view.session.cancel();
   signal.addEventListener("abort", cancel, { once: true });

@@ -1,20 +1,23 @@
 import type { Writable } from "node:stream";
 import type { AnyMessage, SessionUpdate } from "@agentclientprotocol/sdk/unstable";
-import { type Deferred, deferred, type Backpressure, sleep } from "../../base/async.ts";
+import { type Deferred, deferred, sleep } from "../../base/async.ts";
 import { beginningOf } from "../../base/text/excerpt.ts";
 import { writeDirectly } from "./direct-write.ts";
 import { toWireJson } from "./sanitize-output.ts";
 
-/** Bytes that may wait for a slow client; senders wait above this. */
+/** Bytes that may wait for a slow client; above this, {@link Outbox.waitUntilReady} waits. */
 const highWaterBytes = 1024 * 1024;
 /** Time since the last write after which a line does not belong to a burst. */
 const aloneMs = 1;
 /** Characters of text in one update: even fully escaped it is below 1 MiB, where some clients fail. */
 const chunkLength = 64 * 1024;
 
+const ready = Promise.resolve();
+
 /**
- * Writes messages to the client, in order. A single line is written at once. In a burst, messages wait while a write
- * is running; text chunks of one message are merged, and the next write sends all of them.
+ * Writes messages to the client, in order. Accepts every message at once; sources of much output await
+ * {@link waitUntilReady}. A single line is written at once. In a burst, messages wait while a write is running; text
+ * chunks of one message are merged, and the next write sends all of them.
  */
 export class Outbox {
   readonly #output: Writable;
@@ -39,32 +42,25 @@ export class Outbox {
     return this.#closed.promise;
   }
 
-  send(message: AnyMessage): Backpressure {
-    const backpressure = this.#push({ line: toLine(message) });
+  send(message: AnyMessage): void {
+    this.#push({ line: toLine(message) });
     this.#runAfterResponse(message);
-    return backpressure;
   }
 
   /** Sends the responses of a batch as one line. */
-  sendAll(messages: readonly AnyMessage[]): Backpressure {
-    const backpressure = this.#push({
-      line: `[${messages.map((message) => toLine(message).trimEnd()).join()}]\n`,
-    });
+  sendAll(messages: readonly AnyMessage[]): void {
+    this.#push({ line: `[${messages.map((message) => toLine(message).trimEnd()).join()}]\n` });
     for (const message of messages) this.#runAfterResponse(message);
-    return backpressure;
   }
 
   /** Sends a `session/update`. Text may be merged with the previous chunk of the same message; long text is split. */
-  update(sessionId: string, update: WireUpdate): Backpressure {
+  update(sessionId: string, update: WireUpdate): void {
     if (!isTextChunk(update)) return this.#push({ line: toUpdateLine(sessionId, update) });
-    const pieces = splitText(update.content.text);
-    const pending = pieces.map((text) =>
-      this.#sendText(sessionId, { ...update, content: { ...update.content, text } }),
-    );
-    return pending.at(-1);
+    for (const text of splitText(update.content.text))
+      this.#sendText(sessionId, { ...update, content: { ...update.content, text } });
   }
 
-  #sendText(sessionId: string, update: TextChunk): Backpressure {
+  #sendText(sessionId: string, update: TextChunk): void {
     const last = this.#queue.at(-1);
     if (
       last === undefined ||
@@ -76,12 +72,18 @@ export class Outbox {
     }
     last.update.content.text += update.content.text;
     this.#queuedBytes += update.content.text.length;
-    return this.#backpressure();
   }
 
   /** Runs the task right after the response to this request, before anything else is sent. */
   afterResponse(requestId: string | number | null, task: () => void): void {
     this.#afterResponse.set(JSON.stringify(requestId), task);
+  }
+
+  /** Resolves when the client has read enough to receive more, or disconnected. */
+  waitUntilReady(): Promise<void> {
+    if (this.#queuedBytes < highWaterBytes || this.#isClosed) return ready;
+    this.#drained ??= deferred<void>();
+    return this.#drained.promise;
   }
 
   /** Resolves when all messages are written or the client disconnected. */
@@ -114,18 +116,11 @@ export class Outbox {
     this.#closed.resolve();
   }
 
-  #push(entry: Entry): Backpressure {
-    if (this.#isClosed || this.#isSealed) return undefined;
+  #push(entry: Entry): void {
+    if (this.#isClosed || this.#isSealed) return;
     this.#queue.push(entry);
     this.#queuedBytes += "line" in entry ? entry.line.length : entry.update.content.text.length;
     this.#pump();
-    return this.#backpressure();
-  }
-
-  #backpressure(): Backpressure {
-    if (this.#queuedBytes < highWaterBytes || this.#isClosed) return undefined;
-    this.#drained ??= deferred<void>();
-    return this.#drained.promise;
   }
 
   #pump(): void {

@@ -1,6 +1,6 @@
 import type { Readable, Writable } from "node:stream";
 import type { AnyMessage } from "@agentclientprotocol/sdk/unstable";
-import { deferred, type Deferred, type Backpressure } from "../../base/async.ts";
+import { deferred, type Deferred } from "../../base/async.ts";
 import { Batches, batchLimit, sortBatch } from "./batches.ts";
 import { getId, readMessages } from "./inbox.ts";
 import {
@@ -39,7 +39,7 @@ export class Wire {
     this.started = new Promise((resolve) => (this.#start = resolve));
     readMessages(streams.input, {
       message: (message) => this.#receiveMessage(message, streams.program),
-      invalid: (id, code, message) => void this.outbox.send(toError(id, code, message)),
+      invalid: (id, code, message) => this.outbox.send(toError(id, code, message)),
       batch: (entries) => this.#receiveBatch(entries, streams.program),
       end: () => this.#end(),
     });
@@ -66,20 +66,19 @@ export class Wire {
   }
 
   /** Sends a response or a request. */
-  send(message: AnyMessage): Backpressure {
+  send(message: AnyMessage): void {
     return isAnswer(message) ? this.#answer(message) : this.outbox.send(message);
   }
 
   /** Sends a message of the SDK; drops its response to an `initialize` that was already answered. */
-  sendFromSdk(message: AnyMessage): Backpressure {
+  sendFromSdk(message: AnyMessage): void {
     const isSecond =
       this.#answered !== undefined && isAnswer(message) && JSON.stringify(message.id) === this.#answered;
     if (!isSecond) return this.send(message);
     this.#answered = undefined;
-    return undefined;
   }
 
-  #answer(message: Answer): Backpressure {
+  #answer(message: Answer): void {
     const { id } = message;
     this.#markAnswered(id);
     this.#hasBatches ||= selectsVersionTwo(message);
@@ -97,7 +96,7 @@ export class Wire {
   /** Answers every open request with an error and stops sending; used when the process must exit. */
   failUnanswered(reason: string): void {
     const error = { code: -32603, message: reason, data: { details: reason } };
-    for (const id of this.#unanswered) void this.send({ jsonrpc: "2.0", id, error });
+    for (const id of this.#unanswered) this.send({ jsonrpc: "2.0", id, error });
     this.outbox.seal();
   }
 
@@ -109,9 +108,9 @@ export class Wire {
   /** Handles each entry like a single message; only the responses wait for each other. */
   #receiveBatch(entries: readonly unknown[], program: ProgramInfo): void {
     const refusal = this.#checkBatch(entries);
-    if (refusal !== undefined) return void this.outbox.send(toError(null, -32600, refusal));
+    if (refusal !== undefined) return this.outbox.send(toError(null, -32600, refusal));
     const { messages, requests, errors: refused } = sortBatch(entries, this.#unanswered);
-    void this.#sendAll(this.#batches.begin(requests, refused));
+    this.#sendAll(this.#batches.begin(requests, refused));
     for (const message of messages) this.#receiveMessage(message, program);
   }
 
@@ -121,8 +120,8 @@ export class Wire {
     return `A batch may have at most ${batchLimit} messages, not ${entries.length}.`;
   }
 
-  #sendAll(answers: readonly AnyMessage[]): Backpressure {
-    return answers.length === 0 ? undefined : this.outbox.sendAll(answers);
+  #sendAll(answers: readonly AnyMessage[]): void {
+    if (answers.length > 0) this.outbox.sendAll(answers);
   }
 
   #receiveMessage(given: AnyMessage, program: ProgramInfo): void {
@@ -146,7 +145,7 @@ export class Wire {
     if (typeof message.id !== "string" && !Number.isInteger(message.id)) return;
     this.#answered = JSON.stringify(message.id);
     this.#markAnswered(message.id);
-    void this.outbox.send({
+    this.outbox.send({
       jsonrpc: "2.0",
       id: message.id,
       result: createInitializeResult(program, message.params),

@@ -1,6 +1,5 @@
 import type { SessionUpdate } from "@agentclientprotocol/sdk/unstable";
-import type { Backpressure } from "../../base/async.ts";
-import type { MessageId } from "../../message/ids.ts";
+import type { MessageId, SessionId } from "../../message/ids.ts";
 import type { Outbox } from "../transport/outbox.ts";
 import type { Channel } from "../view/session-view.ts";
 import { Cancellable } from "./cancellable.ts";
@@ -35,18 +34,17 @@ export class DraftChannel implements Channel {
     this.cancellable = new Cancellable((callId) => deps.isOpenCall(callId));
   }
 
-  /** Sends all converted updates without waiting, so that no other update comes between them. */
-  send(update: SessionUpdate): Backpressure {
-    const pending = toDraftUpdates(update, this.#cwd).flatMap((next) => [
-      this.#sendCommand(next),
-      this.sendDraft(this.cancellable.addCapabilities(next)),
-    ]);
-    return pending.findLast((backpressure) => backpressure !== undefined);
+  /** Sends an update in the form of version 2. The client does not know child sessions. */
+  update(_: SessionId, update: SessionUpdate): void {
+    for (const next of toDraftUpdates(update, this.#cwd)) {
+      this.#sendCommand(next);
+      this.sendDraft(this.cancellable.addCapabilities(next));
+    }
   }
 
   /** Sends a version 2 update, unless it repeats known content. */
-  sendDraft(update: DraftUpdate): Backpressure {
-    return this.#isKnown(update) ? undefined : this.#outbox.update(this.#id, update);
+  sendDraft(update: DraftUpdate): void {
+    if (!this.#isKnown(update)) this.#outbox.update(this.#id, update);
   }
 
   /** Marks an update as known because a response contains it. */
@@ -63,17 +61,17 @@ export class DraftChannel implements Channel {
   }
 
   /** Sends the terminal's command, which is complete only after the terminal was announced. */
-  #sendCommand(update: DraftUpdate): Backpressure {
+  #sendCommand(update: DraftUpdate): void {
     if (
       update.sessionUpdate === "terminal_update" &&
       update.cwd !== undefined &&
       update.command === undefined
     )
       this.#withoutCommand.add(update.terminalId);
-    if (update.sessionUpdate !== "tool_call_update") return undefined;
+    if (update.sessionUpdate !== "tool_call_update") return;
     const command = getCommand(update.rawInput);
-    if (command === undefined || !this.#withoutCommand.delete(update.toolCallId)) return undefined;
-    return this.sendDraft({ sessionUpdate: "terminal_update", terminalId: update.toolCallId, command });
+    if (command === undefined || !this.#withoutCommand.delete(update.toolCallId)) return;
+    this.sendDraft({ sessionUpdate: "terminal_update", terminalId: update.toolCallId, command });
   }
 
   #isKnown(update: DraftUpdate): boolean {

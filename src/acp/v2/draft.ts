@@ -132,7 +132,7 @@ function lifecycleHandlers(
       ? await loadSession(connection, sessionParams, requestId, signal)
       : await resumeSession(connection, sessionParams, requestId);
     const own = sessions.get(session);
-    await own.sendState();
+    own.sendState();
     return own.pickers();
   });
 
@@ -204,7 +204,7 @@ class DraftSessions {
   }
 
   async endTurns(reason: string): Promise<void> {
-    await Promise.all(this.#connection.openSessions.map((session) => this.get(session).turns.abort(reason)));
+    for (const session of this.#connection.openSessions) this.get(session).turns.abort(reason);
   }
 
   getRequestContext(sessionId: string) {
@@ -242,9 +242,9 @@ class DraftSession {
   }
 
   /** Sends the current state to a client that opened the session, after the queued updates of its turns. */
-  async sendState(): Promise<void> {
-    await this.#connection.findView(this.#session.id)?.updates.releaseTurnUpdates();
-    await this.channel.sendDraft({ sessionUpdate: "state_update", ...this.turns.state });
+  sendState(): void {
+    this.#connection.findView(this.#session.id)?.state.releaseTurn();
+    this.channel.sendDraft({ sessionUpdate: "state_update", ...this.turns.state });
   }
 }
 

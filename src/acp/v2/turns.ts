@@ -1,7 +1,7 @@
 import { RequestError } from "@agentclientprotocol/sdk/experimental/v2/unstable";
 import type * as draft from "@agentclientprotocol/sdk/experimental/v2/unstable";
 import type { Usage } from "@agentclientprotocol/sdk/unstable";
-import { type Deferred, deferred, type Backpressure } from "../../base/async.ts";
+import { type Deferred, deferred } from "../../base/async.ts";
 import type { MessageId } from "../../message/ids.ts";
 import type { PromptBlock } from "../../conversation/prompt-input.ts";
 import type { TurnResult } from "../../conversation/turn-result.ts";
@@ -19,7 +19,7 @@ interface PendingPrompt {
 
 /** The turns of one session. The response to a prompt is its message id; state updates report progress and end. */
 export class Turns {
-  readonly #send: (update: DraftUpdate) => Backpressure;
+  readonly #send: (update: DraftUpdate) => void;
   /** In turn order; the first one is running. */
   readonly #prompts: PendingPrompt[] = [];
   /** Steering messages that are not stored yet, in order. */
@@ -28,8 +28,8 @@ export class Turns {
   /** View of the newest prompt. */
   #view: SessionView | undefined;
 
-  constructor(tell: (update: DraftUpdate) => Backpressure) {
-    this.#send = tell;
+  constructor(send: (update: DraftUpdate) => void) {
+    this.#send = send;
   }
 
   get state(): { state: "running" } | { state: "requires_action" } | { state: "idle" } {
@@ -45,9 +45,9 @@ export class Turns {
   async prompt(view: SessionView, content: draft.ContentBlock[], blocks: PromptBlock[]): Promise<MessageId> {
     const asked: PendingPrompt = { content, receipt: deferred<MessageId>(), isStored: false };
     this.#view = view;
-    view.updates.release();
+    view.state.resume();
     this.#prompts.push(asked);
-    if (this.#prompts[0] === asked) await this.#sendState({ state: "running" });
+    if (this.#prompts[0] === asked) this.#sendState({ state: "running" });
     const turn = view.runTurn(() => view.session.prompt({ blocks }));
     // Errors before the message is stored reject the receipt; later errors are reported in the state.
     void turn.then((result) => this.#end(asked, result));
@@ -70,26 +70,26 @@ export class Turns {
   }
 
   #echo(messageId: MessageId, content: draft.ContentBlock[] | undefined): void {
-    if (content !== undefined) void this.#sendInOrder({ sessionUpdate: "user_message", messageId, content });
+    if (content !== undefined) this.#sendInOrder({ sessionUpdate: "user_message", messageId, content });
   }
 
   /** Reports `requires_action` while a question to the user is open. */
   async whileRequiresAction<T>(signal: AbortSignal, ask: () => Promise<T>): Promise<T> {
-    if (this.#questions++ === 0 && this.#isRunning) await this.#sendState({ state: "requires_action" });
+    if (this.#questions++ === 0 && this.#isRunning) this.#sendState({ state: "requires_action" });
     try {
       return await ask();
     } finally {
       if (--this.#questions === 0 && this.#isRunning && !signal.aborted)
-        await this.#sendState({ state: "running" });
+        this.#sendState({ state: "running" });
     }
   }
 
   /** Reports all turns as ended and ignores their real ends; used when the process must exit. */
-  async abort(reason: string): Promise<void> {
+  abort(reason: string): void {
     if (!this.#isRunning) return;
     this.#prompts.length = 0;
     const error = internalError(reason).toErrorResponse();
-    await this.#sendState({ state: "idle", stopReason: "error", error });
+    this.#sendState({ state: "idle", stopReason: "error", error });
   }
 
   #end(asked: PendingPrompt, result: TurnResult): void {
@@ -97,18 +97,17 @@ export class Turns {
     if (at !== -1) this.#prompts.splice(at, 1);
     if (!asked.isStored) asked.receipt.reject(toRejection(result));
     if (at !== 0) return;
-    // Send both without waiting: the next prompt may end before the first update is written.
-    void this.#sendState(toIdleState(result));
-    if (this.#prompts.length > 0) void this.#sendState({ state: "running" });
-    else if (result.end === "cancelled") this.#view?.updates.hold();
+    this.#sendState(toIdleState(result));
+    if (this.#prompts.length > 0) this.#sendState({ state: "running" });
+    else if (result.end === "cancelled") this.#view?.state.pause();
   }
 
-  async #sendState(state: State): Promise<void> {
-    await this.#sendInOrder({ sessionUpdate: "state_update", ...state });
+  #sendState(state: State): void {
+    this.#sendInOrder({ sessionUpdate: "state_update", ...state });
   }
 
-  async #sendInOrder(update: DraftUpdate): Promise<void> {
-    await this.#view?.updates.sendWhenReleased(() => this.#send(update), true);
+  #sendInOrder(update: DraftUpdate): void {
+    this.#view?.state.update("turnState", () => this.#send(update));
   }
 }
 

@@ -1,5 +1,4 @@
 import type { SessionUpdate, ToolCall } from "@agentclientprotocol/sdk/unstable";
-import type { Backpressure } from "../../base/async.ts";
 import { beginningOf } from "../../base/text/excerpt.ts";
 import type { AgentError } from "../../message/message.ts";
 import type { Log } from "../../base/log.ts";
@@ -14,13 +13,13 @@ const summaryLength = 60_000;
  */
 export class Compactions {
   readonly #client: ClientFeatures;
-  readonly #send: (update: SessionUpdate) => Backpressure;
+  readonly #send: (update: SessionUpdate) => void;
   readonly #log: Log;
   readonly #open = new Set<string>();
   /** Open compactions of a replay that are not sent yet. */
   readonly #unshown = new Set<string>();
 
-  constructor(deps: { client: ClientFeatures; log: Log; send(update: SessionUpdate): Backpressure }) {
+  constructor(deps: { client: ClientFeatures; log: Log; send(update: SessionUpdate): void }) {
     this.#client = deps.client;
     this.#log = deps.log;
     this.#send = (update) => deps.send(update);
@@ -37,10 +36,10 @@ export class Compactions {
     this.#unshown.clear();
   }
 
-  async begin(id: string): Promise<void> {
+  begin(id: string): void {
     if (this.#open.has(id)) return;
     this.#open.add(id);
-    await this.#sendBeginning(id);
+    this.#sendBeginning(id);
   }
 
   /** Begins a replayed compaction, which is sent as one update when its end is known. */
@@ -50,12 +49,12 @@ export class Compactions {
   }
 
   /** Sends the replayed compactions that have not ended. */
-  async showUnended(): Promise<void> {
-    for (const id of this.#unshown) await this.#sendBeginning(id);
+  showUnended(): void {
+    for (const id of this.#unshown) this.#sendBeginning(id);
     this.#unshown.clear();
   }
 
-  #sendBeginning(id: string): Backpressure {
+  #sendBeginning(id: string): void {
     return this.#send(
       this.#client.compaction
         ? { sessionUpdate: "compaction_update", compactionId: id, status: "in_progress" }
@@ -64,9 +63,9 @@ export class Compactions {
   }
 
   /** Sends more of a summary while the model writes it. */
-  async add(id: string, text: string): Promise<void> {
+  add(id: string, text: string): void {
     if (!this.#client.compaction || !this.#open.has(id)) return;
-    await this.#send({
+    this.#send({
       sessionUpdate: "compaction_summary_chunk",
       compactionId: id,
       content: { type: "text", text },
@@ -74,7 +73,7 @@ export class Compactions {
   }
 
   /** Ends a compaction. Clients that show compactions replace the streamed text by `summary`. */
-  async end(id: string, error: AgentError | undefined, summary = ""): Promise<void> {
+  end(id: string, error: AgentError | undefined, summary = ""): void {
     if (!this.#open.delete(id)) return;
     const isUnshown = this.#unshown.delete(id);
     if (this.#client.compaction) return this.#send(compactionEnd(id, error, this.#truncate(id, summary)));
@@ -94,9 +93,9 @@ export class Compactions {
   }
 
   /** Ends compactions that were cancelled before the summary was complete. */
-  async cancel(ids: readonly string[]): Promise<void> {
+  cancel(ids: readonly string[]): void {
     const error = { code: "cancelled", message: "The compaction was cancelled.", retryable: false } as const;
-    for (const id of ids) await this.end(id, error);
+    for (const id of ids) this.end(id, error);
   }
 }
 

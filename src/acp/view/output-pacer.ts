@@ -1,5 +1,3 @@
-import type { Backpressure } from "../../base/async.ts";
-
 /**
  * Limits live output to one update per interval: the first chunk at once, later chunks merged. A timer runs only while
  * output is waiting.
@@ -8,37 +6,33 @@ export class OutputPacer {
   readonly #intervalMs: number;
   /** "all" sends each character once; a number N sends the last N characters each time. */
   readonly #keep: "all" | number;
-  readonly #send: (text: string) => Backpressure;
+  readonly #send: (text: string) => void;
   #text = "";
   #dropped = false;
   #isNew = false;
   #lastSent = Number.NEGATIVE_INFINITY;
   #timer: NodeJS.Timeout | undefined;
-  #sending: Promise<void> = Promise.resolve();
 
-  constructor(pace: { intervalMs: number; keep: "all" | number }, send: (text: string) => Backpressure) {
+  constructor(pace: { intervalMs: number; keep: "all" | number }, send: (text: string) => void) {
     this.#intervalMs = pace.intervalMs;
     this.#keep = pace.keep;
     this.#send = send;
   }
 
-  /** Adds output. Await the result to respect backpressure. */
-  async add(delta: string): Promise<void> {
+  add(delta: string): void {
     this.#text += delta;
     this.#isNew = true;
     this.#bound();
     const wait = this.#lastSent + this.#intervalMs - performance.now();
-    if (wait <= 0) return this.#flush();
-    this.#timer ??= setTimeout(() => void this.#flush(), wait);
-    await this.#sending;
+    if (wait <= 0) this.#flush();
+    else this.#timer ??= setTimeout(() => this.#flush(), wait);
   }
 
   /** Sends waiting output in mode "all". A waiting tail is dropped, because the complete output follows. */
-  async end(): Promise<void> {
+  end(): void {
     clearTimeout(this.#timer);
     this.#timer = undefined;
-    if (this.#keep === "all") await this.#flush();
-    await this.#sending;
+    if (this.#keep === "all") this.#flush();
     this.#isNew = false;
   }
 
@@ -48,15 +42,13 @@ export class OutputPacer {
     this.#dropped = true;
   }
 
-  async #flush(): Promise<void> {
+  #flush(): void {
     clearTimeout(this.#timer);
     this.#timer = undefined;
     if (!this.#isNew) return;
     this.#isNew = false;
     this.#lastSent = performance.now();
-    const text = this.#take();
-    this.#sending = this.#sending.then(() => this.#send(text));
-    await this.#sending;
+    this.#send(this.#take());
   }
 
   #take(): string {

@@ -1,5 +1,4 @@
-import type { SessionUpdate } from "@agentclientprotocol/sdk/unstable";
-import { deferred, type Backpressure } from "../../base/async.ts";
+import type { SessionUpdate, ToolCallContent } from "@agentclientprotocol/sdk/unstable";
 import { removeControls } from "../../base/text/controls.ts";
 import type { Log } from "../../base/log.ts";
 import type { SessionEvent } from "../../message/event.ts";
@@ -13,30 +12,32 @@ import type { ClientPaths } from "../client-paths.ts";
 import { Compactions } from "./compactions.ts";
 import { createClientOptions } from "./config-options.ts";
 import { toUserUpdates } from "./content.ts";
-import { UpdateQueue } from "./update-queue.ts";
 import { createPlanUpdates } from "./plan-documents.ts";
 import { StreamedText } from "./streamed-text.ts";
 import { Subagents } from "./subagents.ts";
-import { toCancelledPart, ToolCalls } from "./tool-calls.ts";
+import { TaskQueue } from "./task-queue.ts";
+import { needsDiffs, toCancelledPart, ToolCalls } from "./tool-calls.ts";
 import { listCommands, planUpdate, retryUpdate, textChunk, titleUpdate, usageUpdate } from "./updates.ts";
+import { type UpdateKind, ViewState } from "./view-state.ts";
 
 /** Sends one session's updates in the client's protocol version. */
 export interface Channel {
-  /** `under` is the id of the session or of one of its child sessions. */
-  send(update: SessionUpdate, under: SessionId): Backpressure;
+  /** `sessionId` is the id of the session or of one of its child sessions. */
+  update(sessionId: SessionId, update: SessionUpdate): void;
   /** Called before the conversation is replayed from its beginning. */
-  beginReplay(): void;
+  beginReplay?(): void;
   /** Called when a user message was stored; a steering message belongs to a running turn. */
-  userMessage(id: MessageId, isSteering: boolean): void;
+  userMessage?(id: MessageId, isSteering: boolean): void;
 }
 
 /**
  * One session as the client sees it. Converts session events to protocol updates; live events and stored messages
- * use the same conversion.
+ * use the same conversion. Updates are sent in the order of their events: an event whose card needs files from the disk
+ * makes later ones wait.
  */
 export class SessionView {
   readonly session: Session;
-  readonly updates = new UpdateQueue();
+  readonly state = new ViewState();
   /** Maps real paths to the paths that the client uses. */
   paths: ClientPaths;
   readonly #channel: Channel;
@@ -48,12 +49,10 @@ export class SessionView {
   readonly #streamed = new StreamedText();
   /** Notices that wait for the next turn, for clients that cannot show them outside of turns. */
   readonly #pendingNotices = new Set<string>();
-  /** Unanswered turns, in the order of their messages. The first one is running. */
-  readonly #turns = new Set<symbol>();
-  #replaying = false;
-  /** Events of the turn that arrived during a replay; sent after it. */
-  #eventsDuringReplay: SessionEvent[] | undefined;
-  #replayed: Promise<void> = Promise.resolve();
+  readonly #waitUntilReady: () => Promise<void>;
+  readonly #tasks: TaskQueue;
+  /** What happened in the turn during a replay; shown after it. */
+  readonly #afterReplay: (() => void | Promise<void>)[] = [];
 
   constructor(deps: {
     session: Session;
@@ -63,11 +62,15 @@ export class SessionView {
     log: Log;
     /** Messages of a child session, oldest first. */
     history(child: SessionId): AsyncIterable<Message>;
+    /** Resolves when the client can receive more. */
+    waitUntilReady(): Promise<void>;
   }) {
     this.session = deps.session;
     this.paths = deps.paths;
     this.#channel = deps.channel;
     this.#client = deps.client;
+    this.#waitUntilReady = () => deps.waitUntilReady();
+    this.#tasks = new TaskQueue(deps.log);
     const { workspace } = deps.session.project;
     const shown = {
       client: deps.client,
@@ -81,62 +84,86 @@ export class SessionView {
       ...shown,
       sendFrom: (child, update) => this.#sendTurnUpdate(update, child),
       history: (child) => deps.history(child),
+      waitUntilReady: () => deps.waitUntilReady(),
     });
   }
 
   /** Holds back all updates after a cancelled turn, unless the next turn is already waiting. */
   endCancelled(): void {
-    if (this.#turns.size === 0) this.updates.hold();
+    if (!this.state.hasTurn) this.state.pause();
   }
 
   /** Runs a turn. Updates of a turn are dropped when no turn runs, even if its work continues in the background. */
   async runTurn<T>(turn: () => Promise<T>): Promise<T> {
-    const id = Symbol("turn");
-    this.#turns.add(id);
-    const noticesSent = this.sendPendingNotices();
+    const token = this.state.beginTurn();
+    this.sendPendingNotices();
     try {
       return await turn();
     } finally {
-      // Collect the open items before waiting: the next turn may start new ones. A turn that never ran has none.
-      const [running] = this.#turns;
-      const openItems = running === id ? this.#openItems : noItems;
-      await noticesSent;
-      await this.#whenReplayed();
-      await this.#endItems(openItems);
-      await this.updates.releaseTurnUpdates();
-      this.#turns.delete(id);
-      if (this.#turns.size === 0) this.#forgetTurn();
+      // A turn that never ran has no open items.
+      if (this.state.isRunning(token)) await this.#runInOrder(() => this.#endItems());
+      else await this.#runInOrder(() => {});
+      this.state.releaseTurn();
+      this.state.endTurn(token);
+      if (!this.state.hasTurn) this.#forgetTurn();
     }
   }
 
   /** Ends the open calls and compactions of the running turn; used when the process must exit. */
   async abortTurn(): Promise<void> {
-    await this.#endItems(this.#openItems);
-    await this.updates.releaseTurnUpdates();
+    await this.#runInOrder(() => this.#endItems());
+    this.state.releaseTurn();
   }
 
-  /** Calls and compactions that the client has seen begin but not end. */
-  get #openItems(): OpenItems {
-    return { calls: this.#calls.unended, compactions: this.#compactions.open };
+  /** Ends the calls and compactions that the client has seen begin but not end. */
+  #endItems(): void {
+    for (const part of this.#calls.unended) this.#call(toCancelledPart(part, turnEnded), noDiffs);
+    this.#compactions.cancel(this.#compactions.open);
   }
 
-  async #endItems({ calls, compactions }: OpenItems): Promise<void> {
-    for (const part of calls) await this.#call(toCancelledPart(part, turnEnded));
-    await this.#compactions.cancel(compactions);
+  /** Runs a task after all earlier events were shown, and after a running replay. */
+  #runInOrder(task: () => void): Promise<void> {
+    return new Promise((resolve, reject) => {
+      const run = () => {
+        try {
+          resolve(task());
+        } catch (error) {
+          reject(error);
+        }
+      };
+      if (this.state.isReplaying) this.#afterReplay.push(run);
+      else this.#tasks.run(run);
+    });
   }
 
-  receive(event: SessionEvent): Backpressure {
-    if (this.#eventsDuringReplay === undefined || !turnEvents.has(event.type)) return this.#show(event);
-    this.#eventsDuringReplay.push(event);
-    return undefined;
+  receive(event: SessionEvent): void {
+    const treatment = this.state.treatmentOf(turnEvents.has(event.type) ? "turn" : "session");
+    if (treatment === "drop") return;
+    if (this.state.isReplaying && turnEvents.has(event.type)) {
+      this.#afterReplay.push(() => this.#showAfterReplay(event));
+      return;
+    }
+    const call = this.#findCallWithDiffs(event);
+    if (call === undefined) this.#tasks.run(() => this.#show(event, noDiffs));
+    else this.#tasks.runAsync(async () => this.#show(event, await this.#calls.loadDiffs(call)));
   }
 
-  #show(event: SessionEvent): Backpressure {
+  /** Returns the call of an event whose card needs files from the disk. */
+  #findCallWithDiffs(event: SessionEvent): ToolPart | undefined {
+    if (event.type === "child") {
+      const call = findCall(event.event);
+      return call !== undefined && needsDiffs(call) && this.#subagents.shows(call.callId) ? call : undefined;
+    }
+    const call = findCall(event);
+    return call !== undefined && needsDiffs(call) ? call : undefined;
+  }
+
+  #show(event: SessionEvent, diffs: Diffs): void {
     switch (event.type) {
       case "message":
         return this.#message(event.info);
       case "part":
-        return this.#part(event.part, this.session.transcript.find(event.messageId)?.info);
+        return this.#part(event.part, this.session.transcript.find(event.messageId)?.info, diffs);
       case "delta":
         return this.#sendText(event.kind, event.partId, this.#streamed.add(event.partId, event.delta));
       case "summary":
@@ -146,7 +173,7 @@ export class SessionView {
       case "todos":
         return this.#sendTurnUpdate(planUpdate(event.todos));
       case "child":
-        return this.#subagents.receive(event.callId, event.child, event.event);
+        return this.#subagents.receive(event.callId, event.child, event.event, diffs);
       case "usage":
         return this.sendUsage();
       case "title":
@@ -164,161 +191,165 @@ export class SessionView {
     }
   }
 
-  async #agent(name: string): Promise<void> {
-    await this.#send({ sessionUpdate: "current_mode_update", currentModeId: name });
-    await this.#sendOptions();
+  #agent(name: string): void {
+    this.#send({ sessionUpdate: "current_mode_update", currentModeId: name });
+    this.#sendOptions();
   }
 
   /** Sends the tool call before the client receives a question about it. `title` is the question's title. */
   async announce(callId: string, title?: string): Promise<void> {
-    await this.#whenReplayed();
-    await this.#subagents.announce(callId);
-    await this.updates.releaseTurnUpdates();
-    this.#calls.resetCard(callId, title);
-    this.#subagents.resetCard(callId, title);
+    await this.#runInOrder(() => {
+      this.#subagents.announce(callId);
+      this.state.releaseTurn();
+      this.#calls.resetCard(callId, title);
+      this.#subagents.resetCard(callId, title);
+    });
   }
 
-  /** Resolves when no replay is running; loops because a new replay may start when one ends. */
-  async #whenReplayed(): Promise<void> {
-    for (let last: Promise<void> | undefined; last !== this.#replayed; await last) last = this.#replayed;
-  }
-
-  /** Replays the conversation, each call in its final state, then sends the events that a running turn emitted meanwhile. */
+  /** Replays the conversation, each call in its final state, then shows what a running turn did meanwhile. */
   async replay(messages: AsyncIterable<Message>, signal: AbortSignal): Promise<void> {
-    const done = deferred<void>();
-    this.#replayed = done.promise;
-    this.#eventsDuringReplay = [];
+    this.state.beginReplay();
     try {
+      await this.#tasks.idle();
       await this.#replay(messages, signal);
     } finally {
-      // Another request may have paused the queue meanwhile, but a replay is sent before the response and later updates.
-      this.updates.release();
-      await this.#catchUp();
-      done.resolve();
+      while (this.#afterReplay.length > 0) {
+        for (const task of this.#afterReplay.splice(0)) this.#tasks.runAsync(async () => task());
+        await this.#tasks.idle();
+      }
+      this.state.endReplay();
+      if (!this.state.hasTurn) this.#forgetTurn();
     }
-    if (this.session.todos.length > 0) await this.#send(planUpdate(this.session.todos));
+    if (this.session.todos.length > 0) this.#send(planUpdate(this.session.todos));
   }
 
   async #replay(messages: AsyncIterable<Message>, signal: AbortSignal): Promise<void> {
-    this.#replaying = true;
-    this.#channel.beginReplay();
-    await this.#calls.forget();
+    this.#channel.beginReplay?.();
+    this.#calls.forget();
     this.#subagents.forget();
     this.#compactions.forget();
     this.#streamed.clear();
-    try {
-      for await (const message of messages) {
-        signal.throwIfAborted();
-        await this.#replayMessage(message);
-      }
-      const { open } = this.#compactions;
-      // The newest compaction may still be running in the current turn.
-      await this.#compactions.cancel(this.#turns.size > 0 ? open.slice(0, -1) : open);
-      await this.#compactions.showUnended();
-    } finally {
-      this.#replaying = false;
+    for await (const message of messages) {
+      signal.throwIfAborted();
+      await this.#replayMessage(message);
+      await this.#waitUntilReady();
     }
+    const { open } = this.#compactions;
+    // The newest compaction may still be running in the current turn.
+    this.#compactions.cancel(this.state.hasTurn ? open.slice(0, -1) : open);
+    this.#compactions.showUnended();
   }
 
-  async #catchUp(): Promise<void> {
-    const events = this.#eventsDuringReplay ?? [];
-    while (events.length > 0) for (const event of events.splice(0)) await this.#showAfterReplay(event);
-    this.#eventsDuringReplay = undefined;
-    if (this.#turns.size === 0) this.#forgetTurn();
+  async #replayMessage({ info, parts }: Message): Promise<void> {
+    if (info.role === "user")
+      for (const update of toUserUpdates({ info, parts })) this.#sendTurnUpdate(update);
+    for (const part of parts) {
+      if (part.type === "compaction") this.#compactions.beginReplayed(info.id);
+      else if (part.type === "tool" && info.role === "assistant" && info.summary !== true)
+        await this.#replayCall(part);
+      else this.#part(part, info, noDiffs);
+    }
+    this.#endCompaction(info, parts);
   }
 
-  /** Sends the current state of a part, because the replay may already have sent this event or later ones. */
+  /** Shows the work of a child session after the call that started it. */
+  async #replayCall(part: ToolPart): Promise<void> {
+    this.#calls.show(part, await this.#calls.loadDiffs(part));
+    const { child } = presentCall(part);
+    if (isFinished(part.state) && child) await this.#subagents.replay(part, child);
+    this.#sendPlanDocuments(part);
+  }
+
+  /** Shows the current state of a part, because the replay may already have shown this event or later ones. */
   async #showAfterReplay(event: SessionEvent): Promise<void> {
-    if (event.type !== "part" && event.type !== "delta") return this.#show(event);
+    if (event.type !== "part" && event.type !== "delta")
+      return this.#show(event, await this.#loadDiffs(event));
     const id = event.type === "part" ? event.part.id : event.partId;
     const message = this.session.transcript.find(event.messageId);
     const part = message?.parts.find((known) => known.id === id);
-    if (part !== undefined) await this.#part(part, message?.info);
+    if (part === undefined) return;
+    const diffs = part.type === "tool" ? await this.#calls.loadDiffs(part) : noDiffs;
+    this.#part(part, message?.info, diffs);
+  }
+
+  async #loadDiffs(event: SessionEvent): Promise<Diffs> {
+    const call = this.#findCallWithDiffs(event);
+    return call === undefined ? noDiffs : this.#calls.loadDiffs(call);
   }
 
   /** Sends title and usage to a client that just opened the session. */
-  async sendSessionInfo(): Promise<void> {
-    await this.sendUsage();
+  sendSessionInfo(): void {
+    this.sendUsage();
     const { title, time } = this.session.info;
-    if (title !== undefined) await this.#send(titleUpdate(title, time.updated));
+    if (title !== undefined) this.#send(titleUpdate(title, time.updated));
   }
 
-  async sendCommands(): Promise<void> {
+  sendCommands(): void {
     const availableCommands = listCommands(this.session);
-    await this.#send({ sessionUpdate: "available_commands_update", availableCommands });
+    this.#send({ sessionUpdate: "available_commands_update", availableCommands });
   }
 
-  async sendUsage(): Promise<void> {
+  sendUsage(): void {
     const { usage } = this.session;
-    if (usage?.size !== undefined) await this.#send(usageUpdate(usage.used, usage.size, usage.cost));
+    if (usage?.size !== undefined) this.#send(usageUpdate(usage.used, usage.size, usage.cost));
   }
 
   /** Sends a notice. Clients without notices get a thought, sent with the next turn if none is running. */
-  async notice(severity: "info" | "warning" | "error", text: string): Promise<void> {
+  notice(severity: "info" | "warning" | "error", text: string): void {
     if (this.#client.notices) return this.#send({ sessionUpdate: "notice", severity, title: text });
     this.#pendingNotices.add(removeControls(text));
-    if (this.#turns.size > 0) await this.sendPendingNotices();
+    if (this.state.hasTurn) this.sendPendingNotices();
   }
 
-  async sendPendingNotices(): Promise<void> {
+  sendPendingNotices(): void {
     const texts = [...this.#pendingNotices];
     this.#pendingNotices.clear();
-    const pending = texts.map((text) => this.#send(textChunk("reasoning", newPartId(), `${text}\n\n`)));
-    for (const backpressure of pending) await backpressure;
+    for (const text of texts) this.#send(textChunk("reasoning", newPartId(), `${text}\n\n`));
   }
 
-  async #replayMessage(message: Message): Promise<void> {
-    if (message.info.role === "user") {
-      for (const update of toUserUpdates(message)) await this.#send(update);
-    }
-    for (const part of message.parts) await this.#part(part, message.info);
-    await this.#message(message.info, message.parts);
+  #message(info: MessageInfo): void {
+    if (info.role === "user") this.#channel.userMessage?.(info.id, info.steering === true);
+    this.#endCompaction(info, this.session.transcript.find(info.id)?.parts ?? []);
   }
 
-  async #message(info: MessageInfo, replayed?: readonly Part[]): Promise<void> {
-    if (info.role === "user" && !this.#replaying) this.#channel.userMessage(info.id, info.steering === true);
+  /** Ends the compaction whose summary this message is. */
+  #endCompaction(info: MessageInfo, parts: readonly Part[]): void {
     if (info.role !== "assistant" || info.summary !== true || info.time.completed === undefined) return;
-    const parts = replayed ?? this.session.transcript.find(info.id)?.parts ?? [];
-    await this.#compactions.end(info.parentId, info.error, plainText(parts));
+    this.#compactions.end(info.parentId, info.error, plainText(parts));
   }
 
-  async #part(part: Part, info: MessageInfo | undefined): Promise<void> {
-    if (part.type === "compaction" && info !== undefined) return this.#compaction(info.id);
+  #part(part: Part, info: MessageInfo | undefined, diffs: Diffs): void {
+    if (part.type === "compaction" && info !== undefined) return this.#compactions.begin(info.id);
     if (info?.role === "user" || info?.summary === true) return;
-    if (part.type === "tool") return this.#call(part);
+    if (part.type === "tool") return this.#call(part, diffs);
     if (part.type === "text" || part.type === "reasoning") return this.#text(part);
     if (part.type === "retry") return this.#sendTurnUpdate(retryUpdate(part));
   }
 
-  async #compaction(id: string): Promise<void> {
-    if (this.#replaying) this.#compactions.beginReplayed(id);
-    else await this.#compactions.begin(id);
+  /** Shows a call. The view of the child session that it started ends before it. */
+  #call(part: ToolPart, diffs: Diffs): void {
+    if (isFinished(part.state)) this.#subagents.end(part.callId);
+    this.#calls.show(part, diffs);
+    this.#sendPlanDocuments(part);
   }
 
-  /** Ends a task's child view before the task's call ends; in a replay the child's work follows the finished call. */
-  async #call(part: ToolPart): Promise<void> {
-    if (this.#turns.size === 0 && !this.#replaying) return;
-    if (isFinished(part.state) && !this.#replaying) await this.#subagents.end(part.callId);
-    await this.#calls.show(part);
-    const { child } = presentCall(part);
-    if (isFinished(part.state) && child && this.#replaying) await this.#subagents.replay(part, child);
+  #sendPlanDocuments(part: ToolPart): void {
     if (!this.#client.planDocuments) return;
-    for (const update of createPlanUpdates(part, this.session.project.workspace.cwd))
-      await this.#send(update);
+    for (const update of createPlanUpdates(part, this.session.project.workspace.cwd)) this.#send(update);
   }
 
-  async #text(part: Part & { type: "text" | "reasoning" }): Promise<void> {
+  #text(part: Part & { type: "text" | "reasoning" }): void {
     if (part.type === "text" && part.synthetic === true) return;
-    const streamed = this.#turns.size > 0 ? this.#streamed : new StreamedText();
-    await this.#sendText(part.type, part.id, streamed.complete(part.id, part.text));
+    const streamed = this.state.hasTurn ? this.#streamed : new StreamedText();
+    this.#sendText(part.type, part.id, streamed.complete(part.id, part.text));
   }
 
-  #sendText(kind: "text" | "reasoning", partId: PartId, text: string): Backpressure {
-    return text === "" ? undefined : this.#sendTurnUpdate(textChunk(kind, partId, text));
+  #sendText(kind: "text" | "reasoning", partId: PartId, text: string): void {
+    if (text !== "") this.#sendTurnUpdate(textChunk(kind, partId, text));
   }
 
-  async #sendOptions(): Promise<void> {
-    await this.#send({
+  #sendOptions(): void {
+    this.#send({
       sessionUpdate: "config_option_update",
       configOptions: createClientOptions(this.session, this.#client),
     });
@@ -329,35 +360,24 @@ export class SessionView {
     this.#calls.forgetEnded();
   }
 
-  #sendTurnUpdate(update: SessionUpdate, under: SessionId = this.session.id): Backpressure {
-    if (this.#turns.size === 0 && !this.#replaying) return undefined;
-    return this.updates.sendWhenReleased(
-      () => this.#channel.send(this.paths.mapUpdate(update), under),
-      this.#isLive,
-    );
+  #sendTurnUpdate(update: SessionUpdate, sessionId: SessionId = this.session.id): void {
+    this.#sendAs(this.state.isReplaying ? "history" : "turn", update, sessionId);
   }
 
-  /** False during a replay, so that replayed updates keep their order even if a turn ends meanwhile. */
-  get #isLive(): boolean {
-    return this.#turns.size > 0 && !this.#replaying;
+  #send(update: SessionUpdate): void {
+    this.#sendAs("session", update, this.session.id);
   }
 
-  #send(update: SessionUpdate): Backpressure {
-    return this.updates.sendWhenReleased(() =>
-      this.#channel.send(this.paths.mapUpdate(update), this.session.id),
-    );
+  #sendAs(kind: UpdateKind, update: SessionUpdate, sessionId: SessionId): void {
+    this.state.update(kind, () => this.#channel.update(sessionId, this.paths.mapUpdate(update)));
   }
 }
 
-interface OpenItems {
-  readonly calls: readonly ToolPart[];
-  /** Ids of the open compactions. */
-  readonly compactions: readonly string[];
-}
+type Diffs = readonly ToolCallContent[];
+
+const noDiffs: Diffs = [];
 
 const turnEnded = "The turn ended before it was known how this call did.";
-
-const noItems: OpenItems = { calls: [], compactions: [] };
 
 /** Event types that belong to a turn. */
 const turnEvents: ReadonlySet<SessionEvent["type"]> = new Set([
@@ -372,4 +392,10 @@ const turnEvents: ReadonlySet<SessionEvent["type"]> = new Set([
 
 function plainText(parts: readonly Part[]): string {
   return parts.flatMap((part) => (part.type === "text" ? [part.text] : [])).join("\n\n");
+}
+
+/** Returns the tool call of an event, also of a child session's event. */
+function findCall(event: SessionEvent): ToolPart | undefined {
+  if (event.type === "child") return findCall(event.event);
+  return event.type === "part" && event.part.type === "tool" ? event.part : undefined;
 }

@@ -1,5 +1,4 @@
-import type { SessionUpdate, SubagentUpdate } from "@agentclientprotocol/sdk/unstable";
-import type { Backpressure } from "../../base/async.ts";
+import type { SessionUpdate, SubagentUpdate, ToolCallContent } from "@agentclientprotocol/sdk/unstable";
 import type { Child, SessionEvent } from "../../message/event.ts";
 import type { MessageId, SessionId } from "../../message/ids.ts";
 import type { Message } from "../../message/message.ts";
@@ -14,11 +13,13 @@ import { textChunk } from "./updates.ts";
 export interface SubagentsDeps extends Omit<ToolCallsDeps, "send"> {
   client: ClientFeatures;
   /** Sends an update under the session that the client opened. */
-  send(update: SessionUpdate): Backpressure;
+  send(update: SessionUpdate): void;
   /** Sends an update under a child session, for clients that know them. */
-  sendFrom(child: SessionId, update: SessionUpdate): Backpressure;
+  sendFrom(child: SessionId, update: SessionUpdate): void;
   /** Messages of a child session, oldest first. */
   history(child: SessionId): AsyncIterable<Message>;
+  /** Resolves when the client can receive more. */
+  waitUntilReady(): Promise<void>;
 }
 
 /**
@@ -36,14 +37,15 @@ export class Subagents {
     this.#deps = deps;
   }
 
-  async receive(callId: string, child: Child, event: SessionEvent): Promise<void> {
-    if (event.type === "child") return this.receive(event.callId, event.child, event.event);
-    await (await this.#task(callId, child)).receive(event);
+  /** `diffs` are those of a finished call in the event. */
+  receive(callId: string, child: Child, event: SessionEvent, diffs: readonly ToolCallContent[]): void {
+    if (event.type === "child") return this.receive(event.callId, event.child, event.event, diffs);
+    this.#task(callId, child).receive(event, diffs);
   }
 
   /** Sends a child's call before the client receives a question about it. */
-  async announce(callId: string): Promise<void> {
-    for (const task of this.#tasks.values()) await task.announce(callId);
+  announce(callId: string): void {
+    for (const task of this.#tasks.values()) task.announce(callId);
   }
 
   /** Resends a call's content after a question with this title. */
@@ -52,29 +54,34 @@ export class Subagents {
   }
 
   /** Called when the task's call has ended; later work of the child is not shown. */
-  async end(callId: string): Promise<void> {
+  end(callId: string): void {
     const task = this.#tasks.get(callId);
     this.#tasks.delete(callId);
-    await task?.end();
+    task?.end();
   }
 
   /** Replays a finished task like it was shown live. */
   async replay({ callId, title }: ToolPart, { sessionId: id, agent }: ChildFacts): Promise<void> {
-    const task = await this.#task(callId, { id, agent, title: title ?? agent });
+    const task = this.#task(callId, { id, agent, title: title ?? agent });
     for await (const message of this.#deps.history(id)) await task.replay(message);
-    await this.end(callId);
+    this.end(callId);
+  }
+
+  /** Whether the client sees this call of a child. */
+  shows(callId: string): boolean {
+    return [...this.#tasks.values()].some((task) => task.shows(callId));
   }
 
   forget(): void {
     this.#tasks.clear();
   }
 
-  async #task(callId: string, child: Child): Promise<ChildSessionView> {
+  #task(callId: string, child: Child): ChildSessionView {
     const known = this.#tasks.get(callId);
     if (known !== undefined) return known;
     const task = new ChildSessionView(this.#deps, callId, child);
     this.#tasks.set(callId, task);
-    await task.begin();
+    task.begin();
     return task;
   }
 }
@@ -106,10 +113,10 @@ class ChildSessionView {
     return this.#deps.client.childWork === "sessions";
   }
 
-  async begin(): Promise<void> {
+  begin(): void {
     if (!this.#isOwnSession) return;
     const { id: sessionId, title, agent } = this.#child;
-    await this.#sendState({
+    this.#sendState({
       sessionId,
       title: formatTitle(title, "think", this.#deps.client),
       description: agent,
@@ -118,79 +125,84 @@ class ChildSessionView {
     });
   }
 
-  async receive(event: SessionEvent): Promise<void> {
+  receive(event: SessionEvent, diffs: readonly ToolCallContent[]): void {
     if (this.#hasEnded) return;
     if (event.type === "message" && event.info.role === "user") this.#promptIds.add(event.info.id);
-    if (event.type === "part" && !this.#promptIds.has(event.messageId)) await this.#part(event.part);
-    if (event.type === "delta") await this.#delta(event.kind, event.partId, event.delta);
+    if (event.type === "part" && !this.#promptIds.has(event.messageId)) this.#part(event.part, diffs);
+    if (event.type === "delta") this.#delta(event.kind, event.partId, event.delta);
     if (event.type === "tool-output" && this.#shown.has(event.callId))
-      await this.#calls.output(event.callId, event.delta);
+      this.#calls.output(event.callId, event.delta);
   }
 
-  async announce(callId: string): Promise<void> {
+  shows(callId: string): boolean {
+    return this.#isShownAlways || this.#shown.has(callId);
+  }
+
+  announce(callId: string): void {
     const part = this.#open.get(callId);
     if (part === undefined || this.#shown.has(callId)) return;
-    await this.#show(part);
+    this.#show(part);
   }
 
   resetCard(callId: string, title: string | undefined): void {
     this.#calls.resetCard(callId, title);
   }
 
-  async end(): Promise<void> {
+  end(): void {
     this.#hasEnded = true;
     for (const part of this.#open.values())
-      if (this.#shown.has(part.callId)) await this.#calls.show(toCancelledPart(part, taskEnded));
-    if (this.#isOwnSession) await this.#sendState({ sessionId: this.#child.id, state: { state: "idle" } });
+      if (this.#shown.has(part.callId)) this.#calls.show(toCancelledPart(part, taskEnded));
+    if (this.#isOwnSession) this.#sendState({ sessionId: this.#child.id, state: { state: "idle" } });
   }
 
   async replay({ info, parts }: Message): Promise<void> {
     for (const part of parts) {
       if (part.type === "tool" && (this.#isShownAlways || part.decision?.by === "person"))
-        await this.#show(part);
-      if (info.role === "assistant" && (part.type === "text" || part.type === "reasoning"))
-        await this.#text(part);
+        this.#show(part, await this.#calls.loadDiffs(part));
+      if (info.role === "assistant" && (part.type === "text" || part.type === "reasoning")) this.#text(part);
     }
+    await this.#deps.waitUntilReady();
   }
 
   get #isShownAlways(): boolean {
     return this.#deps.client.childWork !== "card";
   }
 
-  async #part(part: Part): Promise<void> {
-    if (part.type === "tool") await this.#call(part);
-    if (part.type === "text" || part.type === "reasoning") await this.#text(part);
+  #part(part: Part, diffs: readonly ToolCallContent[]): void {
+    if (part.type === "tool") this.#call(part, diffs);
+    if (part.type === "text" || part.type === "reasoning") this.#text(part);
   }
 
-  async #call(part: ToolPart): Promise<void> {
+  #call(part: ToolPart, diffs: readonly ToolCallContent[]): void {
     if (isFinished(part.state)) this.#open.delete(part.callId);
     else this.#open.set(part.callId, part);
-    if (this.#isShownAlways || this.#shown.has(part.callId)) await this.#show(part);
+    if (this.shows(part.callId)) this.#show(part, diffs);
   }
 
-  async #show(part: ToolPart): Promise<void> {
+  #show(part: ToolPart, diffs: readonly ToolCallContent[] = []): void {
     this.#shown.add(part.callId);
-    await this.#calls.show(
+    this.#calls.show(
       this.#isShownAlways ? part : { ...part, title: `@${this.#child.agent}: ${part.title ?? part.tool}` },
+      diffs,
     );
   }
 
-  async #delta(kind: "text" | "reasoning", partId: string, delta: string): Promise<void> {
-    if (this.#isOwnSession) await this.#sendText(kind, partId, this.#streamed.add(partId, delta));
+  #delta(kind: "text" | "reasoning", partId: string, delta: string): void {
+    if (this.#isOwnSession) this.#sendText(kind, partId, this.#streamed.add(partId, delta));
   }
 
-  async #text(part: Part & { type: "text" | "reasoning" }): Promise<void> {
+  #text(part: Part & { type: "text" | "reasoning" }): void {
     if (!this.#isOwnSession || "synthetic" in part) return;
-    await this.#sendText(part.type, part.id, this.#streamed.complete(part.id, part.text));
+    this.#sendText(part.type, part.id, this.#streamed.complete(part.id, part.text));
   }
 
-  async #sendText(kind: "text" | "reasoning", partId: string, text: string): Promise<void> {
-    if (text !== "") await this.#deps.sendFrom(this.#child.id, textChunk(kind, partId, text));
+  #sendText(kind: "text" | "reasoning", partId: string, text: string): void {
+    if (text !== "") this.#deps.sendFrom(this.#child.id, textChunk(kind, partId, text));
   }
 
   /** Sends an unstable update, for clients that announced child sessions. */
-  async #sendState(update: SubagentUpdate): Promise<void> {
-    await this.#deps.send({ sessionUpdate: "subagent_update", ...update });
+  #sendState(update: SubagentUpdate): void {
+    this.#deps.send({ sessionUpdate: "subagent_update", ...update });
   }
 }
 

@@ -15,7 +15,6 @@ import {
   type ResultText,
 } from "../../tool/presentation.ts";
 import { fenced } from "../../base/text/fence.ts";
-import { Serial, type Backpressure } from "../../base/async.ts";
 import { OutputPacer } from "./output-pacer.ts";
 import { formatTitle } from "./titles.ts";
 
@@ -28,7 +27,7 @@ export interface ToolCallsDeps {
   client: ClientFeatures;
   cwd: string;
   loadSnapshot(hash: string): Promise<Buffer | undefined>;
-  send(update: SessionUpdate): Backpressure;
+  send(update: SessionUpdate): void;
 }
 
 /**
@@ -38,9 +37,8 @@ export interface ToolCallsDeps {
 export class ToolCalls {
   readonly #deps: ToolCallsDeps;
   readonly #open = new Map<string, OpenCall>();
-  /** Newest part of each unfinished call, sent or about to be sent. */
+  /** Newest part of each unfinished call. */
   readonly #unended = new Map<string, ToolPart>();
-  readonly #inOrder = new Serial();
   /** Calls that ended in this turn; a replay may send the end before the turn's own event arrives. */
   readonly #ended = new Set<string>();
 
@@ -48,11 +46,32 @@ export class ToolCalls {
     this.#deps = deps;
   }
 
-  show(part: ToolPart): Promise<void> {
-    if (!presentCall(part).hasCard) return Promise.resolve();
-    if (isFinished(part.state)) this.#unended.delete(part.callId);
-    else if (!this.#ended.has(part.callId)) this.#unended.set(part.callId, part);
-    return this.#inOrder.run(() => this.#show(part));
+  /** Reads the diffs of a finished call from the disk. */
+  async loadDiffs({ state }: ToolPart): Promise<ToolCallContent[]> {
+    return Promise.all(changesOf(state).map((change) => this.#loadDiff(change)));
+  }
+
+  /** Shows the new state of a call. `diffs` are those of {@link loadDiffs}. */
+  show(part: ToolPart, diffs: readonly ToolCallContent[] = []): void {
+    const facts = presentCall(part);
+    if (!facts.hasCard || this.#ended.has(part.callId)) return;
+    const isEnd = isFinished(part.state);
+    if (isEnd) {
+      this.#ended.add(part.callId);
+      this.#unended.delete(part.callId);
+    } else this.#unended.set(part.callId, part);
+    const open = this.#open.get(part.callId);
+    if (open === undefined) {
+      const call = this.#createCall(part, facts, diffs);
+      if (!isEnd) this.#open.set(part.callId, new OpenCall(call, this.#pacer(part.callId, facts)));
+      return this.#deps.send({ ...call, sessionUpdate: "tool_call" });
+    }
+    open.pacer.end();
+    const change = findChanges(open.sent, this.#updatedCall(part, facts, open.sent, diffs));
+    if (isEnd) this.#open.delete(part.callId);
+    else open.sent = { ...open.sent, ...change };
+    if (isEnd || Object.keys(change).length > 0)
+      this.#deps.send({ sessionUpdate: "tool_call_update", toolCallId: part.callId, ...change });
   }
 
   /** Unfinished calls, oldest first. */
@@ -60,35 +79,13 @@ export class ToolCalls {
     return [...this.#unended.values()];
   }
 
-  async #show(part: ToolPart): Promise<void> {
-    if (this.#ended.has(part.callId)) return;
-    const open = this.#open.get(part.callId);
-    const finished = isFinished(part.state);
-    const facts = presentCall(part);
-    if (finished) this.#ended.add(part.callId);
-    if (open === undefined) {
-      const call = await this.#createCall(part, facts);
-      if (!finished) this.#open.set(part.callId, new OpenCall(call, this.#pacer(part.callId, facts)));
-      return this.#deps.send({ ...call, sessionUpdate: "tool_call" });
-    }
-    await open.pacer.end();
-    const change = findChanges(open.sent, await this.#updatedCall(part, facts, open.sent));
-    if (finished) this.#open.delete(part.callId);
-    else open.sent = { ...open.sent, ...change };
-    if (finished || Object.keys(change).length > 0) {
-      await this.#deps.send({ sessionUpdate: "tool_call_update", toolCallId: part.callId, ...change });
-    }
-  }
-
   /** Clears all state before a replay, which sends every call again. */
-  forget(): Promise<void> {
-    return this.#inOrder.run(async () => {
-      const open = [...this.#open.values()];
-      this.#open.clear();
-      this.#unended.clear();
-      this.#ended.clear();
-      await Promise.all(open.map(({ pacer }) => pacer.end()));
-    });
+  forget(): void {
+    const open = [...this.#open.values()];
+    this.#open.clear();
+    this.#unended.clear();
+    this.#ended.clear();
+    for (const { pacer } of open) pacer.end();
   }
 
   /** Called after a turn, when no more events of its calls can arrive. */
@@ -97,8 +94,8 @@ export class ToolCalls {
   }
 
   /** Adds live output of a running call. */
-  async output(callId: string, delta: string): Promise<void> {
-    await this.#open.get(callId)?.pacer.add(delta);
+  output(callId: string, delta: string): void {
+    this.#open.get(callId)?.pacer.add(delta);
   }
 
   /** A permission request overwrites the tool call's card; forgets the sent content so that it is sent again afterwards. */
@@ -109,8 +106,8 @@ export class ToolCalls {
     open.sent = { ...rest, ...(title !== undefined && { title: this.#title(title, rest.kind ?? "other") }) };
   }
 
-  async #createCall(part: ToolPart, facts: Presentation): Promise<ToolCall> {
-    const call = await this.#call(part, facts);
+  #createCall(part: ToolPart, facts: Presentation, diffs: readonly ToolCallContent[]): ToolCall {
+    const call = this.#call(part, facts, diffs);
     const name = limitName(part.tool);
     const terminal = this.#terminal(facts);
     const meta: Record<string, unknown> = { tool_name: name };
@@ -122,7 +119,7 @@ export class ToolCalls {
     return { ...call, name, _meta: { ...meta, ...call._meta } };
   }
 
-  async #call(part: ToolPart, facts: Presentation): Promise<ToolCall> {
+  #call(part: ToolPart, facts: Presentation, diffs: readonly ToolCallContent[]): ToolCall {
     const { state } = part;
     const { kind } = facts;
     return {
@@ -133,7 +130,7 @@ export class ToolCalls {
       ...(state.input !== undefined && { rawInput: limitInput(state.input) }),
       ...(part.locations && { locations: part.locations }),
       ...this.#endMeta(part, facts),
-      content: limitContent(await this.#content(part, facts)),
+      content: limitContent(this.#content(part, facts, diffs)),
       ...(state.status === "completed" && state.metadata && { rawOutput: state.metadata }),
     };
   }
@@ -143,8 +140,13 @@ export class ToolCalls {
   }
 
   /** Returns the current state of the call. Content of a question remains until there is other content or the call ends. */
-  async #updatedCall(part: ToolPart, facts: Presentation, sent: ToolCallUpdate): Promise<ToolCallUpdate> {
-    const call = await this.#call(part, facts);
+  #updatedCall(
+    part: ToolPart,
+    facts: Presentation,
+    sent: ToolCallUpdate,
+    diffs: readonly ToolCallContent[],
+  ): ToolCallUpdate {
+    const call = this.#call(part, facts, diffs);
     const { content, ...rest } = call;
     const showsQuestion = sent.content === undefined && content?.length === 0 && !isFinished(part.state);
     return showsQuestion ? rest : call;
@@ -161,12 +163,15 @@ export class ToolCalls {
     return Object.keys(meta).length === 0 ? {} : { _meta: meta };
   }
 
-  async #content({ callId, state }: ToolPart, facts: Presentation): Promise<ToolCallContent[]> {
+  #content(
+    { callId, state }: ToolPart,
+    facts: Presentation,
+    diffs: readonly ToolCallContent[],
+  ): ToolCallContent[] {
     const terminal: ToolCallContent[] = this.#terminal(facts)
       ? [{ type: "terminal", terminalId: callId }]
       : [];
     if (state.status === "pending" || state.status === "running") return terminal;
-    const diffs = await this.#diffs(state.changes ?? []);
     const text = facts.result ? resultContent(facts.result) : [];
     if (state.status === "error") return [...diffs, ...terminal, ...text];
     const images = (state.attachments ?? []).flatMap(imageContent);
@@ -175,11 +180,7 @@ export class ToolCalls {
     return [...(terminal.length > 0 ? terminal : text), ...images];
   }
 
-  async #diffs(changes: readonly FileChange[]): Promise<ToolCallContent[]> {
-    return Promise.all(changes.map((change) => this.#diff(change)));
-  }
-
-  async #diff(change: FileChange): Promise<ToolCallContent> {
+  async #loadDiff(change: FileChange): Promise<ToolCallContent> {
     const oldText = await this.#text(change.before);
     const newText = await this.#text(change.after);
     if (oldText === undefined || newText === undefined) {
@@ -210,11 +211,11 @@ export class ToolCalls {
         }),
       );
     }
-    return new OutputPacer({ intervalMs: 250, keep: tailLength }, async (tail) => {
+    return new OutputPacer({ intervalMs: 250, keep: tailLength }, (tail) => {
       const content = [textContent(fenced(tail))];
       const open = this.#open.get(callId);
       if (open !== undefined) open.sent = { ...open.sent, content };
-      await this.#deps.send({ sessionUpdate: "tool_call_update", toolCallId: callId, content });
+      this.#deps.send({ sessionUpdate: "tool_call_update", toolCallId: callId, content });
     });
   }
 }
@@ -227,6 +228,15 @@ class OpenCall {
     this.sent = sent;
     this.pacer = pacer;
   }
+}
+
+/** Whether the card of this call needs files from the disk. */
+export function needsDiffs({ state }: ToolPart): boolean {
+  return changesOf(state).length > 0;
+}
+
+function changesOf(state: ToolPart["state"]): readonly FileChange[] {
+  return "changes" in state ? (state.changes ?? []) : [];
 }
 
 /** Returns the call as cancelled with this error text. */

@@ -83,7 +83,6 @@ async function callTool(
     onProgress: (one: Progress) => progress.add(one),
   };
   const called = await server.request("tools/call", params, callAnswerSchema, user);
-  await progress.shown;
   if (called.outcome === "failed")
     throw new ToolFailure(describeFailedCall(called.failure, server), { cause: called.failure });
   const { text, attachments } = await readAnswer(called.value, run.signal);
@@ -113,26 +112,18 @@ export function describeFailedCall(failure: RequestFailure, { settings, callTime
 
 /** Shows the progress of a running call as lines. */
 class ProgressLines {
-  readonly #show: (line: string) => Promise<void>;
-  #shown: Promise<void> = Promise.resolve();
+  readonly #show: (line: string) => void;
   #count = 0;
 
-  constructor(show: (line: string) => Promise<void>) {
+  constructor(show: (line: string) => void) {
     this.#show = show;
-  }
-
-  /** Resolves when all progress was shown. */
-  get shown(): Promise<void> {
-    return this.#shown;
   }
 
   add({ progress, total, message }: Progress): void {
     if (++this.#count > progressLimit) return;
     const share = total === undefined ? `${progress}` : `${progress} of ${total}`;
     const line = message === undefined ? share : `${share}: ${truncate(message, progressLength)}`;
-    this.#shown = this.#shown.then(() => this.#show(`${line}\n`));
-    // The error reaches the caller through `shown`.
-    this.#shown.catch(() => {});
+    this.#show(`${line}\n`);
   }
 }
 

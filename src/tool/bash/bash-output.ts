@@ -43,36 +43,45 @@ export class BashOutput {
   readonly #terminal = new TerminalText();
   readonly #live: LiveOutput;
   readonly #stored: StoredOutput;
+  readonly #waitUntilReady: () => Promise<void>;
   #characters = 0;
 
-  constructor({ limits, show }: { limits: OutputLimits; show: (delta: string) => Promise<void> }) {
-    this.#live = new LiveOutput(show);
-    this.#stored = new StoredOutput(limits);
+  constructor(deps: {
+    limits: OutputLimits;
+    show(delta: string): void;
+    /** Resolves when the client can receive more. */
+    waitUntilReady(): Promise<void>;
+  }) {
+    this.#live = new LiveOutput((delta) => deps.show(delta));
+    this.#waitUntilReady = () => deps.waitUntilReady();
+    this.#stored = new StoredOutput(deps.limits);
   }
 
   async push(piece: TextOrBytes): Promise<void> {
     this.#characters += piece.length;
     const settled = this.#terminal.push(piece);
     for (const one of settled) await this.#stored.push(one);
-    if (!this.#terminal.isBinary) await this.#live.push(settled, this.#terminal.openLine);
+    if (this.#terminal.isBinary) return;
+    this.#live.push(settled, this.#terminal.openLine);
+    await this.#waitUntilReady();
   }
 
   async end(): Promise<OutputResult> {
     await this.#stored.push(this.#terminal.end());
     const shown = await this.#stored.end();
     if (!this.#terminal.isBinary) {
-      await this.#live.end(shown.text);
+      this.#live.end(shown.text);
       return shown;
     }
     const { truncated, path } = shown;
     const text = describeBinary(this.#characters, path);
-    await this.#live.addParagraph(text);
+    this.#live.addParagraph(text);
     return { text, truncated, path };
   }
 
   /** Shows notes live, after the output. */
-  async note(notes: readonly string[]): Promise<void> {
-    for (const note of notes) await this.#live.addParagraph(note);
+  note(notes: readonly string[]): void {
+    for (const note of notes) this.#live.addParagraph(note);
   }
 
   /** Closes the file. Must be called however the command ended. */
@@ -90,7 +99,7 @@ function describeBinary(bytes: number, path: string | undefined): string {
 
 /** Sends only additions, and skips output that is too fast to read. The newest skipped part is sent in a pause. */
 class LiveOutput {
-  readonly #show: (delta: string) => Promise<void>;
+  readonly #show: (delta: string) => void;
   readonly #start = performance.now();
   /** The sent part of the unfinished line. */
   #shownLine = "";
@@ -100,17 +109,17 @@ class LiveOutput {
   #newest: TextOrBytes[] = [];
   #timer: NodeJS.Timeout | undefined;
 
-  constructor(show: (delta: string) => Promise<void>) {
+  constructor(show: (delta: string) => void) {
     this.#show = show;
   }
 
-  async push(settled: readonly TextOrBytes[], openLine: string): Promise<void> {
+  push(settled: readonly TextOrBytes[], openLine: string): void {
     const limit = this.#remainingCharacters();
     const length = totalLength(settled) + openLine.length;
     if (limit < LIVE_MIN_CHARACTERS) this.#skipped += Math.max(0, length - this.#shownLine.length);
     else {
       this.#newest = [];
-      await this.#send(this.#getAddition(settled.map(textOf).join(""), openLine), limit);
+      this.#send(this.#getAddition(settled.map(textOf).join(""), openLine), limit);
     }
     this.#shownLine = openLine;
     if (this.#skipped > 0) this.#scheduleCatchUp(settled);
@@ -132,43 +141,43 @@ class LiveOutput {
     return text.startsWith(shown) ? text.slice(shown.length) : `\n${text}`;
   }
 
-  async #send(delta: string, limit: number): Promise<void> {
+  #send(delta: string, limit: number): void {
     if (delta === "") return;
-    if (this.#skipped > 0) await this.#resume(delta, limit);
-    else await this.#emit(delta.slice(0, limit), delta.length - limit);
+    if (this.#skipped > 0) this.#resume(delta, limit);
+    else this.#emit(delta.slice(0, limit), delta.length - limit);
   }
 
   /** Shows the end of the text if output was skipped. */
-  async end(text: string): Promise<void> {
+  end(text: string): void {
     this.close();
     if (this.#skipped === 0) return;
     const newest = text.slice(-Math.min(this.#skipped, LIVE_END_CHARACTERS));
-    await this.#showAfterGap(this.#skipped - newest.length, newest);
+    this.#showAfterGap(this.#skipped - newest.length, newest);
     this.#shownLine = newest.endsWith("\n") ? "" : newest;
   }
 
-  async addParagraph(text: string): Promise<void> {
+  addParagraph(text: string): void {
     const start = this.#shownLine === "" ? "\n" : "\n\n";
-    await this.#emit(this.#sent === 0 ? text : start + text, 0);
+    this.#emit(this.#sent === 0 ? text : start + text, 0);
     this.#shownLine = text;
   }
 
   /** Shows only the newest text after a gap. */
-  async #resume(delta: string, limit: number): Promise<void> {
+  #resume(delta: string, limit: number): void {
     const newest = delta.slice(-limit);
-    await this.#showAfterGap(this.#skipped + delta.length - newest.length, newest);
+    this.#showAfterGap(this.#skipped + delta.length - newest.length, newest);
   }
 
-  async #showAfterGap(skipped: number, newest: string): Promise<void> {
+  #showAfterGap(skipped: number, newest: string): void {
     this.#skipped = 0;
     const gap = `\n[… ${formatBytes(skipped)} too fast to show …]\n`;
-    await this.#emit(skipped > 0 ? gap + newest : newest, 0);
+    this.#emit(skipped > 0 ? gap + newest : newest, 0);
   }
 
-  async #emit(text: string, skipped: number): Promise<void> {
+  #emit(text: string, skipped: number): void {
     this.#sent += text.length;
     this.#skipped += Math.max(0, skipped);
-    await this.#show(text);
+    this.#show(text);
   }
 
   #scheduleCatchUp(settled: readonly TextOrBytes[]): void {
@@ -186,8 +195,7 @@ class LiveOutput {
     const text = this.#newest.map(textOf).join("") + this.#shownLine;
     this.#newest = [];
     const newest = text.slice(-Math.min(this.#skipped, LIVE_MIN_CHARACTERS));
-    // If it cannot be shown, the next output or the result fails in the same way.
-    this.#showAfterGap(this.#skipped - newest.length, newest).catch(() => {});
+    this.#showAfterGap(this.#skipped - newest.length, newest);
   }
 }
 

@@ -118,7 +118,11 @@ async function runCommand(
   { workspace }: ToolContext,
   run: RunContext,
 ): Promise<ToolResult> {
-  const output = new BashOutput({ limits: run.limits, show: (delta) => run.output(delta) });
+  const output = new BashOutput({
+    limits: run.limits,
+    show: (delta) => run.output(delta),
+    waitUntilReady: () => run.waitUntilReady(),
+  });
   const timeoutMs = Math.min(input.timeout ?? DEFAULT_TIMEOUT_MS, MAX_TIMEOUT_MS);
   const start = performance.now();
   const command = { command: input.command, cwd, timeoutMs, signal: run.signal };
@@ -127,7 +131,7 @@ async function runCommand(
     const seconds = ((performance.now() - start) / 1_000).toFixed(1);
     const shown = await output.end();
     const notes = endNotes(outcome, { seconds, timeoutMs });
-    if (outcome.end === "timed-out" || outcome.background) await output.note(notes);
+    if (outcome.end === "timed-out" || outcome.background) output.note(notes);
     return toResult(outcome, shown, notes);
   } finally {
     await output.close();

@@ -38,7 +38,7 @@ export interface FolderQuery {
   /** Called for each file larger than {@link MAX_FILE_BYTES}, possibly twice. */
   onLarge: (path: string) => void;
   /** Called for each further file with the current number. */
-  onFound: (files: number) => Promise<void> | undefined;
+  onFound: (files: number) => void;
   signal: AbortSignal;
 }
 

@@ -31,7 +31,7 @@ export const javascriptEngine: SearchEngine = {
         if (!filter(path)) continue;
         const lines = await readLines(join(folder, path), () => onLarge(path));
         if (inTime(() => lines.some((line) => regex.test(line)))) found.push(path);
-        await onFound(found.length);
+        onFound(found.length);
       }
     }
   },

@@ -76,7 +76,7 @@ export function ripgrepEngine(program: string, watchdog: Watchdog | undefined): 
       for await (const path of records(run)) {
         if (filter(path)) found.push(path);
         if (found.length === MAX_FILES) break;
-        await onFound(found.length);
+        onFound(found.length);
       }
       return found;
     },
@@ -101,7 +101,7 @@ export function ripgrepEngine(program: string, watchdog: Watchdog | undefined): 
         if (match === undefined || left < 0) return undefined;
         if (!filter(match.path)) continue;
         add(match, match.path, found);
-        await onFound(found.size);
+        onFound(found.size);
       }
       return found;
     },

@@ -27,7 +27,7 @@ export interface FilesQuery {
 }
 
 /** Called once a second during a search with the number of files found so far. */
-export type OnProgress = (files: number) => Promise<void>;
+export type OnProgress = (files: number) => void;
 
 export interface LinesQuery {
   folder: string;
@@ -119,7 +119,7 @@ async function findFiles(
   for await (const path of engine.files(query.folder, query.signal)) {
     if (isWanted(path)) found.push(path);
     if (found.length === MAX_FILES) break;
-    await tell(found.length);
+    tell(found.length);
   }
   const paths =
     query.order === "newest"
@@ -181,15 +181,12 @@ async function findFilesWithMatch(
 }
 
 /** Limits calls to one per interval, measured from the end of the previous one. */
-function createProgress(
-  onProgress: OnProgress | undefined,
-  intervalMs: number,
-): (files: number) => Promise<void> | undefined {
+function createProgress(onProgress: OnProgress | undefined, intervalMs: number): (files: number) => void {
   let next = performance.now() + intervalMs;
   return (files) => {
-    if (onProgress === undefined || performance.now() < next) return undefined;
+    if (onProgress === undefined || performance.now() < next) return;
     next = performance.now() + intervalMs;
-    return onProgress(files);
+    onProgress(files);
   };
 }
 
