@@ -30,8 +30,8 @@ test("each edit that one of four processes reports as done is in the file", asyn
   const done = await Promise.all(
     names.map((name) => linesOf("edit-file.ts", path, folder.path, name, rounds, 1)),
   );
-  const kept = (await readFile(path, "utf8")).split("\n").filter((line) => line !== "");
-  expect(kept.toSorted()).toEqual(done.flat().toSorted());
+  const stored = (await readFile(path, "utf8")).split("\n").filter((line) => line !== "");
+  expect(stored.toSorted()).toEqual(done.flat().toSorted());
   expect(await readdir(join(folder.path, "work"))).toEqual(["a.txt"]);
 });
 
@@ -92,14 +92,14 @@ test("cleaning up after a killed process keeps what somebody else saved", async 
   const note = { path, temporary, expected: sha256(Buffer.from("before\n")), inode: "1:2" };
   await mkdir(lockFolder);
   await writeFile(join(lockFolder, `${sha256(Buffer.from(path)).slice(0, 2)}.json`), JSON.stringify(note));
-  const kept: string[] = [];
+  const stored: string[] = [];
   const keep = async (bytes: Buffer) => {
-    kept.push(bytes.toString());
+    stored.push(bytes.toString());
     return sha256(bytes);
   };
   const files = openFiles({ lockFolder, keep });
   await files.lock([path], () => files.write(path, Buffer.from("more\n"), sha256(Buffer.from("ours\n"))));
-  expect(kept).toEqual(["theirs\n"]);
+  expect(stored).toEqual(["theirs\n"]);
   expect(await readdir(join(folder.path, "work"))).toEqual(["a.txt"]);
   expect((await readdir(lockFolder)).filter((name) => name.endsWith(".json"))).toEqual([]);
 });

@@ -6,9 +6,9 @@ import { silentLog } from "../../src/base/log.ts";
 import { newMessageId, newSessionId, type SessionId } from "../../src/message/ids.ts";
 import { SessionStore } from "../../src/storage/session-store.ts";
 import type { Editor } from "../support/editor.ts";
-import { failureOf } from "../support/failure.ts";
+import { expectFailure } from "../support/failure.ts";
 import { isLong } from "../support/run-length.ts";
-import { type Stage, story } from "../support/story.ts";
+import { type StoryContext, story } from "../support/story.ts";
 import { temporaryFolder } from "../support/temp.ts";
 import { thoughtText } from "../support/transcript.ts";
 import { type Item, itemsOf } from "./conversation.ts";
@@ -39,7 +39,7 @@ interface Store {
   victims: [kind: string, path: string, other: string][];
 }
 
-async function fill({ home, repository }: Pick<Stage, "home" | "repository">): Promise<Store> {
+async function fill({ home, repository }: Pick<StoryContext, "home" | "repository">): Promise<Store> {
   const data = join(home.path, ".local/share/fairlead");
   const root = join(data, "storage");
   const store = await SessionStore.open({ root, log: silentLog });
@@ -102,9 +102,9 @@ async function write(store: SessionStore, id: SessionId): Promise<void> {
   await first.close();
 
   const second = await openWriter(store, id);
-  const told = assistantInfo(id, { ...answer, finish: "stop" });
-  second.putMessage(told);
-  second.putPart(told.id, textPart("in the journal"));
+  const notice = assistantInfo(id, { ...answer, finish: "stop" });
+  second.putMessage(notice);
+  second.putPart(notice.id, textPart("in the journal"));
   await second.close();
   await store.files.write(["session_diff", id], []);
 }
@@ -126,7 +126,7 @@ async function load(editor: Editor, id: SessionId): Promise<Shown> {
 }
 
 const textsOf = ({ items }: Shown) => items.map(({ kind, text }) => (kind === "text" ? text : "a call"));
-const logOf = (home: Stage["home"]) => {
+const logOf = (home: StoryContext["home"]) => {
   const path = join(home.path, ".local/state/fairlead/fairlead.log");
   return existsSync(path) ? readFileSync(path, "utf8") : "";
 };
@@ -149,16 +149,16 @@ const whole = ["filed", "a call", "in the journal"];
 test.each(played)(
   "a stored file that %s is kept and named, and hides nothing else, whatever kind of file it is",
   async (name, damage) => {
-    await story({}, async (stage) => {
-      const { editor, model } = stage;
-      const { ids, victims } = await fill(stage);
+    await story({}, async (context) => {
+      const { editor, model } = context;
+      const { ids, victims } = await fill(context);
       for (const [, path, other] of victims) damage(path, other);
       const isKept = (kind: string) => {
         const path = victims.find(([name]) => name === kind)?.[1] ?? "";
         const names = readdirSync(dirname(path)).filter((name) =>
           join(dirname(path), name).startsWith(`${path}.corrupt-`),
         );
-        return names.length > 0 && logOf(stage.home).includes(path);
+        return names.length > 0 && logOf(context.home).includes(path);
       };
 
       const { sessions } = await editor.list();
@@ -180,8 +180,8 @@ test.each(played)(
       expect(journal.length === 3 || isKept("journal") || looksTorn.has(name), "the journal").toBe(true);
       expect(textsOf(await load(editor, ids.session))).toEqual(whole);
       if (isKept("session")) {
-        const told = thoughtText(editor.updates(ids.session));
-        expect(told).toContain("The file of this session was damaged or missing. It was rebuilt");
+        const notice = thoughtText(editor.updates(ids.session));
+        expect(notice).toContain("The file of this session was damaged or missing. It was rebuilt");
       }
 
       for (const kind of ["none", "session", "message", "journal", "lock"] as const) {
@@ -212,14 +212,14 @@ test.each(Object.entries(damages))(
 );
 
 test("a store of a later version is refused with words, and left as it is", async () => {
-  await story({}, async (stage) => {
-    const { editor } = stage;
-    const { root, ids } = await fill(stage);
+  await story({}, async (context) => {
+    const { editor } = context;
+    const { root, ids } = await fill(context);
     const later = JSON.stringify({ version: 2, migrations: ["create the layout", "a later one"] });
     writeFileSync(join(root, "migration.json"), later);
     const words = /were stored by a newer version of this program .*Update it, or set XDG_DATA_HOME/;
     for (const answer of [editor.list(), editor.load(ids.none), editor.newSession()]) {
-      expect((await failureOf(answer)).message).toMatch(words);
+      expect((await expectFailure(answer)).message).toMatch(words);
     }
     expect(readFileSync(join(root, "migration.json"), "utf8")).toBe(later);
     writeFileSync(join(root, "migration.json"), "1");

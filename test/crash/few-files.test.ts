@@ -1,6 +1,6 @@
 import { fileURLToPath } from "node:url";
 import { expect, test } from "vitest";
-import { failureOf } from "../support/failure.ts";
+import { expectFailure } from "../support/failure.ts";
 import * as reply from "../support/reply.ts";
 import { story } from "../support/story.ts";
 import { toolCalls } from "../support/transcript.ts";
@@ -22,7 +22,7 @@ test.runIf(process.platform === "linux").each([96, 128, 192])(
       while (refusal === undefined && ids.length < sessionLimit) {
         const created = editor.newSession();
         const outcome = await created.catch(() => undefined);
-        if (outcome === undefined) refusal = await failureOf(created);
+        if (outcome === undefined) refusal = await expectFailure(created);
         else ids.push(outcome.sessionId);
       }
       expect(refusal?.message).toMatch(/too many files are open.*[Cc]lose/);

@@ -3,7 +3,7 @@ import { join } from "node:path";
 import { expect, test } from "vitest";
 import { fairlead } from "../support/cli.ts";
 import * as reply from "../support/reply.ts";
-import { type Stage, story } from "../support/story.ts";
+import { type StoryContext, story } from "../support/story.ts";
 import { agentText, thoughtText } from "../support/transcript.ts";
 import { type Damage, damages } from "./damage.ts";
 
@@ -25,7 +25,7 @@ const sources = {
   "without its journal": (root: string, id: string) => rmSync(join(root, "journal", `${id}.ndjson`)),
 };
 
-const storage = (home: Stage["home"]) => join(home.path, ".local/share/fairlead/storage");
+const storage = (home: StoryContext["home"]) => join(home.path, ".local/share/fairlead/storage");
 
 /** Removes from answers what earlier versions did not store: the session's folder. */
 function forgetPaths(folder: string): void {

@@ -5,7 +5,7 @@ import { fileURLToPath } from "node:url";
 import { expect, test } from "vitest";
 import { fairlead } from "../support/cli.ts";
 import * as reply from "../support/reply.ts";
-import { type Stage, story } from "../support/story.ts";
+import { type StoryContext, story } from "../support/story.ts";
 import { temporaryFolder } from "../support/temp.ts";
 
 const file = (path: string) => fileURLToPath(new URL(path, import.meta.url));
@@ -33,7 +33,10 @@ const calls = (repository: string) => [
 ];
 
 /** Loads a stored session and takes a turn in a new one. Each request must be answered, an error is an answer too. */
-async function play({ editor, model, repository }: Stage, stored?: string): Promise<string | undefined> {
+async function play(
+  { editor, model, repository }: StoryContext,
+  stored?: string,
+): Promise<string | undefined> {
   model.otherwise(({ toolResults }) => (toolResults.length > 0 ? "Done." : calls(repository.path)));
   if (stored !== undefined) await answered(editor.load(stored));
   const created = await answered(editor.newSession());
@@ -56,7 +59,7 @@ async function answered<T>(answer: Promise<T>): Promise<T | undefined> {
 }
 
 /** Paths that the program opens or looks for, at its start and in a turn, where a person or a program may put something. */
-function placesIn({ home, repository }: Stage): string[] {
+function placesIn({ home, repository }: StoryContext): string[] {
   const recorded = readFileSync(join(home.path, "paths.txt"), "utf8").split("\n");
   rmSync(join(home.path, "paths.txt"));
   return [...new Set(recorded)].filter((path) => {
@@ -76,12 +79,12 @@ function putPipe(path: string): void {
 test(
   "a pipe in place of any file that the program opens or looks for holds nothing up",
   async () => {
-    await story({ files: repositoryFiles, homeFiles, program: recording }, async (stage) => {
-      const { editor } = stage;
-      const sessionId = await play(stage);
-      await play(stage, sessionId);
+    await story({ files: repositoryFiles, homeFiles, program: recording }, async (context) => {
+      const { editor } = context;
+      const sessionId = await play(context);
+      await play(context, sessionId);
       await editor.close();
-      const places = placesIn(stage);
+      const places = placesIn(context);
       const there = places.filter((path) => existsSync(path));
       // Not in place of a folder that holds other places.
       const missing = places.filter(
@@ -93,7 +96,7 @@ test(
         for (const path of round) putPipe(path);
         await editor.restart();
         await editor.initialize();
-        await play(stage, sessionId).catch((error: unknown) => {
+        await play(context, sessionId).catch((error: unknown) => {
           throw new Error(`no answer with a pipe at ${round.join(", ")}`, { cause: error });
         });
         const { code } = await editor.close();

@@ -41,16 +41,16 @@ test.each(Array.from({ length: sessions }, (_, number) => number))(
       const { sessionId } = await editor.newSession();
       await ask(editor, sessionId);
       await editor.closeSession(sessionId);
-      let kept = (await load(editor, sessionId)).items;
+      let stored = (await load(editor, sessionId)).items;
       const first = number * killsPerSession;
       for (let kill = first; kill < Math.min(kills, first + killsPerSession); kill++) {
         const scene = killScenes[kill % killScenes.length];
         if (!scene) throw new Error("no scene");
-        kept = await killIn(scene, {
+        stored = await killIn(scene, {
           editor,
           model,
           sessionId,
-          kept,
+          kept: stored,
           note: `kill ${kill}, in ${scene.name}`,
         });
         done.push(scene.name);
@@ -70,12 +70,15 @@ interface Stage {
 }
 
 /** Plays the scene, kills in it, loads the session, checks it and lets it go on. Answers what it shows then. */
-async function killIn(scene: KillScene, { editor, model, sessionId, kept, note }: Stage): Promise<Item[]> {
+async function killIn(
+  scene: KillScene,
+  { editor, model, sessionId, kept: stored, note }: Stage,
+): Promise<Item[]> {
   const { ended, seen } = await playUntilKilled(scene, editor, sessionId);
   await restart(editor);
   const { items, notices } = await load(editor, sessionId);
-  expect(items.slice(0, kept.length), `${note}: earlier turns`).toEqual(kept);
-  const turn = items.slice(kept.length);
+  expect(items.slice(0, stored.length), `${note}: earlier turns`).toEqual(stored);
+  const turn = items.slice(stored.length);
   expectNothingLost(turn, seen, note);
   expect(
     turn.filter(({ kind, status }) => kind === "call" && !isTerminal(status)),
@@ -103,7 +106,7 @@ async function playUntilKilled(scene: KillScene, editor: Editor, sessionId: stri
   if (scene.prompt === undefined) await restart(editor);
   const { wire } = editor;
   const start = wire.updates.length;
-  const begun = wire.entries.length;
+  const started = wire.entries.length;
   let ended = false;
   const work = (
     scene.prompt === undefined ? editor.load(sessionId) : editor.prompt(sessionId, scene.prompt)
@@ -113,7 +116,7 @@ async function playUntilKilled(scene: KillScene, editor: Editor, sessionId: stri
   );
   const stop = new AbortController();
   const lines = 1 + Math.floor(Math.random() * mostLines);
-  const enough = wire.bell.until(() => wire.entries.length >= begun + lines || undefined, "lines", mostMs);
+  const enough = wire.bell.until(() => wire.entries.length >= started + lines || undefined, "lines", mostMs);
   const time = delay(Math.random() * mostMs, undefined, { signal: stop.signal });
   await Promise.race([work, ...[enough, time].map((moment) => moment.catch(() => undefined))]);
   stop.abort();

@@ -40,16 +40,16 @@ function startWriter(id: SessionId) {
 async function writeUntilKilled(id: SessionId): Promise<{ progress: Progress[]; killedAt: number }> {
   const writer = startWriter(id);
   const enough = 1 + Math.floor(Math.random() * 200);
-  let said = "";
+  let reply = "";
   let killedAt = 0;
   writer.stdout.on("data", (chunk: Buffer) => {
-    said += chunk.toString();
-    if (killedAt > 0 || said.split("\n").length <= enough) return;
+    reply += chunk.toString();
+    if (killedAt > 0 || reply.split("\n").length <= enough) return;
     killedAt = Date.now();
     writer.kill("SIGKILL");
   });
   await once(writer, "close");
-  const lines = said.split("\n").slice(0, -1);
+  const lines = reply.split("\n").slice(0, -1);
   return { progress: lines.map((line): Progress => JSON.parse(line)), killedAt };
 }
 

@@ -6,10 +6,10 @@ import { describe, expect, test } from "vitest";
 import { newSessionId } from "../../src/message/ids.ts";
 import { plain } from "../support/clients.ts";
 import type { Editor } from "../support/editor.ts";
-import { failureOf } from "../support/failure.ts";
+import { expectFailure } from "../support/failure.ts";
 import type { ModelServer } from "../support/model-server.ts";
 import * as reply from "../support/reply.ts";
-import { sentUnasked } from "../support/silence.ts";
+import { collectUnrequestedMessages } from "../support/silence.ts";
 import { storiesOfOneAgent } from "../support/story.ts";
 import { agentText, thoughtText } from "../support/transcript.ts";
 
@@ -43,13 +43,13 @@ describe("without a model", () => {
       await editor.initialize();
       const { sessionId, configOptions } = await editor.newSession();
       expect(configOptions?.map(({ id }) => id)).not.toContain("model");
-      const failure = await failureOf(editor.prompt(sessionId, "Hi"));
+      const failure = await expectFailure(editor.prompt(sessionId, "Hi"));
       expect(failure).toMatchObject({
         code: -32000,
         message: expect.stringMatching(/^Authentication required: .*fairlead/),
       });
       expect(failure.data).toEqual({ details: failure.message, kind: "config", retryable: false });
-      expect(await failureOf(editor.request("authenticate", { methodId: "fairlead" }))).toMatchObject({
+      expect(await expectFailure(editor.request("authenticate", { methodId: "fairlead" }))).toMatchObject({
         code: -32000,
       });
       const provider = {
@@ -64,7 +64,7 @@ describe("without a model", () => {
   test("a configured model that does not exist is named", async () => {
     await story({ config: { model: "nowhere/gpt" } }, async ({ editor }) => {
       const { sessionId } = await editor.newSession();
-      expect(await failureOf(editor.prompt(sessionId, "Hi"))).toMatchObject({
+      expect(await expectFailure(editor.prompt(sessionId, "Hi"))).toMatchObject({
         code: -32000,
         message: expect.stringContaining("nowhere/gpt"),
       });
@@ -82,7 +82,7 @@ describe("a key that the provider refuses", () => {
       await editor.initialize();
       const { sessionId } = await editor.newSession();
       model.reply(reply.failure(401, `Incorrect API key provided: ${secret}.`));
-      const failure = await failureOf(editor.prompt(sessionId, "Hi"));
+      const failure = await expectFailure(editor.prompt(sessionId, "Hi"));
       expect(failure).toMatchObject({
         code: -32000,
         message: expect.stringMatching(/^Authentication required: .*Incorrect API key provided/),
@@ -105,12 +105,12 @@ describe("a bad configuration", () => {
       const { sessionId } = await editor.newSession();
       model.reply("Hello.").reply("Again.");
       await editor.prompt(sessionId, "Hi");
-      const told = thoughtText(editor.updates(sessionId));
-      expect(told).toContain(`${join(repository.path, "fairlead.json")}:2:`);
+      const notice = thoughtText(editor.updates(sessionId));
+      expect(notice).toContain(`${join(repository.path, "fairlead.json")}:2:`);
       expect(agentText(editor.updates(sessionId))).toBe("Hello.");
       expect(model.requests[0]?.system).toContain("Say please.");
       await editor.prompt(sessionId, "Again");
-      expect(thoughtText(editor.updates(sessionId))).toBe(told);
+      expect(thoughtText(editor.updates(sessionId))).toBe(notice);
     });
   });
 
@@ -149,12 +149,12 @@ describe("a version that nobody has", () => {
     "%j is answered with the one that is spoken",
     async (protocolVersion) => {
       await story({ initialize: false }, async ({ editor, model }) => {
-        const asked = {
+        const requested = {
           protocolVersion,
           clientInfo: { name: "odd" },
           clientCapabilities: { session: { notices: {} } },
         };
-        expect(await editor.request("initialize", asked)).toMatchObject({
+        expect(await editor.request("initialize", requested)).toMatchObject({
           protocolVersion: 1,
           agentInfo: {},
         });
@@ -191,7 +191,7 @@ describe("bad parameters", () => {
     ["a NUL in a path", { cwd: "/tmp/\0", mcpServers: [] }, "cwd"],
   ])("%s is refused with -32602", async (_name, params, words) => {
     await story({}, async ({ editor, model, repository }) => {
-      expect(await failureOf(editor.request("session/new", { ...params }))).toMatchObject({
+      expect(await expectFailure(editor.request("session/new", { ...params }))).toMatchObject({
         code: -32602,
         message: expect.stringContaining(words),
       });
@@ -210,12 +210,12 @@ describe("bad parameters", () => {
           data: { sessionId, details: "Session not found" },
         };
         const { path: cwd } = repository;
-        expect(await failureOf(editor.prompt(sessionId, "Hi"))).toEqual(refused);
-        expect(await failureOf(editor.load(sessionId))).toEqual(refused);
-        expect(await failureOf(editor.request("session/resume", { sessionId, cwd }))).toEqual(refused);
-        expect(await failureOf(editor.setMode(sessionId, "plan"))).toEqual(refused);
+        expect(await expectFailure(editor.prompt(sessionId, "Hi"))).toEqual(refused);
+        expect(await expectFailure(editor.load(sessionId))).toEqual(refused);
+        expect(await expectFailure(editor.request("session/resume", { sessionId, cwd }))).toEqual(refused);
+        expect(await expectFailure(editor.setMode(sessionId, "plan"))).toEqual(refused);
         await editor.cancel(sessionId);
-        expect(await sentUnasked(editor)).toEqual([]);
+        expect(await collectUnrequestedMessages(editor)).toEqual([]);
       });
     },
   );
@@ -232,7 +232,7 @@ describe("bad parameters", () => {
   ])("%s is refused with -32602, and the session goes on", async (_name, prompt, words) => {
     await story({}, async ({ editor, model }) => {
       const { sessionId } = await editor.newSession();
-      expect(await failureOf(editor.request("session/prompt", { sessionId, prompt }))).toMatchObject({
+      expect(await expectFailure(editor.request("session/prompt", { sessionId, prompt }))).toMatchObject({
         code: -32602,
         message: expect.stringContaining(words),
       });
@@ -276,8 +276,8 @@ describe("a poor environment", () => {
   test("with nothing but PATH it starts and answers", async () => {
     await story({ program: without('name !== "PATH"'), initialize: false }, async ({ editor }) => {
       expect(await editor.initialize()).toMatchObject({ protocolVersion: 1 });
-      expect(await failureOf(editor.prompt("none", "Hi"))).toMatchObject({ code: -32002 });
-      expect(await failureOf(editor.newSession({ cwd: "relative" }))).toMatchObject({ code: -32602 });
+      expect(await expectFailure(editor.prompt("none", "Hi"))).toMatchObject({ code: -32002 });
+      expect(await expectFailure(editor.newSession({ cwd: "relative" }))).toMatchObject({ code: -32602 });
     });
   });
 
@@ -296,12 +296,12 @@ describe("a data folder that cannot be written", () => {
     await story({ homeFiles: { [blocked]: "a file\n" } }, async ({ editor, model, home }) => {
       const path = join(home.path, blocked);
       for (const request of [editor.newSession(), editor.list(), editor.newSession()]) {
-        expect(await failureOf(request)).toMatchObject({
+        expect(await expectFailure(request)).toMatchObject({
           code: -32603,
           message: expect.stringContaining(path),
         });
       }
-      expect(await failureOf(editor.load(newSessionId()))).toMatchObject({ code: -32603 });
+      expect(await expectFailure(editor.load(newSessionId()))).toMatchObject({ code: -32603 });
       await rm(path);
       await expectUsable(editor, model);
     });

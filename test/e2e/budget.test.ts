@@ -42,13 +42,13 @@ describe("a limit of costs", () => {
   });
 
   test("goes on for the same amount each time that the person agrees", async () => {
-    let asked = 0;
-    const permission = () => (++asked < 3 ? "allow_once" : "reject_once");
+    let requested = 0;
+    const permission = () => (++requested < 3 ? "allow_once" : "reject_once");
     await story({ env: env({ session: 1 }), permission }, async ({ editor, model }) => {
       const { sessionId } = await editor.newSession();
       spendthrift(model);
       const { stopReason } = await editor.prompt(sessionId, "Spend");
-      expect([stopReason, asked, model.requests.length]).toEqual(["max_turn_requests", 3, 3]);
+      expect([stopReason, requested, model.requests.length]).toEqual(["max_turn_requests", 3, 3]);
       const usage = editor.updates(sessionId, "usage_update").at(-1);
       expect(usage?.cost, "the title counts too").toEqual({ amount: expect.closeTo(3, 1), currency: "USD" });
     });

@@ -2,10 +2,10 @@ import { basename, join } from "node:path";
 import type { SessionUpdate } from "@agentclientprotocol/sdk";
 import { expect, test } from "vitest";
 import type { Editor } from "../support/editor.ts";
-import { fileThat } from "../support/file-watch.ts";
-import { leftoversWith } from "../support/processes.ts";
+import { waitForFile } from "../support/file-watch.ts";
+import { findLeftoversWith } from "../support/processes.ts";
 import * as reply from "../support/reply.ts";
-import { storiesOfOneAgent, type Stage, type StoryOptions } from "../support/story.ts";
+import { storiesOfOneAgent, type StoryContext, type StoryOptions } from "../support/story.ts";
 import { agentText, toolCalls } from "../support/transcript.ts";
 
 const story = storiesOfOneAgent();
@@ -23,11 +23,11 @@ interface Cancelled {
 /** Cancels a turn in the state into which `reach` brings it, and checks what holds after every cancel. */
 async function cancelStory(
   options: StoryOptions,
-  reach: (stage: Stage) => Promise<Cancelled>,
+  reach: (context: StoryContext) => Promise<Cancelled>,
 ): Promise<void> {
-  await story(options, async (stage) => {
-    const { editor, model } = stage;
-    const { sessionId, turn, afterwards } = await reach(stage);
+  await story(options, async (context) => {
+    const { editor, model } = context;
+    const { sessionId, turn, afterwards } = await reach(context);
     const requests = model.requests.length;
     await expectCancelled(editor, sessionId, turn);
     await afterwards?.();
@@ -48,10 +48,10 @@ async function expectCancelled(
   sessionId: string,
   turn: Promise<{ stopReason: string }>,
 ): Promise<void> {
-  const begun = performance.now();
+  const started = performance.now();
   await editor.cancel(sessionId);
   expect((await turn).stopReason).toBe("cancelled");
-  expect(performance.now() - begun).toBeLessThan(cancelLimitMs);
+  expect(performance.now() - started).toBeLessThan(cancelLimitMs);
 }
 
 const says = (text: string) => (update: SessionUpdate) => JSON.stringify(update).includes(text);
@@ -117,7 +117,7 @@ test("cancels a command with everything that it started", async () => {
     const turn = editor.prompt(sessionId, "Run it");
     await editor.waitFor(sessionId, says("```\\nup"));
     const afterwards = async () =>
-      expect(await leftoversWith("STORY", mark, { deadlineMs: 5_000 })).toEqual([]);
+      expect(await findLeftoversWith("STORY", mark, { deadlineMs: 5_000 })).toEqual([]);
     return { sessionId, turn, afterwards };
   });
 });
@@ -137,11 +137,11 @@ test.each([
     await editor.waitFor(sessionId, says("so far\\n```"));
     await expectCancelled(editor, sessionId, turn);
     await editor.prompt(sessionId, "What did it print?");
-    const told = String(model.requests[1]?.messages.find(({ role }) => role === "tool")?.content);
-    expect(told).toMatch(note);
+    const notice = String(model.requests[1]?.messages.find(({ role }) => role === "tool")?.content);
+    expect(notice).toMatch(note);
     const shown = toolCalls(editor.updates(sessionId)).at(-1)?.content;
     expect(JSON.stringify(shown)).toMatch(/"```.*so far\\n\\n\[Cancelled after/);
-    expect(told.length).toBeLessThan(60_000);
+    expect(notice.length).toBeLessThan(60_000);
   });
 });
 
@@ -152,7 +152,7 @@ test("cancels an unanswered question and withdraws it", async () => {
     model.reply(reply.call("bash", { command: "touch made" }));
     const turn = editor.prompt(sessionId, "Make it");
     await editor.permissionRequest(1);
-    const asked = editor.wire.entries.find(
+    const requested = editor.wire.entries.find(
       ({ message }) => message?.kind === "request" && message.method === "session/request_permission",
     )?.message;
     const afterwards = async () => {
@@ -164,7 +164,7 @@ test("cancels an unanswered question and withdraws it", async () => {
         "the question to be taken back",
       );
       expect(taken.message?.json.params).toMatchObject({
-        requestId: asked?.kind === "request" ? asked.id : "none",
+        requestId: requested?.kind === "request" ? requested.id : "none",
       });
     };
     return { sessionId, turn, afterwards };
@@ -231,12 +231,12 @@ test("cancels the wait for a key that a command never prints, and the command en
   await story({ config: { model: "work/coder", provider: { work } } }, async ({ editor, home }) => {
     const { sessionId } = await editor.newSession();
     const turn = editor.prompt(sessionId, "Hi");
-    await fileThat(join(home.path, "begun"));
-    const begun = performance.now();
+    await waitForFile(join(home.path, "begun"));
+    const started = performance.now();
     await expectCancelled(editor, sessionId, turn);
-    expect(performance.now() - begun, "before the hard limit").toBeLessThan(2_000);
+    expect(performance.now() - started, "before the hard limit").toBeLessThan(2_000);
     await editor.close();
-    expect(await leftoversWith("HOME", home.path)).toEqual([]);
+    expect(await findLeftoversWith("HOME", home.path)).toEqual([]);
   });
 });
 
@@ -262,8 +262,8 @@ test("sends text from before a cancel to the model in the next turn", async () =
     await editor.waitFor(sessionId, says("Once upon"));
     await expectCancelled(editor, sessionId, turn);
     await editor.prompt(sessionId, "Go on");
-    const told = model.requests[1]?.messages.slice(1).map(({ role, content }) => [role, content]);
-    expect(told).toEqual([
+    const notice = model.requests[1]?.messages.slice(1).map(({ role, content }) => [role, content]);
+    expect(notice).toEqual([
       ["user", "Tell"],
       ["assistant", "Once upon"],
       ["user", "Go on"],

@@ -1,7 +1,7 @@
 import { describe, expect, test } from "vitest";
 import { zedLike } from "../support/clients.ts";
 import type { Editor } from "../support/editor.ts";
-import { listOf, objectOf, textOf } from "../support/json.ts";
+import { toList, toObject, toText } from "../support/json.ts";
 import * as reply from "../support/reply.ts";
 import { storiesOfOneAgent } from "../support/story.ts";
 import { agentText, toolCalls } from "../support/transcript.ts";
@@ -12,7 +12,7 @@ const story = storiesOfOneAgent();
 const terminalOf = (editor: Editor, sessionId: string): string =>
   editor
     .updates(sessionId)
-    .map((update) => textOf(objectOf(objectOf(update._meta).terminal_output).data) ?? "")
+    .map((update) => toText(toObject(toObject(update._meta).terminal_output).data) ?? "")
     .join("");
 
 describe("a request with wrong parameters", () => {
@@ -73,7 +73,7 @@ describe("a request with wrong parameters", () => {
       for (const [at, [method, params]] of requests.entries()) {
         await editor.writeLine({ jsonrpc: "2.0", id: `long ${at}`, method, params });
         const { error } = await editor.response(`long ${at}`);
-        expect(objectOf(error).message).toMatch(/… \(\d+ characters more\)$/);
+        expect(toObject(error).message).toMatch(/… \(\d+ characters more\)$/);
         expect(JSON.stringify(error).length).toBeLessThan(20_000);
       }
       await editor.writeLine({ jsonrpc: "2.0", id: true, method: "session/list", params: { long } });
@@ -94,7 +94,7 @@ describe("what says nothing to the model", () => {
       ];
       const params = { sessionId, prompt };
       await editor.writeLine({ jsonrpc: "2.0", id: "empty", method: "session/prompt", params });
-      expect(objectOf((await editor.response("empty")).error)).toMatchObject({ code: -32602 });
+      expect(toObject((await editor.response("empty")).error)).toMatchObject({ code: -32602 });
       expect(model.requests).toEqual([]);
     });
   });
@@ -141,7 +141,7 @@ describe("a card", () => {
       for (const { title = "", name, _meta } of editor.updates(sessionId, "tool_call")) {
         expect(title?.length).toBeLessThan(20_100);
         expect(name?.length).toBeLessThan(300);
-        expect(textOf(_meta?.tool_name)).toBe(name);
+        expect(toText(_meta?.tool_name)).toBe(name);
       }
       expect(editor.permissionRequests[0]?.toolCall.title).toMatch(/characters more\)$/);
     });
@@ -156,8 +156,8 @@ describe("a card", () => {
       await editor.cancel(sessionId);
       await turn;
       const [call] = toolCalls(editor.updates(sessionId));
-      const [content] = listOf(call?.content).map(objectOf);
-      expect(objectOf(content?.content).text).toMatch(/^```\n# not a heading\n\n\[Cancelled after/);
+      const [content] = toList(call?.content).map(toObject);
+      expect(toObject(content?.content).text).toMatch(/^```\n# not a heading\n\n\[Cancelled after/);
     });
   });
 
@@ -167,8 +167,8 @@ describe("a card", () => {
       model.reply(reply.call("bash", { command: "kill -9 $$" })).reply("Done.");
       await editor.prompt(sessionId, "Run it");
       await editor.load(sessionId, { cwd: repository.path });
-      const exits = editor.updates(sessionId).flatMap(({ _meta }) => listOf([_meta?.terminal_exit]));
-      const ends = exits.map(objectOf).filter(({ terminal_id }) => terminal_id !== undefined);
+      const exits = editor.updates(sessionId).flatMap(({ _meta }) => toList([_meta?.terminal_exit]));
+      const ends = exits.map(toObject).filter(({ terminal_id }) => terminal_id !== undefined);
       expect(ends.map(({ exit_code, signal }) => [exit_code, signal])).toEqual([
         [null, "SIGKILL"],
         [null, "SIGKILL"],

@@ -3,10 +3,10 @@ import { join } from "node:path";
 import { describe, expect, test } from "vitest";
 import { plain, withElicitation, withFs, zedLike, type ClientKind } from "../support/clients.ts";
 import type { Editor } from "../support/editor.ts";
-import { failureOf } from "../support/failure.ts";
-import { isObject, listOf, objectOf, type JsonObject } from "../support/json.ts";
+import { expectFailure } from "../support/failure.ts";
+import { isObject, toList, toObject, type JsonObject } from "../support/json.ts";
 import * as reply from "../support/reply.ts";
-import { sentUnasked } from "../support/silence.ts";
+import { collectUnrequestedMessages } from "../support/silence.ts";
 import { storiesOfOneAgent } from "../support/story.ts";
 import { temporaryFolder } from "../support/temp.ts";
 import { agentText, thoughtText, toolCalls } from "../support/transcript.ts";
@@ -150,7 +150,7 @@ describe("Zed", () => {
     await story({ client: zedLike(), config: { retry: { attempts: 1 } } }, async ({ editor, model }) => {
       const { sessionId } = await editor.newSession();
       model.reply(reply.failure(500, "the provider broke"));
-      const failure = await failureOf(editor.prompt(sessionId, "Hi"));
+      const failure = await expectFailure(editor.prompt(sessionId, "Hi"));
       expect(failure).toEqual({
         code: -32603,
         message: expect.stringMatching(/^[^\n]*the provider broke[^\n]*$/),
@@ -163,7 +163,7 @@ describe("Zed", () => {
     await story({ client: zedLike() }, async ({ editor, model }) => {
       const { sessionId } = await editor.newSession();
       model.reply(reply.failure(401, "wrong key"));
-      expect(await failureOf(editor.prompt(sessionId, "Hi"))).toMatchObject({
+      expect(await expectFailure(editor.prompt(sessionId, "Hi"))).toMatchObject({
         code: -32000,
         message: expect.stringMatching(/^Authentication required: /),
       });
@@ -177,7 +177,7 @@ describe("Zed", () => {
       await editor.prompt(sessionId, "Hi");
       const loads = [editor.closeSession(sessionId), editor.load(sessionId), editor.load(sessionId)];
       await Promise.all(loads);
-      expect(await sentUnasked(editor)).toEqual([]);
+      expect(await collectUnrequestedMessages(editor)).toEqual([]);
       await editor.prompt(sessionId, "Are you there?");
     });
   });
@@ -282,7 +282,7 @@ describe("CodeCompanion", () => {
 
   test("starts a new session after a failed load, and ends the agent by SIGTERM", async () => {
     await story({ client: codeCompanion() }, async ({ editor }) => {
-      expect(await failureOf(editor.load("gone-session"))).toMatchObject({ code: -32002 });
+      expect(await expectFailure(editor.load("gone-session"))).toMatchObject({ code: -32002 });
       expect((await editor.newSession()).sessionId).toMatch(/./);
       expect(await editor.kill("SIGTERM")).toEqual({ code: 0, signal: null });
     });
@@ -337,7 +337,7 @@ describe("avante", () => {
       expect(opened).not.toHaveProperty("models");
       expect(await editor.request("session/set_model", { sessionId, modelId: "test/scripted" })).toEqual({});
       expect(
-        await failureOf(editor.request("session/set_model", { sessionId, modelId: "no/such" })),
+        await expectFailure(editor.request("session/set_model", { sessionId, modelId: "no/such" })),
       ).toMatchObject({ code: -32602 });
     });
   });
@@ -351,7 +351,7 @@ describe("avante", () => {
       expect(await readFile(join(repository.path, "b.txt"), "utf8"), "it is on the disk all the same").toBe(
         "two\n",
       );
-      expect(await failureOf(editor.prompt("ses_gone", "Hi"))).toMatchObject({
+      expect(await expectFailure(editor.prompt("ses_gone", "Hi"))).toMatchObject({
         data: { details: expect.stringContaining("Session not found") },
       });
     });
@@ -413,7 +413,7 @@ describe("agent-shell", () => {
       model.reply(reply.call("question", indent)).reply("Spaces.");
       await editor.prompt(sessionId, "Ask me");
       const [call] = toolCalls(editor.updates(sessionId));
-      expect(objectOf(call?.rawInput).questions).toEqual(indent.questions);
+      expect(toObject(call?.rawInput).questions).toEqual(indent.questions);
       const form = JSON.stringify(editor.elicitations[0]);
       expect(form).toContain('"_askUserQuestionCustomAnswer":{"questionId":"question_1"}');
       expect(model.requests[1]?.toolResults[0]).toContain("Spaces");
@@ -425,8 +425,8 @@ describe("agent-shell", () => {
       const { sessionId } = await editor.newSession();
       model.reply(reply.call("bash", { command: "echo to-stderr >&2" })).reply("Done.");
       await editor.prompt(sessionId, "Run it");
-      const late = await sentUnasked(editor);
-      const kinds = late.map(({ message }) => objectOf(objectOf(message?.json.params).update).sessionUpdate);
+      const late = await collectUnrequestedMessages(editor);
+      const kinds = late.map(({ message }) => toObject(toObject(message?.json.params).update).sessionUpdate);
       expect(kinds.filter((kind) => kind !== "session_info_update")).toEqual([]);
       expect(editor.stderr).toBe("");
     });
@@ -512,7 +512,7 @@ describe("acpx", () => {
     await story(
       { client: named("acpx"), files: { "a.txt": "one\n" } },
       async ({ editor, model, repository }) => {
-        const lost = await failureOf(editor.resume("ses_gone"));
+        const lost = await expectFailure(editor.resume("ses_gone"));
         expect(lost).toMatchObject({ code: -32002, message: expect.stringMatching(/session not found/i) });
         const { sessionId, configOptions = [] } = await editor.newSession();
         expect(configOptions?.some(({ category }) => category === "model")).toBe(true);
@@ -526,7 +526,7 @@ describe("acpx", () => {
         expect(calls.map(({ kind }) => kind)).toEqual(["read", "search", "execute"]);
         expect(calls[2]?.rawInput).toMatchObject({ command: "ls" });
         model.reply(reply.failure(401, "wrong key"));
-        expect(await failureOf(editor.prompt(sessionId, "Hi"))).toMatchObject({
+        expect(await expectFailure(editor.prompt(sessionId, "Hi"))).toMatchObject({
           code: -32000,
           message: expect.stringMatching(/authentication required/i),
         });
@@ -538,7 +538,7 @@ describe("acpx", () => {
   test("asks for methods that are not there and reads -32601", async () => {
     await story({ client: named("acpx") }, async ({ editor }) => {
       for (const method of ["session/inject", "_acpx/probe", "terminal/create"])
-        expect(await failureOf(editor.request(method, {}))).toMatchObject({ code: -32601 });
+        expect(await expectFailure(editor.request(method, {}))).toMatchObject({ code: -32601 });
     });
   });
 });
@@ -558,7 +558,7 @@ describe("any client", () => {
         mcpServers: [],
         ...nothing,
       });
-      const sessionId = String(objectOf(opened).sessionId);
+      const sessionId = String(toObject(opened).sessionId);
       expect(isObject(await editor.request("session/list", { cwd: null, cursor: null, ...nothing }))).toBe(
         true,
       );
@@ -583,11 +583,11 @@ describe("any client", () => {
       const { sessionId } = await editor.newSession();
       model.reply(reply.call("bash", { command: "echo hi" })).otherwise("Done.");
       const turn = editor.prompt(sessionId, "Go");
-      const asked = await editor.waitForEntry(
+      const requested = await editor.waitForEntry(
         ({ message }) => message?.kind === "request" && message.method === "session/request_permission",
         "the question",
       );
-      await editor.writeLine({ jsonrpc: "2.0", id: asked.message?.json.id, ...halves });
+      await editor.writeLine({ jsonrpc: "2.0", id: requested.message?.json.id, ...halves });
       expect((await turn).stopReason).toBe("end_turn");
       expect(toolCalls(editor.updates(sessionId)).map((call) => call.status)).toEqual([status]);
     });
@@ -607,14 +607,14 @@ describe("any client", () => {
       model.reply(reply.call("bash", { command: `touch ${place}` })).reply("Then not.");
       const turn = editor.prompt(sessionId, "Touch it");
       await editor.permissionRequest(1);
-      const asked = editor.wire.entries.find(
+      const requested = editor.wire.entries.find(
         ({ message }) => message?.kind === "request" && message.method === "session/request_permission",
       );
-      const id = asked?.message?.kind === "request" ? asked.message.id : null;
+      const id = requested?.message?.kind === "request" ? requested.message.id : null;
       await editor.writeLine({ jsonrpc: "2.0", id, result });
       expect(await turn).toMatchObject({ stopReason: "end_turn" });
       expect(await exists(place)).toBe(false);
-      expect(listOf(toolCalls(editor.updates(sessionId)))).toMatchObject([{ status: "failed" }]);
+      expect(toList(toolCalls(editor.updates(sessionId)))).toMatchObject([{ status: "failed" }]);
       expect(thoughtText(editor.updates(sessionId))).not.toContain("Error");
     });
   });

@@ -4,9 +4,9 @@ import { describe, expect, test } from "vitest";
 import { plain, withElicitation, withFs, zedLike, type ClientKind } from "../support/clients.ts";
 import type { Editor } from "../support/editor.ts";
 import { expectGolden } from "../support/golden.ts";
-import { objectOf, textOf } from "../support/json.ts";
+import { toObject, toText } from "../support/json.ts";
 import * as reply from "../support/reply.ts";
-import { storiesOfOneAgent, type Stage } from "../support/story.ts";
+import { storiesOfOneAgent, type StoryContext } from "../support/story.ts";
 import { toolCalls } from "../support/transcript.ts";
 
 const story = storiesOfOneAgent();
@@ -46,7 +46,7 @@ const bytesFromAgent = (editor: Editor): number =>
     .reduce((sum, { line }) => sum + Buffer.byteLength(line) + 1, 0);
 
 /** The model repairs sum.js, which the person allows, and runs the test, which the person allows too. */
-async function playRepair({ editor, model }: Stage): Promise<string> {
+async function playRepair({ editor, model }: StoryContext): Promise<string> {
   // A generated title comes at any time, and with it another order on the wire.
   model.title(reply.gate());
   const { sessionId } = await editor.newSession();
@@ -73,9 +73,9 @@ describe.each(clients)("the client %s", (name, client) => {
   });
 
   test("sees a file read, edited with approval and tested, as the golden file says", async () => {
-    await story({ client: client(), files, config, permission: "allow_once" }, async (stage) => {
-      const { editor, model, repository, home } = stage;
-      const sessionId = await playRepair(stage);
+    await story({ client: client(), files, config, permission: "allow_once" }, async (storyContext) => {
+      const { editor, model, repository, home } = storyContext;
+      const sessionId = await playRepair(storyContext);
       expect(await readFile(join(repository.path, "sum.js"), "utf8")).toContain("a + b");
       expect(model.requests[3]?.toolResults).toEqual([expect.stringContaining("passed")]);
       expect(toolCalls(editor.updates(sessionId)).map(({ status }) => status)).toEqual([
@@ -106,10 +106,13 @@ describe.each(clients)("the client %s", (name, client) => {
 
 describe("a client that advertises nothing", () => {
   test("is asked for permissions and nothing else", async () => {
-    await story({ client: plain(), files, config, permission: "allow_once" }, async (stage) => {
-      await playRepair(stage);
-      expect(requestsOf(stage.editor)).toEqual(["session/request_permission", "session/request_permission"]);
-      const lines = stage.editor.wire.entries.map(({ line }) => line).join("\n");
+    await story({ client: plain(), files, config, permission: "allow_once" }, async (storyContext) => {
+      await playRepair(storyContext);
+      expect(requestsOf(storyContext.editor)).toEqual([
+        "session/request_permission",
+        "session/request_permission",
+      ]);
+      const lines = storyContext.editor.wire.entries.map(({ line }) => line).join("\n");
       expect(lines).not.toContain("terminal_");
       expect(lines).not.toContain('"type":"terminal"');
     });
@@ -125,7 +128,7 @@ describe("a client with terminals of its own", () => {
       const metas = editor
         .updates(sessionId)
         .filter(({ sessionUpdate }) => sessionUpdate.startsWith("tool_call"))
-        .map(({ _meta }) => objectOf(_meta));
+        .map(({ _meta }) => toObject(_meta));
       const [call] = toolCalls(editor.updates(sessionId));
       const terminal = call?.toolCallId;
       expect(call?.content).toEqual([{ type: "terminal", terminalId: terminal }]);
@@ -140,7 +143,7 @@ describe("a client with terminals of its own", () => {
 /** The output that the person sees: in a terminal, or else as the call's text. */
 function shownOutput(editor: Editor, sessionId: string): string {
   const updates = editor.updates(sessionId);
-  const pieces = updates.map(({ _meta }) => textOf(objectOf(objectOf(_meta).terminal_output).data) ?? "");
+  const pieces = updates.map(({ _meta }) => toText(toObject(toObject(_meta).terminal_output).data) ?? "");
   if (pieces.some((piece) => piece !== "")) return pieces.join("").replaceAll("\r\n", "\n");
   const content = toolCalls(updates).flatMap((call) => call.content ?? []);
   return content

@@ -212,8 +212,8 @@ describe("the other commands", () => {
         stdio: ["ignore", readOnly, "pipe"],
       });
       const code = new Promise((resolve) => child.once("close", resolve));
-      const said = child.stderr === null ? "" : await text(child.stderr);
-      expect([await code, said]).toEqual([
+      const replyText = child.stderr === null ? "" : await text(child.stderr);
+      expect([await code, replyText]).toEqual([
         1,
         expect.stringMatching(/^fairlead: the output cannot be written: .+\n$/),
       ]);

@@ -6,7 +6,7 @@ import type { ModelRequest, ModelServer } from "../support/model-server.ts";
 import * as reply from "../support/reply.ts";
 import { isLong } from "../support/run-length.ts";
 import { countTokens } from "../support/small-window.ts";
-import { type Stage, storiesOfOneAgent } from "../support/story.ts";
+import { type StoryContext, storiesOfOneAgent } from "../support/story.ts";
 import { agentText, toolCalls } from "../support/transcript.ts";
 
 const story = storiesOfOneAgent();
@@ -19,16 +19,16 @@ const full = (tokens: number) => reply.usage({ promptTokens: tokens, completionT
 
 /** Answers summaries with the text and counts them. */
 function summaries(model: ModelServer, text: string): ModelRequest[] {
-  const asked: ModelRequest[] = [];
+  const requested: ModelRequest[] = [];
   model.when(isSummary, (request) => {
-    asked.push(request);
+    requested.push(request);
     return [reply.say(text), full(500)];
   });
-  return asked;
+  return requested;
 }
 
 /** A session whose compaction has begun and waits at the gate, in the midst of its summary. */
-async function midCompaction({ editor, model }: Stage) {
+async function midCompaction({ editor, model }: StoryContext) {
   const { sessionId } = await editor.newSession();
   model.reply(reply.say("Hello."));
   await editor.prompt(sessionId, "Hi");
@@ -45,13 +45,13 @@ describe("an automatic compaction", () => {
       { files: { "a.txt": "fact: 42\n" }, config: { compaction: { reserved: 0 } } },
       async ({ editor, model }) => {
         const { sessionId } = await editor.newSession();
-        const asked = summaries(model, "## Goal\n\nFind the fact. It is 42.");
+        const requested = summaries(model, "## Goal\n\nFind the fact. It is 42.");
         model
           .reply(reply.call("read", { filePath: "a.txt" }), full(99_500))
           .reply(reply.say("The fact is 42."), full(900));
         const { stopReason } = await editor.prompt(sessionId, "What is the fact in a.txt? Word: rosebud");
         expect(stopReason).toBe("end_turn");
-        expect(asked).toHaveLength(1);
+        expect(requested).toHaveLength(1);
         const after = textOf(model.requests.at(-1));
         expect(after).toContain("What did we do so far?");
         expect(after).toContain("It is 42.");
@@ -69,10 +69,10 @@ describe("an automatic compaction", () => {
   test("comes before the first step where an earlier turn has filled the window, once", async () => {
     await story({ config: { compaction: { reserved: 0 } } }, async ({ editor, model }) => {
       const { sessionId } = await editor.newSession();
-      const asked = summaries(model, "They said hi.");
+      const requested = summaries(model, "They said hi.");
       model.reply(reply.say("Hello."), full(99_500));
       await editor.prompt(sessionId, "Hi");
-      expect(asked).toEqual([]);
+      expect(requested).toEqual([]);
       model.reply(reply.say("Blue."), full(600)).reply(reply.say("Green."), full(700));
       expect((await editor.prompt(sessionId, "Which colour? Word: rosebud")).stopReason).toBe("end_turn");
       expect(model.requests.map(isSummary)).toEqual([false, true, false]);
@@ -81,7 +81,7 @@ describe("an automatic compaction", () => {
       expect(after).toContain("Word: rosebud");
       await editor.prompt(sessionId, "And now?");
       expect(agentText(editor.updates(sessionId))).toBe("Hello.Blue.Green.");
-      expect(asked).toHaveLength(1);
+      expect(requested).toHaveLength(1);
     });
   });
 
@@ -90,7 +90,7 @@ describe("an automatic compaction", () => {
       const { sessionId } = await editor.newSession();
       model.reply(reply.say("Hello."), full(100));
       await editor.prompt(sessionId, "Hi");
-      const asked = summaries(model, "They said hi.");
+      const requested = summaries(model, "They said hi.");
       model
         .reply(
           reply.status(400, {
@@ -102,7 +102,7 @@ describe("an automatic compaction", () => {
         )
         .reply(reply.say("Blue."));
       const { stopReason } = await editor.prompt(sessionId, "Which colour? Word: rosebud");
-      expect([stopReason, asked.length]).toEqual(["end_turn", 1]);
+      expect([stopReason, requested.length]).toEqual(["end_turn", 1]);
       expect(textOf(model.requests.at(-1))).toContain("Word: rosebud");
       expect(agentText(editor.updates(sessionId))).toBe("Hello.Blue.");
     });
@@ -111,7 +111,7 @@ describe("an automatic compaction", () => {
   test("is not tried for ever: without progress the turn fails and says what to do", async () => {
     await story({}, async ({ editor, model }) => {
       const { sessionId } = await editor.newSession();
-      const asked = summaries(model, "Still long.");
+      const requested = summaries(model, "Still long.");
       model.otherwise(
         reply.status(400, { error: { message: "prompt is too long", code: "context_length_exceeded" } }),
       );
@@ -120,7 +120,7 @@ describe("an automatic compaction", () => {
         code: -32603,
         message: expect.stringContaining("does not fit"),
       });
-      expect(asked.length).toBeLessThanOrEqual(3);
+      expect(requested.length).toBeLessThanOrEqual(3);
       model.otherwise(reply.say("Fine."));
       expect((await editor.prompt(sessionId, "Again")).stopReason).toBe("end_turn");
     });
@@ -169,9 +169,9 @@ describe("/compact", () => {
   });
 
   test("that was cancelled or failed leaves the model no question", async () => {
-    await story({}, async (stage) => {
-      const { sessionId, turn } = await midCompaction(stage);
-      const { editor, model } = stage;
+    await story({}, async (storyContext) => {
+      const { sessionId, turn } = await midCompaction(storyContext);
+      const { editor, model } = storyContext;
       await editor.cancel(sessionId);
       expect((await turn).stopReason).toBe("cancelled");
       model.reply("I am here.");
@@ -190,11 +190,11 @@ describe("/compact", () => {
       const { sessionId } = await editor.newSession();
       model.reply(reply.say("The password of the door is swordfish."));
       await editor.prompt(sessionId, "Tell me the password of the door");
-      const asked = summaries(model, "The password is swordfish.");
+      const requested = summaries(model, "The password is swordfish.");
       const { stopReason } = await editor.prompt(sessionId, "/compact keep the password");
       expect(stopReason).toBe("end_turn");
-      expect(asked[0]?.userText).toContain("keep the password");
-      expect(asked[0]?.userText).toContain("The password of the door is swordfish.");
+      expect(requested[0]?.userText).toContain("keep the password");
+      expect(requested[0]?.userText).toContain("The password of the door is swordfish.");
       model.reply(reply.say("Swordfish."));
       await editor.prompt(sessionId, "And now?");
       expect(textOf(model.requests.at(-1))).toContain("The password is swordfish.");
@@ -247,9 +247,9 @@ describe("/compact", () => {
       ...client.capabilities,
       session: { ...client.capabilities.session, compaction: {} },
     };
-    await story({ client: { ...client, capabilities } }, async (stage) => {
-      const { editor } = stage;
-      const { sessionId, gate, turn } = await midCompaction(stage);
+    await story({ client: { ...client, capabilities } }, async (storyContext) => {
+      const { editor } = storyContext;
+      const { sessionId, gate, turn } = await midCompaction(storyContext);
       const chunk = await editor.waitForKind(sessionId, "compaction_summary_chunk");
       gate.release();
       await turn;
@@ -297,9 +297,9 @@ describe("/compact", () => {
   });
 
   test("can be cancelled; the conversation stays as it was", async () => {
-    await story({}, async (stage) => {
-      const { editor, model } = stage;
-      const { sessionId, gate, turn } = await midCompaction(stage);
+    await story({}, async (storyContext) => {
+      const { editor, model } = storyContext;
+      const { sessionId, gate, turn } = await midCompaction(storyContext);
       await editor.cancel(sessionId);
       expect((await turn).stopReason).toBe("cancelled");
       gate.release();
@@ -314,9 +314,9 @@ describe("/compact", () => {
 
 describe("a compaction that is shown as a call", () => {
   test("runs on while its session is loaded, and is announced to whoever loads it", async () => {
-    await story({}, async (stage) => {
-      const { editor } = stage;
-      const { sessionId, gate, turn } = await midCompaction(stage);
+    await story({}, async (storyContext) => {
+      const { editor } = storyContext;
+      const { sessionId, gate, turn } = await midCompaction(storyContext);
       const before = editor.updates(sessionId).length;
       await editor.load(sessionId);
       const shown = () => toolCalls(editor.updates(sessionId).slice(before)).map(({ status }) => status);
@@ -362,11 +362,11 @@ describe("old tool outputs", () => {
       expect(model.requests.slice(1, 4).flatMap(results)).not.toContain(cleared);
       const [rules, ...outputs] = model.requests.slice(4).flatMap(results);
       expect(rules).toContain("line 1499 of the file skill");
-      const kept = outputs.findIndex((output) => output !== cleared);
-      expect(kept).toBeGreaterThan(1);
-      expect(kept).toBeLessThan(8);
-      expect(outputs.slice(0, kept).every((output) => output === cleared)).toBe(true);
-      expect(outputs.slice(kept).every((output) => output.includes("1: line 0 of the file"))).toBe(true);
+      const stored = outputs.findIndex((output) => output !== cleared);
+      expect(stored).toBeGreaterThan(1);
+      expect(stored).toBeLessThan(8);
+      expect(outputs.slice(0, stored).every((output) => output === cleared)).toBe(true);
+      expect(outputs.slice(stored).every((output) => output.includes("1: line 0 of the file"))).toBe(true);
       expect(toolCalls(editor.updates(sessionId))).toEqual(whole);
       await editor.restart();
       await editor.initialize();
@@ -399,9 +399,9 @@ describe("a long session", () => {
     const config = { compaction: { reserved: 80_000 } };
     await story({ files: { "notes.txt": "x ".repeat(2_000) }, config }, async ({ editor, model }) => {
       const { sessionId } = await editor.newSession();
-      const asked: ModelRequest[] = [];
+      const requested: ModelRequest[] = [];
       model.when(isSummary, (request) => {
-        asked.push(request);
+        requested.push(request);
         const known = request.userText.match(/FACT-\d+/g) ?? [];
         return [reply.say(`Facts: ${[...new Set(known)].join(", ")}`), full(400)];
       });
@@ -421,7 +421,7 @@ describe("a long session", () => {
         );
         expect(stopReason).toBe("end_turn");
       }
-      expect(asked.length).toBeGreaterThan(2);
+      expect(requested.length).toBeGreaterThan(2);
       expect(textOf(model.requests.at(-1))).toContain("FACT-1");
       expect(longest, "characters of the longest request").toBeLessThan(200_000);
     });

@@ -2,8 +2,8 @@ import { describe, expect, test } from "vitest";
 import type { ModelRequest } from "../support/model-server.ts";
 import * as reply from "../support/reply.ts";
 import { isLong } from "../support/run-length.ts";
-import { isSummaryRequest, serveWindow, type SmallWindow, textOfRequest } from "../support/small-window.ts";
-import { type Stage, story } from "../support/story.ts";
+import { isSummaryRequest, serveWindow, type SmallWindow, getRequestText } from "../support/small-window.ts";
+import { type StoryContext, story } from "../support/story.ts";
 import { toolCalls } from "../support/transcript.ts";
 
 /** A file of source code, so many lines long. */
@@ -60,15 +60,15 @@ interface Work extends SmallWindow {
 /** A first turn with a long specification, a skill, todos, a change and a failed command; then a turn that only reads. */
 async function work(
   { window, output, steps }: WorkOptions,
-  after?: (stage: Stage, id: string) => Promise<void>,
+  after?: (storyContext: StoryContext, id: string) => Promise<void>,
 ) {
   const parts = Array.from({ length: steps }, (_, at) => [partName(at), source(at, 55)]);
   const files = { ...Object.fromEntries(parts), "check.sh": check };
   const readAt: number[] = [];
   let result: Work | undefined;
   const homeFiles = { ".config/fairlead/skills/counting/SKILL.md": skill };
-  await story({ files, homeFiles, limit: { context: window, output } }, async (stage) => {
-    const { editor, model } = stage;
+  await story({ files, homeFiles, limit: { context: window, output } }, async (storyContext) => {
+    const { editor, model } = storyContext;
     let step = 0;
     const seen = serveWindow({
       model,
@@ -96,7 +96,7 @@ async function work(
     const { stopReason } = await editor.prompt(sessionId, request);
     expect(stopReason).toBe("end_turn");
     expect(step).toBe(steps);
-    await after?.(stage, sessionId);
+    await after?.(storyContext, sessionId);
     result = { ...seen, readAt, requests: model.requests };
   });
   if (result === undefined) throw new Error("the story did not end");
@@ -116,7 +116,7 @@ function lost(requests: readonly ModelRequest[]): string[] {
     .slice(first)
     .filter((one) => !isSummaryRequest(one))
     .flatMap((one) => {
-      const text = textOfRequest(one);
+      const text = getRequestText(one);
       return canaries.filter((canary) => !text.includes(canary)).map((canary) => `${one.number}: ${canary}`);
     });
 }
@@ -157,16 +157,19 @@ describe("a long turn in a small window", () => {
   );
 
   test("keeps the work's state when the session is loaded again after several compactions", async () => {
-    const { summaries } = await work({ window: 16_384, output: undefined, steps: 60 }, async (stage, id) => {
-      const { editor, model } = stage;
-      await editor.restart();
-      await editor.initialize();
-      await editor.load(id);
-      await editor.prompt(id, "What is left to do?");
-      expect(
-        lost([...model.requests.filter(isSummaryRequest).slice(0, 1), ...model.requests.slice(-1)]),
-      ).toEqual([]);
-    });
+    const { summaries } = await work(
+      { window: 16_384, output: undefined, steps: 60 },
+      async (storyContext, id) => {
+        const { editor, model } = storyContext;
+        await editor.restart();
+        await editor.initialize();
+        await editor.load(id);
+        await editor.prompt(id, "What is left to do?");
+        expect(
+          lost([...model.requests.filter(isSummaryRequest).slice(0, 1), ...model.requests.slice(-1)]),
+        ).toEqual([]);
+      },
+    );
     expect(summaries.length).toBeGreaterThan(1);
   }, 60_000);
 });

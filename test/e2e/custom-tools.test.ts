@@ -1,6 +1,6 @@
 import { join } from "node:path";
 import { describe, expect, test } from "vitest";
-import { fileThat } from "../support/file-watch.ts";
+import { waitForFile } from "../support/file-watch.ts";
 import * as reply from "../support/reply.ts";
 import { storiesOfOneAgent } from "../support/story.ts";
 import { thoughtText, toolCalls } from "../support/transcript.ts";
@@ -140,8 +140,8 @@ export const fine = make(({ n }) => "x".repeat(n));
     const files = { ".opencode/tool/greet.ts": greet };
     await story(
       { files, config: { permission: { greet: "allow" } }, permission: "allow_once" },
-      async (stage) => {
-        const { editor, model, repository } = stage;
+      async (storyContext) => {
+        const { editor, model, repository } = storyContext;
         const { sessionId } = await editor.newSession();
         model.reply(reply.call("greet", { name: "Ada" })).reply("Done.");
         await editor.prompt(sessionId, "Go");
@@ -201,11 +201,11 @@ export const loops = tool({ description: "Loops.", args: {}, execute(_, { direct
       ] as const) {
         model.reply(reply.call(tool, {}));
         const turn = editor.prompt(sessionId, "Go");
-        await fileThat(join(repository.path, sign));
+        await waitForFile(join(repository.path, sign));
         await editor.cancel(sessionId);
         expect((await turn).stopReason).toBe("cancelled");
       }
-      await fileThat(join(repository.path, "aborted"));
+      await waitForFile(join(repository.path, "aborted"));
       model.reply(reply.call("greet", { name: "Ada" })).reply("Done.");
       await editor.prompt(sessionId, "Go");
       expect(model.requests.at(-1)?.toolResults.at(-1)).toBe("Hello Ada");

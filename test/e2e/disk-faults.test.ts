@@ -3,12 +3,13 @@ import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { expect, test } from "vitest";
 import { Editor } from "../support/editor.ts";
-import { failureOf } from "../support/failure.ts";
+import { expectFailure } from "../support/failure.ts";
 import * as reply from "../support/reply.ts";
-import { type Stage, story } from "../support/story.ts";
+import { type StoryContext, story } from "../support/story.ts";
 import { agentText, thoughtText, toolCalls } from "../support/transcript.ts";
 
-const data = (home: Stage["home"], ...names: string[]) => join(home.path, ".local/share/fairlead", ...names);
+const data = (home: StoryContext["home"], ...names: string[]) =>
+  join(home.path, ".local/share/fairlead", ...names);
 
 async function finishes(editor: Editor, sessionId: string, text: string): Promise<void> {
   expect((await editor.prompt(sessionId, text)).stopReason).toBe("end_turn");
@@ -37,7 +38,7 @@ test("a full disk fails the turn with a clear error; other sessions go on, and s
     model.reply("Small.");
     await finishes(tight, sessionId, "Say little");
     model.reply(reply.tinyDeltas(1500, "much ".repeat(100)));
-    const failure = await failureOf(tight.prompt(sessionId, "Say much"));
+    const failure = await expectFailure(tight.prompt(sessionId, "Say much"));
     expect(failure.code).toBe(-32603);
     expect(failure.message).toMatch(
       /^Sessions cannot be stored in .*: the file may not grow any further \(EFBIG\)\. Raise the file size limit/,
@@ -49,7 +50,7 @@ test("a full disk fails the turn with a clear error; other sessions go on, and s
       reply.tinyDeltas(1500, "much ".repeat(100)),
       reply.finish("tool_calls"),
     );
-    await failureOf(tight.prompt(busy.sessionId, "Say much while you wait"));
+    await expectFailure(tight.prompt(busy.sessionId, "Say much while you wait"));
     expect(toolCalls(tight.updates(busy.sessionId)).map(({ status }) => status)).toEqual(["failed"]);
     const other = await tight.newSession();
     model.reply("Still here.");
@@ -73,8 +74,8 @@ test("of an output that the disk does not take whole nothing is kept: the sessio
     const command = "yes 0123456789 | head -c 2000000";
     model.reply(reply.call("bash", { command }), reply.finish("tool_calls")).reply("Much.");
     await finishes(editor, sessionId, "Print");
-    const told = model.requests.flatMap(({ toolResults }) => toolResults);
-    expect(told[0]).toMatch(
+    const notice = model.requests.flatMap(({ toolResults }) => toolResults);
+    expect(notice[0]).toMatch(
       /Only the last \d+ lines are shown; [\d.]+ MB before are missing here\. The whole output could not be saved: /,
     );
     expect(await readdir(data(home, "tool-output"))).toEqual([]);
@@ -83,7 +84,7 @@ test("of an output that the disk does not take whole nothing is kept: the sessio
 
 test("a data folder that cannot be made is an error that says what to do, and works as soon as it can", async () => {
   await story({ homeFiles: { ".local/share/fairlead": "in the way" } }, async ({ editor, model, home }) => {
-    const failure = await failureOf(editor.newSession());
+    const failure = await expectFailure(editor.newSession());
     expect(failure.code).toBe(-32603);
     expect(failure.message).toContain("there is a file where a folder should be");
     expect(failure.message).toContain("Move that file away and try again.");

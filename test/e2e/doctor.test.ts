@@ -21,14 +21,14 @@ async function doctor(config: object, args: string[] = [], files: Record<string,
   return { exitCode, stdout, provider: lines.slice(at, at + 2).join("\n") };
 }
 
-async function withServer(answer: Answer, play: (url: string, asked: string[]) => Promise<void>) {
-  const asked: string[] = [];
+async function withServer(answer: Answer, play: (url: string, requested: string[]) => Promise<void>) {
+  const requested: string[] = [];
   await using server = await listen((request, response) => {
-    asked.push(`${request.method} ${request.url}`);
+    requested.push(`${request.method} ${request.url}`);
     const { status, body } = answer(request.url ?? "", request.headers.authorization ?? "");
     response.writeHead(status, { "content-type": "application/json" }).end(JSON.stringify(body));
   });
-  await play(`${server.url}/v1`, asked);
+  await play(`${server.url}/v1`, requested);
 }
 
 const oneProvider = (baseURL: string, model = "coder", id = "work") => ({
@@ -46,20 +46,20 @@ async function freeAddress(): Promise<string> {
 }
 
 test("doctor sends the provider one request and reports that it answers", async () => {
-  await withServer(list("coder"), async (url, asked) => {
+  await withServer(list("coder"), async (url, requested) => {
     const { exitCode, provider } = await doctor(oneProvider(url));
     expect([exitCode, provider]).toEqual([0, expect.stringMatching(/^ok {3}Provider .*: answers\n/)]);
-    expect(asked).toEqual(["GET /v1/models"]);
+    expect(requested).toEqual(["GET /v1/models"]);
     const offline = await doctor(oneProvider(url), ["--offline"]);
     expect([offline.exitCode, offline.provider]).toEqual([0, expect.stringContaining("(not asked)")]);
-    expect(asked).toHaveLength(1);
+    expect(requested).toHaveLength(1);
   });
 });
 
 test("doctor notes that an unknown context size disables compaction", async () => {
-  const asked =
+  const requested =
     /context unknown\)\n +The server is asked.*conversations are not compacted automatically: set limit/;
-  expect((await doctor(oneProvider(await freeAddress()), ["--offline"])).stdout).toMatch(asked);
+  expect((await doctor(oneProvider(await freeAddress()), ["--offline"])).stdout).toMatch(requested);
   const hosted = await doctor(oneProvider("https://models.example.com/v1"), ["--offline"]);
   expect(hosted.stdout).toMatch(/context unknown\)\n +While it is unknown, conversations are not compacted/);
 });

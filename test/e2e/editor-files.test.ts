@@ -3,9 +3,9 @@ import { join } from "node:path";
 import { RequestError } from "@agentclientprotocol/sdk";
 import { describe, expect, test } from "vitest";
 import { plain, withFs, zedLike, type ClientKind } from "../support/clients.ts";
-import { objectOf, textOf } from "../support/json.ts";
+import { toObject, toText } from "../support/json.ts";
 import * as reply from "../support/reply.ts";
-import { type Stage, storiesOfOneAgent } from "../support/story.ts";
+import { type StoryContext, storiesOfOneAgent } from "../support/story.ts";
 import { temporaryFolder } from "../support/temp.ts";
 import { toolCalls } from "../support/transcript.ts";
 
@@ -15,16 +15,17 @@ const config = { permission: { edit: "allow", bash: "allow" } };
 const files = { "a.txt": "one\ntwo\n" };
 
 /** The agent's calls of the client's file methods, as `method path`. */
-const fileRequests = ({ editor, repository }: Stage): string[] =>
+const fileRequests = ({ editor, repository }: StoryContext): string[] =>
   editor.wire.entries.flatMap(({ direction, message }) => {
     if (direction !== "fromAgent" || message?.kind !== "request") return [];
-    const path = textOf(objectOf(message.json["params"]).path);
+    const path = toText(toObject(message.json["params"]).path);
     return message.method.startsWith("fs/")
       ? [`${message.method} ${path?.replace(repository.path, "")}`]
       : [];
   });
 
-const onDisk = ({ repository }: Stage, name = "a.txt") => readFile(join(repository.path, name), "utf8");
+const onDisk = ({ repository }: StoryContext, name = "a.txt") =>
+  readFile(join(repository.path, name), "utf8");
 
 const read = reply.call("read", { filePath: "a.txt" });
 const edit = (oldString: string, newString: string) =>
@@ -32,10 +33,10 @@ const edit = (oldString: string, newString: string) =>
 
 /** Plays one turn of these calls, each in a step of its own, and answers what the model read after each. */
 async function play(
-  stage: Stage,
+  context: StoryContext,
   ...steps: (reply.Step | (() => Promise<void> | void))[]
 ): Promise<string[]> {
-  const { editor, model } = stage;
+  const { editor, model } = context;
   const { sessionId } = await editor.newSession();
   const results: string[] = [];
   for (const step of steps) {
@@ -52,15 +53,15 @@ async function play(
 }
 
 /** Sets the text of an unsaved buffer before the editor is asked for it. */
-const buffer = (client: ClientKind, { repository }: Stage, text: string) =>
+const buffer = (client: ClientKind, { repository }: StoryContext, text: string) =>
   client.buffers?.set(join(repository.path, "a.txt"), text);
 
 test("a folder that was opened by a link is spoken of by that link: in reads, writes, questions, cards and their replay", async () => {
   await using place = await temporaryFolder();
   const client = withFs();
   const asking = { permission: { edit: "ask" } };
-  await story({ client, files, config: asking }, async (stage) => {
-    const { editor, model, repository } = stage;
+  await story({ client, files, config: asking }, async (context) => {
+    const { editor, model, repository } = context;
     const link = join(place.path, "link");
     await symlink(repository.path, link, "junction");
     const file = join(link, "a.txt");
@@ -70,7 +71,7 @@ test("a folder that was opened by a link is spoken of by that link: in reads, wr
     model.reply(read).reply(edit("unsaved", "saved")).reply("Done.");
     await editor.prompt(sessionId, "Go on");
     expect(client.buffers?.get(file)).toBe("one\ntwo\nsaved\n");
-    expect(await onDisk(stage)).toBe("one\ntwo\nsaved\n");
+    expect(await onDisk(context)).toBe("one\ntwo\nsaved\n");
 
     const { toolCall } = await editor.permissionRequest(1);
     expect(toolCall).toMatchObject({ locations: [{ path: file }], content: [{ path: file }, {}] });
@@ -83,7 +84,7 @@ test("a folder that was opened by a link is spoken of by that link: in reads, wr
     await symlink(place.path, link, "junction");
     model.reply(read).reply("Done.");
     await editor.prompt(sessionId, "Again");
-    expect(fileRequests(stage).at(-1)).toBe("fs/read_text_file /a.txt");
+    expect(fileRequests(context).at(-1)).toBe("fs/read_text_file /a.txt");
     await rm(link);
     await symlink(repository.path, link, "junction");
 
@@ -103,16 +104,16 @@ describe.each([
 ] as const)("an editor %s", (_, kind) => {
   test("gives its unsaved text to read and edit, and takes the edit", async () => {
     const client = kind();
-    await story({ client, files, config }, async (stage) => {
-      buffer(client, stage, "one\ntwo\nunsaved\n");
-      const [seen, edited, again] = await play(stage, read, edit("unsaved", "saved"), read);
+    await story({ client, files, config }, async (context) => {
+      buffer(client, context, "one\ntwo\nunsaved\n");
+      const [seen, edited, again] = await play(context, read, edit("unsaved", "saved"), read);
       expect(seen).toContain("3: unsaved");
       expect(edited).toContain("Changed a.txt (+1 -1 lines)");
       expect(again).toContain("3: saved");
-      expect(await onDisk(stage)).toBe("one\ntwo\nsaved\n");
-      expect(client.buffers?.get(join(stage.repository.path, "a.txt"))).toBe("one\ntwo\nsaved\n");
-      expect(fileRequests(stage)).toContain("fs/write_text_file /a.txt");
-      const [, call] = toolCalls(stage.editor.updates(stage.editor.wire.updates[0]?.sessionId ?? ""));
+      expect(await onDisk(context)).toBe("one\ntwo\nsaved\n");
+      expect(client.buffers?.get(join(context.repository.path, "a.txt"))).toBe("one\ntwo\nsaved\n");
+      expect(fileRequests(context)).toContain("fs/write_text_file /a.txt");
+      const [, call] = toolCalls(context.editor.updates(context.editor.wire.updates[0]?.sessionId ?? ""));
       expect(call?.content).toMatchObject([
         { type: "diff", oldText: "one\ntwo\nunsaved\n", newText: "one\ntwo\nsaved\n" },
       ]);
@@ -123,37 +124,37 @@ describe.each([
     const other = Buffer.from("\uFEFFone\n", "utf16le");
     const client = kind();
     const options = { client, files: { "utf16.txt": other }, config: { permission: "allow" } };
-    await story(options, async (stage) => {
+    await story(options, async (context) => {
       await play(
-        stage,
+        context,
         reply.call("read", { filePath: "utf16.txt" }),
-        reply.call("read", { filePath: join(stage.home.path, ".config/fairlead/fairlead.json") }),
+        reply.call("read", { filePath: join(context.home.path, ".config/fairlead/fairlead.json") }),
       );
-      expect(fileRequests(stage)).toEqual([]);
+      expect(fileRequests(context)).toEqual([]);
     });
   });
 
   test("gets new files, so that its review shows them", async () => {
     const client = kind();
-    await story({ client, files, config }, async (stage) => {
+    await story({ client, files, config }, async (context) => {
       await play(
-        stage,
+        context,
         reply.call("write", { filePath: "deep/er/new.txt", content: "new\n" }),
         reply.call("edit", { filePath: "made.txt", oldString: "", newString: "made\n" }),
       );
-      const writes = fileRequests(stage).filter((request) => request.startsWith("fs/write"));
+      const writes = fileRequests(context).filter((request) => request.startsWith("fs/write"));
       expect(writes).toEqual(["fs/write_text_file /deep/er/new.txt", "fs/write_text_file /made.txt"]);
-      expect(await onDisk(stage, "deep/er/new.txt")).toBe("new\n");
-      expect(await onDisk(stage, "made.txt")).toBe("made\n");
+      expect(await onDisk(context, "deep/er/new.txt")).toBe("new\n");
+      expect(await onDisk(context, "made.txt")).toBe("made\n");
     });
   });
 
   test("keeps a new text that was not saved yet", async () => {
     const client = kind();
-    await story({ client, files, config }, async (stage) => {
-      const path = join(stage.repository.path, "new.txt");
+    await story({ client, files, config }, async (context) => {
+      const path = join(context.repository.path, "new.txt");
       client.buffers?.set(path, "typed\n");
-      const [refused] = await play(stage, reply.call("write", { filePath: "new.txt", content: "new\n" }));
+      const [refused] = await play(context, reply.call("write", { filePath: "new.txt", content: "new\n" }));
       expect(refused).toContain("is open in the editor and not saved");
       expect(client.buffers?.get(path)).toBe("typed\n");
     });
@@ -161,43 +162,43 @@ describe.each([
 });
 
 test("an editor without file methods is never asked for files", async () => {
-  await story({ client: plain(), files, config }, async (stage) => {
-    await play(stage, read, edit("two", "2"));
-    expect(fileRequests(stage)).toEqual([]);
-    expect(await onDisk(stage)).toBe("one\n2\n");
+  await story({ client: plain(), files, config }, async (context) => {
+    await play(context, read, edit("two", "2"));
+    expect(fileRequests(context)).toEqual([]);
+    expect(await onDisk(context)).toBe("one\n2\n");
   });
 });
 
 test("an editor that only reads gives its text, and the edit goes to the disk", async () => {
   const client = { ...withFs(), capabilities: { fs: { readTextFile: true } } };
-  await story({ client, files, config }, async (stage) => {
-    buffer(client, stage, "one\ntwo\nunsaved\n");
-    await play(stage, read, edit("unsaved", "kept"));
-    expect(fileRequests(stage)).not.toContain("fs/write_text_file /a.txt");
-    expect(await onDisk(stage)).toBe("one\ntwo\nkept\n");
+  await story({ client, files, config }, async (context) => {
+    buffer(client, context, "one\ntwo\nunsaved\n");
+    await play(context, read, edit("unsaved", "kept"));
+    expect(fileRequests(context)).not.toContain("fs/write_text_file /a.txt");
+    expect(await onDisk(context)).toBe("one\ntwo\nkept\n");
   });
 });
 
 test("a buffer that the person changed since it was read makes the edit stale", async () => {
   const client = withFs();
-  await story({ client, files, config }, async (stage) => {
+  await story({ client, files, config }, async (context) => {
     const [, refused] = await play(
-      stage,
+      context,
       read,
-      () => void buffer(client, stage, "one\ntwo\ntyped\n"),
+      () => void buffer(client, context, "one\ntwo\ntyped\n"),
       edit("two", "2"),
     );
     expect(refused).toContain("was changed since it was read");
-    expect(await onDisk(stage)).toBe("one\ntwo\n");
+    expect(await onDisk(context)).toBe("one\ntwo\n");
   });
 });
 
 test("after a command wrote the file the disk counts, not the buffer that does not know", async () => {
   const client = withFs();
-  await story({ client, files, config }, async (stage) => {
-    buffer(client, stage, "one\ntwo\n");
+  await story({ client, files, config }, async (context) => {
+    buffer(client, context, "one\ntwo\n");
     const results = await play(
-      stage,
+      context,
       read,
       reply.call("bash", { command: "printf 'by command\\n' > a.txt" }),
       read,
@@ -205,28 +206,28 @@ test("after a command wrote the file the disk counts, not the buffer that does n
     );
     expect(results[2]).toContain("1: by command");
     expect(results[3]).toContain("Changed a.txt");
-    expect(await onDisk(stage)).toBe("by edit\n");
+    expect(await onDisk(context)).toBe("by edit\n");
   });
 });
 
 test("what the person typed is not written over where a command wrote the file too", async () => {
   const client = withFs();
-  await story({ client, files, config }, async (stage) => {
-    buffer(client, stage, "one\ntwo\n");
+  await story({ client, files, config }, async (context) => {
+    buffer(client, context, "one\ntwo\n");
     const results = await play(
-      stage,
+      context,
       read,
-      () => void buffer(client, stage, "one\ntwo\ntyped\n"),
+      () => void buffer(client, context, "one\ntwo\ntyped\n"),
       reply.call("bash", { command: "printf 'by command\\n' > a.txt" }),
       read,
       edit("by command", "by edit"),
-      () => void buffer(client, stage, "by command\n"),
+      () => void buffer(client, context, "by command\n"),
       edit("by command", "by edit"),
     );
     expect(results[2]).toContain("1: by command");
     expect(results[3]).toContain("has unsaved changes in the editor");
     expect(results[4]).toContain("Changed a.txt");
-    expect(await onDisk(stage)).toBe("by edit\n");
+    expect(await onDisk(context)).toBe("by edit\n");
   });
 });
 
@@ -235,19 +236,19 @@ test("a buffer that a change went past is not taken for the file, but what is ty
     ...withFs(),
     writeFile: () => Promise.reject(new RequestError(-32603, "the buffer is read-only")),
   };
-  await story({ client, files, config }, async (stage) => {
-    buffer(client, stage, "one\ntwo\nunsaved\n");
+  await story({ client, files, config }, async (context) => {
+    buffer(client, context, "one\ntwo\nunsaved\n");
     const results = await play(
-      stage,
+      context,
       read,
       edit("two", "2"),
       read,
-      () => void buffer(client, stage, "one\ntwo\nunsaved and more\n"),
+      () => void buffer(client, context, "one\ntwo\nunsaved and more\n"),
       read,
     );
     expect(results[2]).toContain("2: 2\n3: unsaved");
     expect(results[3]).toContain("2: two\n3: unsaved and more");
-    expect(await onDisk(stage)).toBe("one\n2\nunsaved\n");
+    expect(await onDisk(context)).toBe("one\n2\nunsaved\n");
   });
 });
 
@@ -259,17 +260,17 @@ test("an editor that formats on save: what stands there then is shown, undone, a
       return {};
     },
   };
-  await story({ client, files, config }, async (stage) => {
-    const { editor } = stage;
-    const [, edited, again] = await play(stage, read, edit("two", "2"), edit("two ", "three"));
+  await story({ client, files, config }, async (context) => {
+    const { editor } = context;
+    const [, edited, again] = await play(context, read, edit("two", "2"), edit("two ", "three"));
     expect(edited).toContain("The editor changed the text when it saved it");
     expect(again).toContain("Changed a.txt");
-    expect(await onDisk(stage)).toBe("one\nthree\n");
+    expect(await onDisk(context)).toBe("one\nthree\n");
     const sessionId = editor.wire.updates[0]?.sessionId ?? "";
     const [, call] = toolCalls(editor.updates(sessionId));
     expect(call?.content).toMatchObject([{ newText: "one\ntwo \n" }]);
     await editor.prompt(sessionId, "/undo");
-    expect(await onDisk(stage)).toBe("one\ntwo \n");
+    expect(await onDisk(context)).toBe("one\ntwo \n");
   });
 });
 
@@ -285,41 +286,43 @@ const unable: [string, Partial<ClientKind>][] = [
   ["never answers writes", { writeFile: () => new Promise(() => {}) }],
 ];
 test.each(unable)("with an editor that %s the disk is read and written", async (_, more) => {
-  await story({ client: { ...withFs(), ...more }, files, config }, async (stage) => {
-    const [seen, edited] = await play(stage, read, edit("two", "2"));
+  await story({ client: { ...withFs(), ...more }, files, config }, async (context) => {
+    const [seen, edited] = await play(context, read, edit("two", "2"));
     expect(seen).toContain("2: two");
     expect(edited).toContain("Changed a.txt");
-    expect(await onDisk(stage)).toBe("one\n2\n");
+    expect(await onDisk(context)).toBe("one\n2\n");
   });
 });
 
 test("an editor that does not answer is told that nobody waits any more", async () => {
   const client = { ...withFs(), readFile: () => new Promise(() => {}) };
-  await story({ client, files, config }, async (stage) => {
-    await play(stage, read);
-    const sent = stage.editor.wire.entries.flatMap(({ direction, message }) =>
+  await story({ client, files, config }, async (context) => {
+    await play(context, read);
+    const sent = context.editor.wire.entries.flatMap(({ direction, message }) =>
       direction === "fromAgent" && message !== undefined ? [message] : [],
     );
-    const asked = sent.find(({ kind, json }) => kind === "request" && json.method === "fs/read_text_file");
+    const requested = sent.find(
+      ({ kind, json }) => kind === "request" && json.method === "fs/read_text_file",
+    );
     const cancelled = sent.find(({ json }) => json.method === "$/cancel_request");
-    expect(cancelled?.json.params).toEqual({ requestId: asked?.json.id });
+    expect(cancelled?.json.params).toEqual({ requestId: requested?.json.id });
   });
 });
 
 describe("line ends and marks", () => {
   test("a buffer that differs in line ends only is the file, and an edit keeps them", async () => {
     const client = withFs();
-    await story({ client, files: { "a.txt": "one\r\ntwo\r\n" }, config }, async (stage) => {
-      buffer(client, stage, "one\ntwo\n");
-      await play(stage, read, edit("two", "2"));
-      expect(await onDisk(stage)).toBe("one\r\n2\r\n");
+    await story({ client, files: { "a.txt": "one\r\ntwo\r\n" }, config }, async (context) => {
+      buffer(client, context, "one\ntwo\n");
+      await play(context, read, edit("two", "2"));
+      expect(await onDisk(context)).toBe("one\r\n2\r\n");
     });
   });
 
   test("a file with a byte order mark is kept with it", async () => {
-    await story({ client: withFs(), files: { "a.txt": "\uFEFFone\ntwo\n" }, config }, async (stage) => {
-      await play(stage, read, edit("two", "2"));
-      expect(await onDisk(stage)).toBe("\uFEFFone\n2\n");
+    await story({ client: withFs(), files: { "a.txt": "\uFEFFone\ntwo\n" }, config }, async (context) => {
+      await play(context, read, edit("two", "2"));
+      expect(await onDisk(context)).toBe("\uFEFFone\n2\n");
     });
   });
 });

@@ -140,8 +140,8 @@ describe("an empty answer", () => {
       await editor.prompt(sessionId, "Go on");
       model.reply("Sure.");
       await editor.prompt(sessionId, "Sure?");
-      const said = model.requests.at(-1)?.messages.filter(({ role }) => role === "assistant");
-      expect(said?.map(({ content }) => content)).toEqual(["It is done."]);
+      const replyText = model.requests.at(-1)?.messages.filter(({ role }) => role === "assistant");
+      expect(replyText?.map(({ content }) => content)).toEqual(["It is done."]);
     });
   });
 });

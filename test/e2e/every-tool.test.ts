@@ -1,10 +1,10 @@
 import { expect, test } from "vitest";
 import { plain, withElicitation, withFs, zedLike, type ClientKind, type Elicit } from "../support/clients.ts";
 import { expectGolden } from "../support/golden.ts";
-import { type JsonObject, objectOf } from "../support/json.ts";
-import { pngOf } from "../support/png.ts";
+import { type JsonObject, toObject } from "../support/json.ts";
+import { createPng } from "../support/png.ts";
 import * as reply from "../support/reply.ts";
-import { type Stage, storiesOfOneAgent } from "../support/story.ts";
+import { type StoryContext, storiesOfOneAgent } from "../support/story.ts";
 import { toolCalls } from "../support/transcript.ts";
 import { body, webServer } from "../tool/web-server.ts";
 
@@ -27,7 +27,7 @@ const clients: [string, () => ClientKind][] = [
 const files = {
   "src/a.ts": "export const one = 1;\nexport const two = 2;\n",
   "notes.md": "# Notes\n",
-  "dot.png": pngOf(2, 2),
+  "dot.png": createPng(2, 2),
   "tabs.txt": "one\ttab\n",
   ".fairlead/skills/greet/SKILL.md":
     "---\nname: greet\ndescription: How to greet people.\n---\nSay hello, then the name.\n",
@@ -96,12 +96,16 @@ const shownKinds = new Set(["tool_call", "tool_call_update", "plan", "current_mo
 function isOfCalls(message: JsonObject): boolean {
   const { method, params, result } = message;
   if (method === "session/update")
-    return shownKinds.has(String(objectOf(objectOf(params).update).sessionUpdate));
+    return shownKinds.has(String(toObject(toObject(params).update).sessionUpdate));
   if (typeof method === "string") return /^(session\/request_permission|elicitation\/|fs\/)/.test(method);
-  return "outcome" in objectOf(result) || "action" in objectOf(result);
+  return "outcome" in toObject(result) || "action" in toObject(result);
 }
 
-async function play({ editor, model }: Stage, calls: readonly reply.Step[], name: string): Promise<string> {
+async function play(
+  { editor, model }: StoryContext,
+  calls: readonly reply.Step[],
+  name: string,
+): Promise<string> {
   const { sessionId } = await editor.newSession();
   await editor.setConfigOption(sessionId, "model", name);
   for (const call of calls) model.reply(call);
@@ -117,8 +121,8 @@ test.each(clients)("a client that is %s sees each tool as the golden file says",
       void response.end(JSON.stringify([{ title: "Found", url: "https://example.org/" }])),
   });
   const models = { scripted: { limit, tool_call: true }, "gpt-5-scripted": { limit, tool_call: true } };
-  await story({ client: client(), files, permission: "allow_once" }, async (stage) => {
-    const { editor, model, repository, home } = stage;
+  await story({ client: client(), files, permission: "allow_once" }, async (storyContext) => {
+    const { editor, model, repository, home } = storyContext;
     const provider = { test: { options: { baseURL: model.url, apiKey: "test-key" }, models } };
     const place = { url: `${server.url}/search?q={query}` };
     const search = { web: place, code: place };
@@ -126,9 +130,9 @@ test.each(clients)("a client that is %s sees each tool as the golden file says",
     // A generated title comes at any time, and with it another order on the wire.
     model.title(reply.gate()).title(reply.gate());
     const calls = callsFor(server.url);
-    const sessionId = await play(stage, calls, "test/scripted");
+    const sessionId = await play(storyContext, calls, "test/scripted");
     const patched = await play(
-      stage,
+      storyContext,
       [
         reply.call("read", { filePath: "notes.md" }),
         reply.call("read", { filePath: "tabs.txt" }),

@@ -1,7 +1,7 @@
 import { readdir } from "node:fs/promises";
 import { describe, expect, test } from "vitest";
 import * as reply from "../support/reply.ts";
-import { storiesOfOneAgent, type Stage } from "../support/story.ts";
+import { storiesOfOneAgent, type StoryContext } from "../support/story.ts";
 import { agentText, toolCalls } from "../support/transcript.ts";
 
 const story = storiesOfOneAgent();
@@ -10,7 +10,7 @@ const asking = { permission: { bash: "ask" } };
 
 const home = (name: string, text: string) => ({ [`.config/fairlead/commands/${name}.md`]: text });
 
-async function commandsOf({ editor }: Stage, sessionId: string) {
+async function commandsOf({ editor }: StoryContext, sessionId: string) {
   return (await editor.waitForKind(sessionId, "available_commands_update")).availableCommands;
 }
 
@@ -21,10 +21,10 @@ describe("a command of a file", () => {
         "---\ndescription: Explain a file\n---\nExplain $1 for $2. Conventions: @docs/rules.md, ask @nobody.",
       "docs/rules.md": "Be brief.\n",
     };
-    await story({ files }, async (stage) => {
-      const { editor, model } = stage;
+    await story({ files }, async (context) => {
+      const { editor, model } = context;
       const { sessionId } = await editor.newSession();
-      expect(await commandsOf(stage, sessionId)).toContainEqual({
+      expect(await commandsOf(context, sessionId)).toContainEqual({
         name: "git/explain",
         description: "Explain a file",
         input: { hint: "arguments" },
@@ -141,10 +141,10 @@ describe("a project's command with shell text", () => {
       ".opencode/command/theirs.md": "!`touch made` x",
       ".claude/commands/others.md": "!`touch made` y",
     };
-    await story({ files, permission: "reject_once" }, async (stage) => {
-      const { editor, model, repository } = stage;
+    await story({ files, permission: "reject_once" }, async (context) => {
+      const { editor, model, repository } = context;
       const { sessionId } = await editor.newSession();
-      const names = (await commandsOf(stage, sessionId)).map(({ name }) => name);
+      const names = (await commandsOf(context, sessionId)).map(({ name }) => name);
       expect(names).not.toEqual(expect.arrayContaining(["theirs"]));
       model.reply("What?");
       await editor.prompt(sessionId, "/theirs");
@@ -177,11 +177,11 @@ describe("files of other programs", () => {
       ".opencode/skill/naming/SKILL.md":
         "---\nname: naming\ndescription: How things are called\n---\nBriefly.",
     };
-    await story({ files }, async (stage) => {
-      const { editor, model } = stage;
+    await story({ files }, async (context) => {
+      const { editor, model } = context;
       const { sessionId, modes } = await editor.newSession();
       expect(modes?.availableModes.map(({ id }) => id)).toContain("docs");
-      const names = (await commandsOf(stage, sessionId)).map(({ name }) => name);
+      const names = (await commandsOf(context, sessionId)).map(({ name }) => name);
       expect(names).toEqual(expect.arrayContaining(["hello", "test", "naming"]));
       model.reply(reply.call("skill", { name: "naming" })).reply("Tested.");
       await editor.prompt(sessionId, "/test core");
@@ -202,10 +202,10 @@ describe("files of other programs", () => {
       ".claude/skills/pdf/SKILL.md":
         "---\nname: pdf\ndescription: Fill PDF forms\nallowed-tools: Read\nlicense: MIT\n---\nUse a tool.",
     };
-    await story({ files }, async (stage) => {
-      const { editor, model } = stage;
+    await story({ files }, async (context) => {
+      const { editor, model } = context;
       const { sessionId } = await editor.newSession();
-      expect(await commandsOf(stage, sessionId)).toEqual(
+      expect(await commandsOf(context, sessionId)).toEqual(
         expect.arrayContaining([
           { name: "fix", description: "Fix an issue", input: { hint: "[issue] [priority]" } },
           { name: "pdf", description: "Fill PDF forms", input: { hint: "what to do" } },

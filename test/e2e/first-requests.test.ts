@@ -1,7 +1,7 @@
 import { cp, readdir, readFile, rename, rm, symlink } from "node:fs/promises";
 import { join } from "node:path";
 import { expect, test } from "vitest";
-import { failureOf } from "../support/failure.ts";
+import { expectFailure } from "../support/failure.ts";
 import * as reply from "../support/reply.ts";
 import { story } from "../support/story.ts";
 import { temporaryFolder } from "../support/temp.ts";
@@ -45,8 +45,8 @@ test("sessions are listed, loaded, resumed and gone on with before the protocol 
     model.reply("Hello again.");
     expect(await editor.prompt(sessionId, "Hi")).toMatchObject({ stopReason: "end_turn" });
     const missing = "ses_00000000000070008000000000000000";
-    expect(await failureOf(editor.load(missing))).toMatchObject({ code: -32002 });
-    expect(await failureOf(editor.list({ cwd: "here" }))).toMatchObject({ code: -32602 });
+    expect(await expectFailure(editor.load(missing))).toMatchObject({ code: -32002 });
+    expect(await expectFailure(editor.list({ cwd: "here" }))).toMatchObject({ code: -32602 });
   });
 });
 
@@ -58,14 +58,14 @@ test("where the protocol library cannot be loaded, nobody said no: model, person
     model.reply(reply.call("bash", { command: "echo hello" }));
     model.reply("I could not ask you.");
     expect(await editor.prompt(sessionId, "Go")).toMatchObject({ stopReason: "end_turn" });
-    const told = expect.stringMatching(
+    const notice = expect.stringMatching(
       /^Not run\. The user could not be asked, so there is no decision: A module of the program could not be loaded: Cannot find module .*\. It may have been updated or removed while it ran: start the agent again\. If that does not help, reinstall Fairlead\. Continue without it\. Do not look for a way around it/,
     );
-    expect(model.requests[1]?.toolResults).toEqual([told]);
+    expect(model.requests[1]?.toolResults).toEqual([notice]);
     expect(toolCalls(editor.updates(sessionId))).toEqual([
       expect.objectContaining({
         status: "failed",
-        content: [{ type: "content", content: { type: "text", text: told } }],
+        content: [{ type: "content", content: { type: "text", text: notice } }],
       }),
     ]);
     expect(await readFile(join(home.path, ".local/state/fairlead/fairlead.log"), "utf8")).toMatch(
@@ -74,7 +74,7 @@ test("where the protocol library cannot be loaded, nobody said no: model, person
 
     // The third time closes a loop; going on after its refusal ends the turn.
     for (let time = 0; time < 4; time++) model.reply(reply.call("bash", { command: "echo hello" }));
-    expect(await failureOf(editor.prompt(sessionId, "Again"))).toMatchObject({
+    expect(await expectFailure(editor.prompt(sessionId, "Again"))).toMatchObject({
       message: expect.stringContaining("The model repeats itself"),
     });
     const before = model.requests.length;
@@ -82,7 +82,7 @@ test("where the protocol library cannot be loaded, nobody said no: model, person
     model.reply(reply.stall());
     const running = editor.prompt(sessionId, "Again");
     await model.request(before + 1);
-    expect(await failureOf(editor.setMode(sessionId, "build"))).toMatchObject({
+    expect(await expectFailure(editor.setMode(sessionId, "build"))).toMatchObject({
       code: -32603,
       message: expect.stringContaining("could not be loaded"),
     });
@@ -92,7 +92,7 @@ test("where the protocol library cannot be loaded, nobody said no: model, person
     await editor.setMode(sessionId, "build");
     model.reply(reply.call("bash", { command: "echo hello" }));
     model.reply("Done.");
-    editor.person.policy = "allow_once";
+    editor.user.policy = "allow_once";
     await editor.prompt(sessionId, "Now");
     expect(toolCalls(editor.updates(sessionId)).at(-1)).toMatchObject({ status: "completed" });
   });
@@ -110,8 +110,8 @@ test("an agent that was updated while it ran says so where a part that it needs 
     model.reply(reply.call("webfetch", { url: "http://127.0.0.1:9/" }));
     model.reply("It could not be fetched.");
     await editor.prompt(sessionId, "Fetch it");
-    const told = expect.stringMatching(/could not be loaded.*start the agent again/s);
-    expect(model.requests.at(-1)?.toolResults).toEqual([told]);
+    const notice = expect.stringMatching(/could not be loaded.*start the agent again/s);
+    expect(model.requests.at(-1)?.toolResults).toEqual([notice]);
   });
 });
 
@@ -119,7 +119,7 @@ test("where what calls models cannot be loaded the turn says so, and the next on
   await using program = await programWithout("AI_APICallError");
   await story({ program: [program.launcher, "acp"] }, async ({ editor, model }) => {
     const { sessionId } = await editor.newSession();
-    expect(await failureOf(editor.prompt(sessionId, "Hello"))).toMatchObject({
+    expect(await expectFailure(editor.prompt(sessionId, "Hello"))).toMatchObject({
       message: expect.stringMatching(
         /A module of the program could not be loaded: Cannot find module .*start the agent again/,
       ),

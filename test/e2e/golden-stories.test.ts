@@ -3,7 +3,7 @@ import { describe, test } from "vitest";
 import { plain, withElicitation, withFs, zedLike, type ClientKind } from "../support/clients.ts";
 import { expectGolden } from "../support/golden.ts";
 import * as reply from "../support/reply.ts";
-import { storiesOfOneAgent, type Stage, type StoryOptions } from "../support/story.ts";
+import { storiesOfOneAgent, type StoryContext, type StoryOptions } from "../support/story.ts";
 
 const story = storiesOfOneAgent();
 
@@ -40,14 +40,19 @@ const clients: readonly [string, () => ClientKind][] = [
 interface GoldenStory {
   name: string;
   options?: StoryOptions;
-  play: (stage: Stage, sessionId: string) => Promise<unknown>;
+  play: (context: StoryContext, sessionId: string) => Promise<unknown>;
 }
 
 /** Waits until the model is in the middle of its answer, and then for the client to have all that came before. */
-async function cancelAt(stage: Stage, sessionId: string, text: string, reached: () => Promise<unknown>) {
-  const turn = stage.editor.prompt(sessionId, text);
+async function cancelAt(
+  context: StoryContext,
+  sessionId: string,
+  text: string,
+  reached: () => Promise<unknown>,
+) {
+  const turn = context.editor.prompt(sessionId, text);
   await reached();
-  await stage.editor.cancel(sessionId);
+  await context.editor.cancel(sessionId);
   await turn;
 }
 
@@ -77,25 +82,25 @@ const stories: readonly GoldenStory[] = [
   },
   {
     name: "cancel-in-text",
-    async play(stage, sessionId) {
-      stage.model.reply(reply.say("Half a sentence"), reply.gate());
-      await cancelAt(stage, sessionId, "Talk", () => stage.editor.waitFor(sessionId, isText));
+    async play(context, sessionId) {
+      context.model.reply(reply.say("Half a sentence"), reply.gate());
+      await cancelAt(context, sessionId, "Talk", () => context.editor.waitFor(sessionId, isText));
     },
   },
   {
     name: "cancel-in-tool",
-    async play(stage, sessionId) {
-      stage.model.reply(reply.call("bash", { command: "echo be'gun'; sleep 60" }));
+    async play(context, sessionId) {
+      context.model.reply(reply.call("bash", { command: "echo be'gun'; sleep 60" }));
       const hasBegun = (update: unknown) => JSON.stringify(update).includes("begun");
-      await cancelAt(stage, sessionId, "Sleep", () => stage.editor.waitFor(sessionId, hasBegun));
+      await cancelAt(context, sessionId, "Sleep", () => context.editor.waitFor(sessionId, hasBegun));
     },
   },
   {
     name: "cancel-in-question",
     options: { config: ask, permission: "never" },
-    async play(stage, sessionId) {
-      stage.model.reply(reply.call("bash", { command: "touch x" }));
-      await cancelAt(stage, sessionId, "Touch", () => stage.editor.permissionRequest(1));
+    async play(context, sessionId) {
+      context.model.reply(reply.call("bash", { command: "touch x" }));
+      await cancelAt(context, sessionId, "Touch", () => context.editor.permissionRequest(1));
     },
   },
   {
@@ -231,13 +236,13 @@ const stories: readonly GoldenStory[] = [
 
 describe.each(clients)("to the client %s", (kind, client) => {
   test.each(stories)("the story $name reads as its golden file", async ({ name, options, play }) => {
-    await story({ ...options, client: client() }, async (stage) => {
-      const { editor, model, repository, home } = stage;
+    await story({ ...options, client: client() }, async (context) => {
+      const { editor, model, repository, home } = context;
       // A generated title comes at any time, and with it another order on the wire.
       model.title(reply.gate());
       const { sessionId } = await editor.newSession();
       await editor.waitForKind(sessionId, "available_commands_update");
-      await play(stage, sessionId);
+      await play(context, sessionId);
       await expectGolden(`${name}.${kind}`, editor.wire, { cwd: repository.path, home: home.path });
     });
   });

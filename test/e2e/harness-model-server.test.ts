@@ -1,5 +1,5 @@
 import { afterEach, describe, expect, test } from "vitest";
-import { listOf, objectOf, type JsonObject } from "../support/json.ts";
+import { toList, toObject, type JsonObject } from "../support/json.ts";
 import { requestViolations } from "../support/model-checks.ts";
 import { startModelServer, usualTitle, type ModelServer } from "../support/model-server.ts";
 import * as reply from "../support/reply.ts";
@@ -37,9 +37,9 @@ async function events(response: Response): Promise<JsonObject[]> {
 
 /** The deltas of a stream, with the finish reason as one more. */
 async function deltas(response: Response): Promise<JsonObject[]> {
-  const choices = (await events(response)).flatMap((event) => listOf(event.choices).map(objectOf));
+  const choices = (await events(response)).flatMap((event) => toList(event.choices).map(toObject));
   return choices.map(({ delta, finish_reason: finish }) => ({
-    ...objectOf(delta),
+    ...toObject(delta),
     ...(finish !== null && { finish }),
   }));
 }
@@ -95,7 +95,7 @@ describe("the model server", () => {
     const model = await modelServer();
     model.reply("Hello", reply.call("read", { a: 1 }));
     const answer = await (await ask(model, { stream: false })).json();
-    expect(objectOf(answer).choices).toEqual([
+    expect(toObject(answer).choices).toEqual([
       {
         index: 0,
         message: {

@@ -3,7 +3,7 @@ import { afterEach, describe, expect, test, vi } from "vitest";
 import { plain } from "../support/clients.ts";
 import { Editor } from "../support/editor.ts";
 import { expectGolden } from "../support/golden.ts";
-import { childrenOf, leftoversWith, processesWith } from "../support/processes.ts";
+import { findChildren, findLeftoversWith, findProcessesWith } from "../support/processes.ts";
 import { story } from "../support/story.ts";
 import { gitRepository, temporaryFolder, type TemporaryFolder } from "../support/temp.ts";
 import { agentText } from "../support/transcript.ts";
@@ -18,16 +18,16 @@ afterEach(async () => {
 describe("a story", () => {
   test("gives an agent a model, a home and a repository, and checks everything at the end", async () => {
     let home: TemporaryFolder | undefined;
-    await story({ program: fakeAgent, files: { "a.txt": "a" } }, async (stage) => {
-      home = stage.home;
-      stage.model.reply("A scripted model.");
-      const { sessionId } = await stage.editor.newSession();
-      await stage.editor.prompt(sessionId, "model");
-      expect(agentText(stage.editor.updates(sessionId))).toBe("A scripted model.");
-      expect(await stage.repository.git("ls-files")).toBe("a.txt");
-      expect(await stage.repository.git("status", "--porcelain")).toBe("");
+    await story({ program: fakeAgent, files: { "a.txt": "a" } }, async (context) => {
+      home = context.home;
+      context.model.reply("A scripted model.");
+      const { sessionId } = await context.editor.newSession();
+      await context.editor.prompt(sessionId, "model");
+      expect(agentText(context.editor.updates(sessionId))).toBe("A scripted model.");
+      expect(await context.repository.git("ls-files")).toBe("a.txt");
+      expect(await context.repository.git("status", "--porcelain")).toBe("");
     });
-    expect(await leftoversWith("HOME", home?.path ?? "")).toEqual([]);
+    expect(await findLeftoversWith("HOME", home?.path ?? "")).toEqual([]);
   });
 
   test("fails when the wire or the model found something, and prints the wire", async () => {
@@ -67,11 +67,11 @@ describe("the surroundings", () => {
     cleanups.push(() => editor.close());
     await editor.initialize();
     const pid = editor.pid ?? 0;
-    expect((await childrenOf(process.pid)).map((child) => child.pid)).toContain(pid);
-    const marked = (await processesWith("HOME", home.path)).map((child) => child.pid);
+    expect((await findChildren(process.pid)).map((child) => child.pid)).toContain(pid);
+    const marked = (await findProcessesWith("HOME", home.path)).map((child) => child.pid);
     expect(marked).toEqual(process.platform === "linux" ? [pid] : []);
     await editor.close();
-    expect(await leftoversWith("HOME", home.path)).toEqual([]);
+    expect(await findLeftoversWith("HOME", home.path)).toEqual([]);
   });
 
   test("make a repository with one commit", async () => {

@@ -100,11 +100,11 @@ async function hostile(
 ): Promise<void> {
   await using elsewhere = await listener();
   const homeFiles = { "private.txt": "hush-hush\n" };
-  await story({ ...options, homeFiles }, async (stage) => {
-    const { repository, home } = stage;
+  await story({ ...options, homeFiles }, async (context) => {
+    const { repository, home } = context;
     await repository.write(traps(join(home.path, "ran"), elsewhere.url));
     await setTraps(repository, home);
-    await run(stage);
+    await run(context);
     const marks = (await readdir(home.path)).filter((name) => name.startsWith("ran"));
     expect(marks).toEqual([]);
     expect(elsewhere.requests).toEqual([]);
@@ -180,13 +180,13 @@ describe("a repository full of traps", () => {
 
   test("runs nothing by the commands that only look at it", async () => {
     await hostile({}, async ({ repository, home }) => {
-      const look = (...args: string[]) => fairlead(home.path, args, { cwd: repository.path, input: "ls\n" });
-      expect((await look("doctor")).stdout).toContain("settings wait for your consent");
-      expect((await look("models")).stdout).toContain("test/scripted");
-      expect((await look("permissions", "check", "--json", "cat ../../etc/passwd")).stdout).toContain(
+      const check = (...args: string[]) => fairlead(home.path, args, { cwd: repository.path, input: "ls\n" });
+      expect((await check("doctor")).stdout).toContain("settings wait for your consent");
+      expect((await check("models")).stdout).toContain("test/scripted");
+      expect((await check("permissions", "check", "--json", "cat ../../etc/passwd")).stdout).toContain(
         '"action":"ask"',
       );
-      expect((await look("trust")).stdout).toBe("No folder is trusted.");
+      expect((await check("trust")).stdout).toBe("No folder is trusted.");
     });
   });
 });

@@ -59,9 +59,9 @@ describe("files that change while a session is open", () => {
       await repository.write({ "fairlead.json": JSON.stringify(Object.fromEntries(wrong)) });
       model.reply("One.");
       await editor.prompt(sessionId, "Go");
-      const told = thoughtText(editor.updates(sessionId));
-      expect(told.match(/wrong\d: unknown setting/g)).toHaveLength(5);
-      expect(told).toContain("And 3 more problems of the configuration: /reload lists them.");
+      const notice = thoughtText(editor.updates(sessionId));
+      expect(notice.match(/wrong\d: unknown setting/g)).toHaveLength(5);
+      expect(notice).toContain("And 3 more problems of the configuration: /reload lists them.");
     });
   });
 

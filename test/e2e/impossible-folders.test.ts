@@ -3,7 +3,7 @@ import { join } from "node:path";
 import { describe, expect, test } from "vitest";
 import { fairlead } from "../support/cli.ts";
 import { Editor } from "../support/editor.ts";
-import { failureOf } from "../support/failure.ts";
+import { expectFailure } from "../support/failure.ts";
 import { story } from "../support/story.ts";
 import { temporaryFolder } from "../support/temp.ts";
 
@@ -50,16 +50,16 @@ describe("where no folder can be made", () => {
     await story({ initialize: false }, async ({ model, repository, home }) => {
       const folder = await nowhere(home.path);
       const env = { XDG_DATA_HOME: folder };
-      const told =
+      const notice =
         process.platform === "linux"
           ? "no folder can be made there (ENOENT). Set HOME or XDG_DATA_HOME to a place where one can"
           : "there is a file where a folder should be (ENOTDIR). Move that file away";
       const run = await fairlead(home.path, ["run", "Hello"], { cwd: repository.path, env });
       expect([run.exitCode, run.stdout]).toEqual([1, ""]);
-      expect(run.stderr).toContain(told);
+      expect(run.stderr).toContain(notice);
       const editor = new Editor({ home: home.path, cwd: repository.path, env });
       await editor.initialize();
-      expect((await failureOf(editor.newSession())).message).toContain(told);
+      expect((await expectFailure(editor.newSession())).message).toContain(notice);
       await editor.close();
       expect(model.requests).toEqual([]);
       const words = "setup --provider openai --key-from stdin --model gpt-5 --editor none --no-test";

@@ -45,14 +45,14 @@ describe("instructions at configured addresses", () => {
         expect(system).toContain("# Rules");
         expect(system).toMatch(/x{32768}\\n\[Cut after 32768 of 40000 bytes/);
       }
-      const told = thoughtText(editor.updates(sessionId));
+      const notice = thoughtText(editor.updates(sessionId));
       for (const problem of [
         /\/long\.md was truncated to 32768 of its 40000 bytes/,
         /\/gone\.md was ignored: it answered with status 404/,
         /\/away\.md was ignored: Not followed: /,
         /\/slow\.md was ignored: .*within 5 seconds/,
       ])
-        expect(told.match(new RegExp(problem, "g"))).toHaveLength(1);
+        expect(notice.match(new RegExp(problem, "g"))).toHaveLength(1);
     });
   });
 

@@ -4,10 +4,10 @@ import {
   draftStoriesOfOneAgent,
   draftText,
   isTurnEnd,
-  type DraftStage,
+  type DraftStoryContext,
 } from "../support/draft-editor.ts";
-import { failureOf } from "../support/failure.ts";
-import { isObject, listOf, objectOf, type JsonObject } from "../support/json.ts";
+import { expectFailure } from "../support/failure.ts";
+import { isObject, toList, toObject, type JsonObject } from "../support/json.ts";
 import { memory } from "../support/mcp.ts";
 import { startHttpMcp } from "../support/mcp-http.ts";
 import * as reply from "../support/reply.ts";
@@ -25,14 +25,14 @@ const info = { name: "kit", version: "1" };
 const isText = ({ sessionUpdate }: JsonObject) => sessionUpdate === "agent_message_chunk";
 const isState = ({ sessionUpdate }: JsonObject) => sessionUpdate === "state_update";
 
-async function newSession({ editor, repository }: DraftStage, more: JsonObject = {}): Promise<string> {
+async function newSession({ editor, repository }: DraftStoryContext, more: JsonObject = {}): Promise<string> {
   return String((await editor.request("session/new", { cwd: repository.path, ...more })).sessionId);
 }
 
 /** A session whose turn waits in the middle of the model's text. */
-async function busySession(stage: DraftStage): Promise<string> {
-  const { editor, model } = stage;
-  const sessionId = await newSession(stage);
+async function busySession(context: DraftStoryContext): Promise<string> {
+  const { editor, model } = context;
+  const sessionId = await newSession(context);
   model.reply(reply.say("Working"), reply.gate());
   await editor.request("session/prompt", { sessionId, prompt: [{ type: "text", text: "Work for long" }] });
   await editor.waitFor(sessionId, isText);
@@ -40,10 +40,10 @@ async function busySession(stage: DraftStage): Promise<string> {
 }
 
 /** A session with one turn behind it. */
-async function usedSession(stage: DraftStage): Promise<string> {
-  const sessionId = await newSession(stage);
-  stage.model.reply("Hello.");
-  await stage.editor.turn(sessionId, "Hi");
+async function usedSession(context: DraftStoryContext): Promise<string> {
+  const sessionId = await newSession(context);
+  context.model.reply("Hello.");
+  await context.editor.turn(sessionId, "Hi");
   return sessionId;
 }
 
@@ -59,9 +59,9 @@ async function rawAnswers(
     editor.wire.entries
       .slice(before)
       .filter(({ direction, message }) => direction === "fromAgent" && message?.kind === "response")
-      .map(({ message }) => objectOf(message?.json));
+      .map(({ message }) => toObject(message?.json));
   await editor.wire.bell.until(() => (answers().length >= count ? true : undefined), `${count} answers`);
-  await failureOf(editor.request("_test/fence"));
+  await expectFailure(editor.request("_test/fence"));
   return answers().slice(0, -1);
 }
 
@@ -71,7 +71,7 @@ describe("negotiation", () => {
       const answer = await editor.initialize();
       expect(answer.protocolVersion).toBe(2);
       expect(answer.info).toMatchObject({ name: "fairlead", version: expect.stringMatching(/\d/) });
-      const { session } = objectOf(answer.capabilities);
+      const { session } = toObject(answer.capabilities);
       expect(isObject(session)).toBe(true);
       expect(JSON.stringify(session)).not.toMatch(/true|false/);
     });
@@ -111,8 +111,8 @@ describe("negotiation", () => {
 
 describe("lines", () => {
   test("ACP-TRANSPORT-201 ACP-TRANSPORT-002 ACP-TRANSPORT-203 ACP-JSONRPC-001 ACP-JSONRPC-002 ACP-JSONRPC-003 ACP-JSONRPC-004 ACP-JSONRPC-005 ACP-BATCH-201 ACP-EXT-001 ACP-EXT-201 ACP-ERROR-001 ACP-INFO-PARSE-001 ACP-INFO-INVALIDREQ-001 ACP-STDERR-001 answers have the id of their request, one line each, and survive bad lines", async () => {
-    await draftStory({}, async (stage) => {
-      const { editor, repository } = stage;
+    await draftStory({}, async (context) => {
+      const { editor, repository } = context;
       const request = (id: unknown, method: string, params: JsonObject) =>
         JSON.stringify({ jsonrpc: "2.0", id, method, params });
       const answers = await rawAnswers(
@@ -141,10 +141,10 @@ describe("lines", () => {
         expect(Number.isInteger(code)).toBe(true);
         expect(message).toMatch(/^[^\n]*\S[^\n]*$/);
       }
-      expect(answers.filter(({ id }) => id === null).map(({ error }) => objectOf(error).code)).toEqual(
+      expect(answers.filter(({ id }) => id === null).map(({ error }) => toObject(error).code)).toEqual(
         expect.arrayContaining([-32600, -32700]),
       );
-      expect(objectOf(byId.get("unknown")?.error).code).toBe(-32601);
+      expect(toObject(byId.get("unknown")?.error).code).toBe(-32601);
       expect(answers).toHaveLength(9);
       expect(editor.stderr).toBe("");
       expect(isObject(byId.get("after")?.result)).toBe(true);
@@ -162,16 +162,16 @@ describe("lines", () => {
   });
 
   test("ACP-SHUTDOWN-001 the agent ends when stdin is closed", async () => {
-    await draftStory({}, async (stage) => {
-      await busySession(stage);
-      await stage.editor.close();
+    await draftStory({}, async (context) => {
+      await busySession(context);
+      await context.editor.close();
     });
   });
 
   test("a signal ends a turn whose command ignores its own end, and the client is told why", async () => {
-    await draftStory({}, async (stage) => {
-      const { editor, model } = stage;
-      const sessionId = await newSession(stage);
+    await draftStory({}, async (context) => {
+      const { editor, model } = context;
+      const sessionId = await newSession(context);
       const command = "trap '' TERM INT HUP; echo begun; while :; do sleep 1; done";
       model.reply(reply.call("bash", { command }));
       const prompt = [{ type: "text", text: "Wait" }];
@@ -252,9 +252,9 @@ describe("batches", () => {
   });
 
   test("ACP-BATCH-206 entries of a batch run side by side: a prompt that waits for its turn holds back the array only", async () => {
-    await draftStory({}, async (stage) => {
-      const { editor, model, repository } = stage;
-      const sessionId = await newSession(stage);
+    await draftStory({}, async (context) => {
+      const { editor, model, repository } = context;
+      const sessionId = await newSession(context);
       const gate = reply.gate();
       model.reply(reply.say("One."), gate).reply("Two.");
       await editor.request("session/prompt", { sessionId, prompt: [{ type: "text", text: "First" }] });
@@ -265,7 +265,7 @@ describe("batches", () => {
         call("new", "session/new", { cwd: repository.path }),
       ];
       await editor.write(`${JSON.stringify(batch)}\n`);
-      const listed = async () => listOf((await editor.request("session/list")).sessions).length;
+      const listed = async () => toList((await editor.request("session/list")).sessions).length;
       while ((await listed()) < 2);
       expect(batchOf(editor, "new")).toBeUndefined();
       gate.release();
@@ -282,13 +282,13 @@ describe("batches", () => {
   });
 
   test("a request of a batch is cancelled like any other, and the array comes", async () => {
-    await draftStory({}, async (stage) => {
-      const { editor } = stage;
-      const sessionId = await busySession(stage);
+    await draftStory({}, async (context) => {
+      const { editor } = context;
+      const sessionId = await busySession(context);
       const prompt = [{ type: "text", text: "Second" }];
       const batch = [call("queued", "session/prompt", { sessionId, prompt }), call("list", "session/list")];
       await editor.write(`${JSON.stringify(batch)}\n`);
-      await failureOf(editor.request("_test/fence"));
+      await expectFailure(editor.request("_test/fence"));
       await editor.notify("session/cancel", { sessionId });
       const { message } = await editor.waitForEntry(
         (entry) => entry.message?.kind === "response" && entry.message.id === "queued",
@@ -304,7 +304,7 @@ describe("batches", () => {
       const params = { cwd: repository.path };
       const batch = [call("one", "session/new", params), call("two", "session/new", params)];
       const answers = await rawAnswers(editor, [JSON.stringify(batch)], 2);
-      const ids = answers.map(({ result }) => String(objectOf(result).sessionId));
+      const ids = answers.map(({ result }) => String(toObject(result).sessionId));
       expect(new Set(ids).size).toBe(2);
       const answered = editor.wire.entries.findIndex(({ batchOf }) => batchOf !== undefined);
       const updates = editor.wire.updates.filter(({ sessionId }) => ids.includes(sessionId));
@@ -348,14 +348,14 @@ describe("batches", () => {
 
 describe("logging in", () => {
   test("ACP-AUTH-201 ACP-AUTH-202 ACP-AUTH-206 ACP-AUTH-207 ACP-AUTH-203 ACP-AUTH-204 ACP-AUTH-205 methods are typed, and logging in and out works", async () => {
-    await draftStory({ initialize: false }, async (stage) => {
-      const { editor } = stage;
+    await draftStory({ initialize: false }, async (context) => {
+      const { editor } = context;
       const { authMethods } = await editor.initialize();
-      expect(listOf(authMethods).map((method) => objectOf(method).type)).toEqual(["agent"]);
+      expect(toList(authMethods).map((method) => toObject(method).type)).toEqual(["agent"]);
       expect(await editor.request("auth/login", { methodId: "fairlead" })).toEqual({});
-      expect(await newSession(stage)).toMatch(/./);
+      expect(await newSession(context)).toMatch(/./);
       expect(await editor.request("auth/logout")).toEqual({});
-      expect(await failureOf(editor.request("auth/login", { methodId: "other" }))).toMatchObject({
+      expect(await expectFailure(editor.request("auth/login", { methodId: "other" }))).toMatchObject({
         code: -32602,
       });
     });
@@ -365,31 +365,31 @@ describe("logging in", () => {
     const capabilities = { auth: { terminal: {} } };
     await draftStory({ initialize: false, capabilities }, async ({ editor }) => {
       const { authMethods } = await editor.initialize();
-      const ids = listOf(authMethods).map((method) => objectOf(method).methodId);
+      const ids = toList(authMethods).map((method) => toObject(method).methodId);
       expect(new Set(ids).size).toBe(ids.length);
-      expect(listOf(authMethods)[1]).toMatchObject({ type: "terminal", args: ["setup"], env: [] });
+      expect(toList(authMethods)[1]).toMatchObject({ type: "terminal", args: ["setup"], env: [] });
     });
   });
 });
 
 describe("sessions", () => {
   test("ACP-SESSION-001 ACP-SESSION-002 ACP-SESSION-203 ACP-META-001 ACP-META-201 sessions are new with and without servers, each with its own id", async () => {
-    await draftStory({}, async (stage) => {
+    await draftStory({}, async (context) => {
       const ids = [
-        await newSession(stage),
-        await newSession(stage, { mcpServers: [] }),
-        await newSession(stage, { _meta: { "vendor.example": [1] } }),
+        await newSession(context),
+        await newSession(context, { mcpServers: [] }),
+        await newSession(context, { _meta: { "vendor.example": [1] } }),
       ];
       expect(new Set(ids).size).toBe(3);
-      const { editor, repository } = stage;
+      const { editor, repository } = context;
       const params = { cwd: repository.path, mcpServers: [{ type: "sse", name: "x", url: "http://x" }] };
-      expect(await failureOf(editor.request("session/new", params))).toMatchObject({ code: -32602 });
+      expect(await expectFailure(editor.request("session/new", params))).toMatchObject({ code: -32602 });
     });
   });
 
   test("ACP-MCP-201 ACP-MCP-202 local and remote servers are taken, whether they work or not, and their tools are the model's", async () => {
     await using remote = await startHttpMcp({ speaks: "http" });
-    await draftStory({}, async (stage) => {
+    await draftStory({}, async (context) => {
       const { command } = memory();
       const [file = "", ...args] = command;
       const servers = [
@@ -398,24 +398,24 @@ describe("sessions", () => {
         { type: "http", name: "remote", url: remote.url },
         { type: "http", name: "gone", url: "http://127.0.0.1:9/mcp", headers: [{ name: "x", value: "y" }] },
       ];
-      const sessionId = await newSession(stage, { mcpServers: servers });
-      stage.model.reply("Hello.");
-      await stage.editor.turn(sessionId, "Hi");
-      const names = stage.model.requests[0]?.toolNames ?? [];
+      const sessionId = await newSession(context, { mcpServers: servers });
+      context.model.reply("Hello.");
+      await context.editor.turn(sessionId, "Hi");
+      const names = context.model.requests[0]?.toolNames ?? [];
       for (const server of ["memory", "remote"])
         expect(names.some((name) => name.startsWith(server))).toBe(true);
     });
   });
 
   test("ACP-LIST-201 ACP-LIST-202 ACP-LIST-203 ACP-LIST-204 ACP-DELETE-201 ACP-DELETE-202 ACP-DELETE-203 ACP-CLOSE-201 the list is filtered by folder; closing keeps, deleting removes", async () => {
-    await draftStory({}, async (stage) => {
-      const { editor, repository } = stage;
-      const sessionId = await newSession(stage);
+    await draftStory({}, async (context) => {
+      const { editor, repository } = context;
+      const sessionId = await newSession(context);
       const list = async (params: JsonObject = {}) =>
-        listOf((await editor.request("session/list", params)).sessions).map(objectOf);
+        toList((await editor.request("session/list", params)).sessions).map(toObject);
       expect(await list({ cwd: "/no/session/was/ever/here" })).toEqual([]);
       expect((await list({ cwd: repository.path })).map(({ cwd }) => cwd)).toEqual([repository.path]);
-      expect(await failureOf(editor.request("session/list", { cwd: "relative" }))).toMatchObject({
+      expect(await expectFailure(editor.request("session/list", { cwd: "relative" }))).toMatchObject({
         code: -32602,
       });
       expect(await editor.request("session/close", { sessionId })).toEqual({});
@@ -428,35 +428,35 @@ describe("sessions", () => {
 
   test("ACP-ADDDIRS-201 ACP-ADDDIRS-202 ACP-RESUME-201 further folders are taken by new and resume", async () => {
     await using other = await temporaryFolder();
-    await draftStory({}, async (stage) => {
-      const { editor, repository } = stage;
+    await draftStory({}, async (context) => {
+      const { editor, repository } = context;
       const more = { additionalDirectories: [other.path] };
-      const sessionId = await newSession(stage, more);
+      const sessionId = await newSession(context, more);
       await editor.request("session/close", { sessionId });
       const resumed = await editor.request("session/resume", { sessionId, cwd: repository.path, ...more });
-      expect(listOf(resumed.configOptions)).not.toEqual([]);
+      expect(toList(resumed.configOptions)).not.toEqual([]);
     });
   });
 
   test("ACP-CONFIG-201 ACP-CONFIG-202 ACP-CONFIG-203 ACP-CONFIG-204 ACP-CONFIG-206 options are complete and valid wherever they stand", async () => {
-    await draftStory({}, async (stage) => {
-      const { editor, repository } = stage;
+    await draftStory({}, async (context) => {
+      const { editor, repository } = context;
       const created = await editor.request("session/new", { cwd: repository.path });
       const sessionId = String(created.sessionId);
-      const idsOf = (options: unknown) => listOf(options).map((option) => objectOf(option).configId);
+      const idsOf = (options: unknown) => toList(options).map((option) => toObject(option).configId);
       const ids = idsOf(created.configOptions);
       expect(ids).toEqual(expect.arrayContaining(["mode", "model"]));
-      for (const option of listOf(created.configOptions).map(objectOf)) expectValid(option);
+      for (const option of toList(created.configOptions).map(toObject)) expectValid(option);
       const params = { sessionId, configId: "mode", type: "id", value: "plan" };
       const set = await editor.request("session/set_config_option", params);
       expect(idsOf(set.configOptions)).toEqual(ids);
-      expect(objectOf(listOf(set.configOptions)[0]).currentValue).toBe("plan");
+      expect(toObject(toList(set.configOptions)[0]).currentValue).toBe("plan");
       const resumed = await editor.request("session/resume", { sessionId, cwd: repository.path });
-      expect(objectOf(listOf(resumed.configOptions)[0]).currentValue).toBe("plan");
+      expect(toObject(toList(resumed.configOptions)[0]).currentValue).toBe("plan");
       const changes = editor.updates(sessionId).filter((one) => one.sessionUpdate === "config_option_update");
       for (const { configOptions } of changes) expect(idsOf(configOptions)).toEqual(ids);
       expect(
-        await failureOf(editor.request("session/set_config_option", { ...params, value: "no" })),
+        await expectFailure(editor.request("session/set_config_option", { ...params, value: "no" })),
       ).toMatchObject({ code: -32602 });
     });
   });
@@ -465,18 +465,18 @@ describe("sessions", () => {
 function expectValid({ type, name, currentValue, options }: JsonObject): void {
   expect(name).toMatch(/./);
   if (type === "boolean") return;
-  const entries = listOf(options).map(objectOf);
+  const entries = toList(options).map(toObject);
   const isGrouped = entries.some((entry) => "groupId" in entry);
   expect(entries.every((entry) => "groupId" in entry === isGrouped)).toBe(true);
-  const values = entries.flatMap((entry) => (isGrouped ? listOf(entry.options).map(objectOf) : [entry]));
+  const values = entries.flatMap((entry) => (isGrouped ? toList(entry.options).map(toObject) : [entry]));
   expect(values.map(({ value }) => value)).toContain(currentValue);
 }
 
 describe("turns", () => {
   test("ACP-PROMPT-201 ACP-PROMPT-203 ACP-PROMPT-205 ACP-STATE-201 ACP-STATE-202 ACP-STATE-203 ACP-PATCH-201 ACP-PATCH-203 a prompt is answered by a receipt while the turn runs, which ends with an idle", async () => {
-    await draftStory({}, async (stage) => {
-      const { editor, model } = stage;
-      const sessionId = await newSession(stage);
+    await draftStory({}, async (context) => {
+      const { editor, model } = context;
+      const sessionId = await newSession(context);
       const gate = reply.gate();
       model.title(reply.gate()).reply(reply.think("Hm."), gate, reply.say("Hello.")).reply("Again.");
       const prompt = [{ type: "text", text: "Hi" }];
@@ -497,9 +497,9 @@ describe("turns", () => {
   });
 
   test("ACP-PROMPTCAP-001 ACP-PROMPTCAP-003 ACP-PROMPT-003 images, embedded and linked resources are taken, sound is refused", async () => {
-    await draftStory({ files: { "a.txt": "one\n" } }, async (stage) => {
-      const { editor, model, repository } = stage;
-      const sessionId = await newSession(stage);
+    await draftStory({ files: { "a.txt": "one\n" } }, async (context) => {
+      const { editor, model, repository } = context;
+      const sessionId = await newSession(context);
       model.reply("Seen.");
       const prompt = [
         { type: "text", text: "Look" },
@@ -515,7 +515,7 @@ describe("turns", () => {
         { type: "_odd", any: 1 },
       ])
         expect(
-          await failureOf(editor.request("session/prompt", { sessionId, prompt: [block] })),
+          await expectFailure(editor.request("session/prompt", { sessionId, prompt: [block] })),
         ).toMatchObject({
           code: -32602,
         });
@@ -523,9 +523,9 @@ describe("turns", () => {
   });
 
   test("ACP-INFO-CONCURRENT-201 a second prompt waits and gets its own receipt and turn", async () => {
-    await draftStory({}, async (stage) => {
-      const { editor, model } = stage;
-      const sessionId = await newSession(stage);
+    await draftStory({}, async (context) => {
+      const { editor, model } = context;
+      const sessionId = await newSession(context);
       const gate = reply.gate();
       model.reply(reply.say("One."), gate).reply("Two.");
       const ask = (text: string) =>
@@ -548,9 +548,9 @@ describe("turns", () => {
   });
 
   test("a turn that fails ends with an idle that names the error, and the session goes on", async () => {
-    await draftStory({ config: { retry: { attempts: 1 } } }, async (stage) => {
-      const { editor, model } = stage;
-      const sessionId = await newSession(stage);
+    await draftStory({ config: { retry: { attempts: 1 } } }, async (context) => {
+      const { editor, model } = context;
+      const sessionId = await newSession(context);
       model.reply(reply.status(401, { error: { message: "bad key" } })).reply("Hello.");
       const { idle } = await editor.turn(sessionId, "Hi");
       expect(idle).toMatchObject({ stopReason: "error", error: { code: -32000 } });
@@ -559,16 +559,16 @@ describe("turns", () => {
   });
 
   test("ACP-CANCEL-201 ACP-CANCEL-202 ACP-CANCEL-203 ACP-CANCEL-205 ACP-CANCEL-206 ACP-CANCEL-207 a cancel ends the turn with an idle, and nothing more is said of it", async () => {
-    await draftStory({}, async (stage) => {
-      const { editor, model } = stage;
+    await draftStory({}, async (context) => {
+      const { editor, model } = context;
       for (const _meta of [undefined, { any: 1 }]) {
-        const sessionId = await busySession(stage);
+        const sessionId = await busySession(context);
         const before = editor.wire.entries.length;
         await editor.notify("session/cancel", { sessionId, ...(_meta && { _meta }) });
         const end = await editor.waitFor(sessionId, isTurnEnd);
         expect(stopReasons).toContain(end.stopReason);
         expect(end).toMatchObject({ state: "idle", stopReason: "cancelled" });
-        await failureOf(editor.request("_test/fence"));
+        await expectFailure(editor.request("_test/fence"));
         const answers = editor.wire.entries
           .slice(before)
           .filter(({ message }) => message?.kind === "response");
@@ -581,9 +581,9 @@ describe("turns", () => {
   });
 
   test("ACP-CANCEL-204 a cancel ends the command that runs", async () => {
-    await draftStory({ config: { permission: { bash: "allow" } } }, async (stage) => {
-      const { editor, model } = stage;
-      const sessionId = await newSession(stage);
+    await draftStory({ config: { permission: { bash: "allow" } } }, async (context) => {
+      const { editor, model } = context;
+      const sessionId = await newSession(context);
       model.reply(reply.call("bash", { command: "echo begun; sleep 600" }));
       const prompt = [{ type: "text", text: "Work" }];
       await editor.request("session/prompt", { sessionId, prompt });
@@ -595,27 +595,27 @@ describe("turns", () => {
   });
 
   test("ACP-INFO-CANCEL-201 a cancel where nothing runs, and of what is unknown, does nothing", async () => {
-    await draftStory({}, async (stage) => {
-      const { editor } = stage;
-      const sessionId = await usedSession(stage);
+    await draftStory({}, async (context) => {
+      const { editor } = context;
+      const sessionId = await usedSession(context);
       const before = editor.wire.entries.length;
       for (const id of [sessionId, "ses_00000000000000000000000000000000", "odd"])
         await editor.notify("session/cancel", { sessionId: id });
-      await failureOf(editor.request("_test/fence"));
+      await expectFailure(editor.request("_test/fence"));
       const answers = editor.wire.entries
         .slice(before)
         .filter(({ direction }) => direction === "fromAgent")
         .map(({ message }) => message?.kind);
       expect(answers).toEqual(["response"]);
-      stage.model.reply("Here.");
+      context.model.reply("Here.");
       expect(await editor.turn(sessionId, "Again")).toMatchObject({ idle: { stopReason: "end_turn" } });
     });
   });
 
   test("ACP-CANCEL-208 ACP-CLOSE-202 closing a busy session ends its turn as a cancel does", async () => {
-    await draftStory({}, async (stage) => {
-      const { editor } = stage;
-      const sessionId = await busySession(stage);
+    await draftStory({}, async (context) => {
+      const { editor } = context;
+      const sessionId = await busySession(context);
       expect(await editor.request("session/close", { sessionId })).toEqual({});
       expect(editor.updates(sessionId).filter(isTurnEnd)).toMatchObject([{ stopReason: "cancelled" }]);
     });
@@ -631,9 +631,9 @@ describe("tools", () => {
 
   test("ACP-PERM-201 ACP-PATCH-204 ACP-PATCH-205 ACP-PATCH-206 ACP-PATCH-207 ACP-PATCH-208 ACP-PATCH-209 ACP-ENUM-201 ACP-ENUM-202 ACP-CLIENTCAP-201 ACP-CLIENTCAP-202 calls, terminals, diffs and plans are shown, and permission is asked for", async () => {
     const files = { "a.txt": "one\n" };
-    await draftStory({ config, files, permission: allow }, async (stage) => {
-      const { editor, model, repository } = stage;
-      const sessionId = await newSession(stage);
+    await draftStory({ config, files, permission: allow }, async (context) => {
+      const { editor, model, repository } = context;
+      const sessionId = await newSession(context);
       const todos = [{ id: "1", content: "Look", status: "pending", priority: "high" }];
       model
         .reply(reply.call("read", { filePath: "a.txt" }))
@@ -657,7 +657,7 @@ describe("tools", () => {
       expect(states).toEqual(["running", "requires_action", "running", "requires_action", "running", "idle"]);
       const calls = updates.filter(({ sessionUpdate }) => sessionUpdate === "tool_call_update");
       for (const { kind } of calls) if (kind !== undefined) expect(toolKinds).toContain(kind);
-      const diff = calls.flatMap(({ content }) => listOf(content).map(objectOf)).find(isDiff);
+      const diff = calls.flatMap(({ content }) => toList(content).map(toObject)).find(isDiff);
       expect(diff).toEqual({
         type: "diff",
         changes: [{ operation: "modify", path: `${repository.path}/a.txt`, fileType: "text" }],
@@ -679,10 +679,10 @@ describe("tools", () => {
       expect(updates.filter(({ sessionUpdate }) => sessionUpdate === "plan_update")).toMatchObject([
         { plan: { type: "items", planId: expect.any(String), entries: [{ content: "Look" }] } },
       ]);
-      const asked = editor.wire.entries.flatMap(({ direction, message }) =>
+      const requested = editor.wire.entries.flatMap(({ direction, message }) =>
         direction === "fromAgent" && message?.kind === "request" ? [message.method] : [],
       );
-      expect(new Set(asked)).toEqual(new Set(["session/request_permission"]));
+      expect(new Set(requested)).toEqual(new Set(["session/request_permission"]));
     });
   });
 
@@ -690,9 +690,9 @@ describe("tools", () => {
     ["tool_call/cancel", "toolCallId", "tool_call_update"],
     ["terminal/cancel", "terminalId", "terminal_update"],
   ])("%s ends one command, and the turn goes on without it", async (method, idName, kind) => {
-    await draftStory({ config: { permission: { bash: "allow" } } }, async (stage) => {
-      const { editor, model } = stage;
-      const sessionId = await newSession(stage);
+    await draftStory({ config: { permission: { bash: "allow" } } }, async (context) => {
+      const { editor, model } = context;
+      const sessionId = await newSession(context);
       model.reply(reply.call("bash", { command: "echo begun; sleep 600" })).reply("Then not.");
       const turn = editor.turn(sessionId, "Work");
       await editor.waitFor(sessionId, ({ sessionUpdate }) => sessionUpdate === "terminal_output_chunk");
@@ -709,38 +709,38 @@ describe("tools", () => {
       const commands = editor.updates(sessionId).flatMap(({ command }) => command ?? []);
       expect(commands).toEqual(["echo begun; sleep 600"]);
       for (const odd of [params, { ...params, [idName]: "unknown" }])
-        expect(await failureOf(editor.request(method, odd))).toMatchObject({ code: -32602 });
+        expect(await expectFailure(editor.request(method, odd))).toMatchObject({ code: -32602 });
     });
   });
 
   test("a call is cancelled while the person is asked about it, and the question taken back", async () => {
-    await draftStory({ config, permission: () => "never" }, async (stage) => {
-      const { editor, model } = stage;
-      const sessionId = await newSession(stage);
+    await draftStory({ config, permission: () => "never" }, async (context) => {
+      const { editor, model } = context;
+      const sessionId = await newSession(context);
       model.reply(reply.call("bash", { command: "touch done" })).reply("Then not.");
       const turn = editor.turn(sessionId, "Work");
       await editor.waitFor(sessionId, ({ state }) => state === "requires_action");
       const call = editor.updates(sessionId).find((one) => one.sessionUpdate === "tool_call_update");
       await editor.request("tool_call/cancel", { sessionId, toolCallId: call?.toolCallId });
       expect(await turn).toMatchObject({ idle: { stopReason: "end_turn" } });
-      expect(await stage.repository.git("status", "--porcelain")).toBe("");
+      expect(await context.repository.git("status", "--porcelain")).toBe("");
     });
   });
 
   test("ACP-ENUM-203 an unknown outcome of a permission approves nothing", async () => {
     const odd = () => ({ outcome: "_later" as const });
-    await draftStory({ config, permission: odd }, async (stage) => {
-      const sessionId = await newSession(stage);
-      stage.model.reply(reply.call("bash", { command: "touch done" })).reply("Then not.");
-      await stage.editor.turn(sessionId, "Work");
-      expect(await stage.repository.git("status", "--porcelain")).toBe("");
+    await draftStory({ config, permission: odd }, async (context) => {
+      const sessionId = await newSession(context);
+      context.model.reply(reply.call("bash", { command: "touch done" })).reply("Then not.");
+      await context.editor.turn(sessionId, "Work");
+      expect(await context.repository.git("status", "--porcelain")).toBe("");
     });
   });
 
   test("ACP-INFO-CANCEL-202 a cancel while the person is asked ends the turn and takes the question back, though the client never answers", async () => {
-    await draftStory({ config, permission: () => "never" }, async (stage) => {
-      const { editor, model } = stage;
-      const sessionId = await newSession(stage);
+    await draftStory({ config, permission: () => "never" }, async (context) => {
+      const { editor, model } = context;
+      const sessionId = await newSession(context);
       model.reply(reply.call("bash", { command: "touch done" }));
       const prompt = [{ type: "text", text: "Work" }];
       await editor.request("session/prompt", { sessionId, prompt });
@@ -756,9 +756,9 @@ describe("tools", () => {
 
   test("ACP-CLIENTCAP-201 questions come as forms to who has forms", async () => {
     const elicit = () => ({ action: "accept" as const, content: { question_1: "Tabs" } });
-    await draftStory({ capabilities: { elicitation: { form: {} } }, elicit }, async (stage) => {
-      const { editor, model } = stage;
-      const sessionId = await newSession(stage);
+    await draftStory({ capabilities: { elicitation: { form: {} } }, elicit }, async (context) => {
+      const { editor, model } = context;
+      const sessionId = await newSession(context);
       const options = [
         { label: "Tabs", description: "" },
         { label: "Spaces", description: "" },
@@ -779,11 +779,11 @@ function isDiff({ type }: JsonObject): boolean {
 
 describe("the draft's unstable part", () => {
   test("sessions are forked, titled, put away and brought back; their state is asked for", async () => {
-    await draftStory({}, async (stage) => {
-      const { editor, model, repository } = stage;
-      const sessionId = await usedSession(stage);
+    await draftStory({}, async (context) => {
+      const { editor, model, repository } = context;
+      const sessionId = await usedSession(context);
       const forked = await editor.request("session/fork", { sessionId, cwd: repository.path });
-      expect(listOf(forked.configOptions)).not.toEqual([]);
+      expect(toList(forked.configOptions)).not.toEqual([]);
       model.reply("In the fork.");
       await editor.turn(String(forked.sessionId), "And now?");
       expect(JSON.stringify(model.requests.at(-1)?.messages)).toContain("Hello.");
@@ -797,9 +797,9 @@ describe("the draft's unstable part", () => {
       expect(await editor.request("session/archive", { sessionId })).toEqual({});
       expect(await editor.request("session/status", { sessionId })).toEqual({ status: "saved" });
       const archived = await editor.request("session/list", { archived: "only" });
-      expect(listOf(archived.sessions)).toMatchObject([{ sessionId, title: "A name", archived: true }]);
+      expect(toList(archived.sessions)).toMatchObject([{ sessionId, title: "A name", archived: true }]);
       expect(await editor.request("session/unarchive", { sessionId })).toEqual({});
-      expect(listOf((await editor.request("session/list")).sessions)).toHaveLength(2);
+      expect(toList((await editor.request("session/list")).sessions)).toHaveLength(2);
     });
   });
 
@@ -808,7 +808,7 @@ describe("the draft's unstable part", () => {
       await editor.initialize();
       expect(await editor.request("auth/status")).toMatchObject({ state: "authenticated" });
       const { providers } = await editor.request("providers/list");
-      expect(listOf(providers)[0]).toMatchObject({ providerId: "test", current: { baseUrl: model.url } });
+      expect(toList(providers)[0]).toMatchObject({ providerId: "test", current: { baseUrl: model.url } });
       await editor.request("providers/disable", { providerId: "test" });
       const { message } = await editor.waitForEntry(
         (entry) => entry.message?.kind === "notification" && entry.message.method === "auth/status_update",
@@ -823,15 +823,15 @@ describe("the draft's unstable part", () => {
 
 describe("resuming", () => {
   test("ACP-RESUME-202 ACP-RESUME-203 ACP-RESUME-204 ACP-RESUME-205 ACP-SCHEMA-002 with replay everything comes before the answer and nothing after; without it no history", async () => {
-    await draftStory({}, async (stage) => {
-      const { editor, repository } = stage;
-      const sessionId = await usedSession(stage);
-      const said = editor.updates(sessionId).find((one) => one.sessionUpdate === "user_message");
+    await draftStory({}, async (context) => {
+      const { editor, repository } = context;
+      const sessionId = await usedSession(context);
+      const replyText = editor.updates(sessionId).find((one) => one.sessionUpdate === "user_message");
       await editor.request("session/close", { sessionId });
 
       let before = editor.updates(sessionId).length;
       await editor.request("session/resume", { sessionId, cwd: repository.path });
-      await failureOf(editor.request("_test/fence"));
+      await expectFailure(editor.request("_test/fence"));
       expect(editor.kinds(sessionId, before)).toEqual([
         "state_update",
         "usage_update",
@@ -842,7 +842,7 @@ describe("resuming", () => {
       const replayFrom = { type: "start" };
       await editor.request("session/resume", { sessionId, cwd: repository.path, replayFrom });
       const replayed = editor.updates(sessionId).slice(before);
-      await failureOf(editor.request("_test/fence"));
+      await expectFailure(editor.request("_test/fence"));
       expect(editor.updates(sessionId).slice(before)).toEqual(replayed);
       expect(replayed.map(({ sessionUpdate }) => sessionUpdate)).toEqual([
         "user_message",
@@ -853,18 +853,18 @@ describe("resuming", () => {
         "session_info_update",
         "state_update",
       ]);
-      expect(replayed[0]).toMatchObject({ messageId: said?.messageId, content: [] });
+      expect(replayed[0]).toMatchObject({ messageId: replyText?.messageId, content: [] });
       expect(draftText(replayed, "user_message_chunk")).toBe("Hi");
 
       const odd = { sessionId, cwd: repository.path, replayFrom: { type: "_middle" } };
-      expect(await failureOf(editor.request("session/resume", odd))).toMatchObject({ code: -32602 });
+      expect(await expectFailure(editor.request("session/resume", odd))).toMatchObject({ code: -32602 });
     });
   });
 
   test("a prompt that is sent behind its resume waits for it, and can be cancelled meanwhile", async () => {
-    await draftStory({}, async (stage) => {
-      const { editor, model, repository } = stage;
-      const sessionId = await usedSession(stage);
+    await draftStory({}, async (context) => {
+      const { editor, model, repository } = context;
+      const sessionId = await usedSession(context);
       model.otherwise("Here again.");
       await editor.request("session/close", { sessionId });
       const resumed = editor.request("session/resume", { sessionId, cwd: repository.path });
@@ -874,7 +874,7 @@ describe("resuming", () => {
       await editor.request("session/close", { sessionId });
       const once = editor.request("session/resume", { sessionId, cwd: repository.path });
       const prompt = [{ type: "text", text: "No more" }];
-      const refused = failureOf(editor.request("session/prompt", { sessionId, prompt }));
+      const refused = expectFailure(editor.request("session/prompt", { sessionId, prompt }));
       await editor.notify("session/cancel", { sessionId });
       expect(await refused).toMatchObject({ code: -32800 });
       await once;
@@ -885,17 +885,19 @@ describe("resuming", () => {
     await draftStory({}, async ({ editor, repository }) => {
       const sessionId = "ses_00000000000000000000000000000000";
       const failures = await Promise.all([
-        failureOf(editor.request("session/resume", { sessionId, cwd: repository.path })),
-        failureOf(editor.request("session/prompt", { sessionId, prompt: [{ type: "text", text: "Hi" }] })),
+        expectFailure(editor.request("session/resume", { sessionId, cwd: repository.path })),
+        expectFailure(
+          editor.request("session/prompt", { sessionId, prompt: [{ type: "text", text: "Hi" }] }),
+        ),
       ]);
       for (const failure of failures) expect(failure).toMatchObject({ code: -32002, data: { sessionId } });
     });
   });
 
   test("what is said into a running turn is echoed as a message of its own, with an id", async () => {
-    await draftStory({}, async (stage) => {
-      const { editor, model } = stage;
-      const sessionId = await newSession(stage);
+    await draftStory({}, async (context) => {
+      const { editor, model } = context;
+      const sessionId = await newSession(context);
       const gate = reply.gate();
       model.reply(reply.say("One."), gate).reply("Two.");
       const { messageId } = await editor.request("session/prompt", {
@@ -909,20 +911,20 @@ describe("resuming", () => {
       });
       gate.release();
       const idle = await editor.waitFor(sessionId, isTurnEnd);
-      expect(objectOf(objectOf(idle._meta).usage)).toMatchObject({ totalTokens: expect.any(Number) });
-      const said = editor.updates(sessionId).filter((one) => one.sessionUpdate === "user_message");
-      expect(said.map(({ content }) => content)).toEqual([[{ type: "text", text: "First" }], prompt]);
-      expect(said[0]?.messageId).toBe(messageId);
-      expect(said[1]?.messageId).not.toBe(messageId);
+      expect(toObject(toObject(idle._meta).usage)).toMatchObject({ totalTokens: expect.any(Number) });
+      const replyText = editor.updates(sessionId).filter((one) => one.sessionUpdate === "user_message");
+      expect(replyText.map(({ content }) => content)).toEqual([[{ type: "text", text: "First" }], prompt]);
+      expect(replyText[0]?.messageId).toBe(messageId);
+      expect(replyText[1]?.messageId).not.toBe(messageId);
     });
   });
 
   test("ACP-EXT-202 steering is an extension that the capabilities name", async () => {
-    await draftStory({ initialize: false }, async (stage) => {
-      const { editor } = stage;
+    await draftStory({ initialize: false }, async (context) => {
+      const { editor } = context;
       const answer = await editor.initialize();
-      expect(objectOf(objectOf(answer.capabilities)._meta)).toEqual({ steering: { supported: true } });
-      const sessionId = await newSession(stage);
+      expect(toObject(toObject(answer.capabilities)._meta)).toEqual({ steering: { supported: true } });
+      const sessionId = await newSession(context);
       const prompt = [{ type: "text", text: "Also this" }];
       expect(await editor.request("_session/steering", { sessionId, prompt })).toEqual({
         outcome: "promptRequired",

@@ -3,12 +3,12 @@ import { pathToFileURL } from "node:url";
 import type { ContentBlock, SessionUpdate } from "@agentclientprotocol/sdk";
 import { describe, expect, test } from "vitest";
 import type { Editor } from "../support/editor.ts";
-import { failureOf } from "../support/failure.ts";
-import { listOf, objectOf } from "../support/json.ts";
+import { expectFailure } from "../support/failure.ts";
+import { toList, toObject } from "../support/json.ts";
 import type { ModelServer } from "../support/model-server.ts";
 import { temporaryFolder } from "../support/temp.ts";
 import * as reply from "../support/reply.ts";
-import { sentUnasked } from "../support/silence.ts";
+import { collectUnrequestedMessages } from "../support/silence.ts";
 import { storiesOfOneAgent } from "../support/story.ts";
 import { agentText } from "../support/transcript.ts";
 
@@ -92,7 +92,7 @@ describe("mandatory rows", () => {
       await editor.notify("session/cancel", {});
       await editor.notify("no/such/notification", {});
       await editor.notify("_test/unknown", {});
-      expect(await sentUnasked(editor)).toEqual([]);
+      expect(await collectUnrequestedMessages(editor)).toEqual([]);
       expect(editor.wire.entries.filter(({ direction }) => direction === "fromAgent")).toHaveLength(2);
     });
   });
@@ -200,7 +200,7 @@ describe("mandatory rows", () => {
       await editor.cancel(sessionId);
       await turn;
       titleGate.release();
-      expect(await sentUnasked(editor)).toEqual([]);
+      expect(await collectUnrequestedMessages(editor)).toEqual([]);
     });
   });
 
@@ -229,16 +229,18 @@ describe("mandatory rows", () => {
         .reply(reply.call("bash", { command: "cat a.txt" }))
         .reply("Done.");
       await editor.prompt(sessionId, "Work");
-      const asked = editor.wire.entries.flatMap(({ direction, message }) =>
+      const requested = editor.wire.entries.flatMap(({ direction, message }) =>
         direction === "fromAgent" && message?.kind === "request" ? [message.method] : [],
       );
-      expect(asked.filter((method) => method !== "session/request_permission")).toEqual([]);
+      expect(requested.filter((method) => method !== "session/request_permission")).toEqual([]);
     });
   });
 
   test("ACP-EXT-001 an unknown extension request is answered", async () => {
     await story({}, async ({ editor }) => {
-      expect(await failureOf(editor.request("_custom/request", { any: 1 }))).toMatchObject({ code: -32601 });
+      expect(await expectFailure(editor.request("_custom/request", { any: 1 }))).toMatchObject({
+        code: -32601,
+      });
     });
   });
 });
@@ -276,7 +278,7 @@ describe("capability rows", () => {
         "usage_update",
         "session_info_update",
       ]);
-      expect(await sentUnasked(editor)).toEqual([]);
+      expect(await collectUnrequestedMessages(editor)).toEqual([]);
     });
   });
 
@@ -285,12 +287,12 @@ describe("capability rows", () => {
       const { sessionId: fresh } = await editor.newSession();
       const used = await usedSession(editor, model);
       await editor.load(fresh);
-      expect(await sentUnasked(editor)).toEqual([]);
+      expect(await collectUnrequestedMessages(editor)).toEqual([]);
       await editor.restart();
       await editor.initialize();
       for (const sessionId of [fresh, used]) {
         await editor.load(sessionId);
-        expect(await sentUnasked(editor)).toEqual([]);
+        expect(await collectUnrequestedMessages(editor)).toEqual([]);
       }
     });
   });
@@ -308,7 +310,7 @@ describe("capability rows", () => {
       const sessionId = await usedSession(editor, model);
       const before = editor.updates(sessionId).length;
       await editor.resume(sessionId);
-      await sentUnasked(editor);
+      await collectUnrequestedMessages(editor);
       expect(kinds(editor.updates(sessionId).slice(before))).toEqual([
         "available_commands_update",
         "usage_update",
@@ -337,7 +339,7 @@ describe("capability rows", () => {
       const { sessionId } = await editor.newSession();
       expect(await editor.delete(sessionId)).toEqual({});
       expect(await editor.list()).toEqual({ sessions: [] });
-      expect(await failureOf(editor.load(sessionId))).toMatchObject({ code: -32002 });
+      expect(await expectFailure(editor.load(sessionId))).toMatchObject({ code: -32002 });
     });
   });
 
@@ -353,7 +355,7 @@ describe("capability rows", () => {
       const { sessionId, turn } = await busySession(editor, model);
       expect(await editor.closeSession(sessionId)).toEqual({});
       expect(await turn).toMatchObject({ stopReason: "cancelled" });
-      expect(await sentUnasked(editor)).toEqual([]);
+      expect(await collectUnrequestedMessages(editor)).toEqual([]);
     });
   });
 
@@ -427,7 +429,7 @@ describe("capability rows", () => {
       const { configOptions } = await editor.newSession();
       const sound = configOptions?.map((option) =>
         option.type === "select"
-          ? listOf(option.options).some((choice) => objectOf(choice).value === option.currentValue)
+          ? toList(option.options).some((choice) => toObject(choice).value === option.currentValue)
           : option.type,
       );
       expect(new Set(sound)).toEqual(new Set([true]));
@@ -476,14 +478,14 @@ describe("capability rows", () => {
 describe("advisory rows", () => {
   test("ACP-JSONRPC-004 an unknown method is answered with -32601", async () => {
     await story({}, async ({ editor }) => {
-      expect(await failureOf(editor.request("no/such/method"))).toMatchObject({ code: -32601 });
+      expect(await expectFailure(editor.request("no/such/method"))).toMatchObject({ code: -32601 });
     });
   });
 
   test("ACP-JSONRPC-005 the connection works on after an error", async () => {
     await story({}, async ({ editor, model }) => {
-      await failureOf(editor.request("session/prompt", { sessionId: 5 }));
-      await failureOf(editor.request("no/such/method"));
+      await expectFailure(editor.request("session/prompt", { sessionId: 5 }));
+      await expectFailure(editor.request("no/such/method"));
       expect(agentText(editor.updates(await usedSession(editor, model)))).toBe("Hello.");
     });
   });
@@ -534,7 +536,7 @@ describe("advisory rows", () => {
       const _meta = { "vendor.example": { any: [1, null] }, traceparent: "00-1" };
       await editor.request("initialize", { protocolVersion: 1, clientCapabilities: { _meta }, _meta });
       const opened = await editor.request("session/new", { cwd: repository.path, mcpServers: [], _meta });
-      const sessionId = String(objectOf(opened).sessionId);
+      const sessionId = String(toObject(opened).sessionId);
       model.reply("Hello.");
       const prompt = [{ type: "text", text: "Hi", _meta }];
       expect(await editor.request("session/prompt", { sessionId, prompt, _meta })).toMatchObject({
@@ -549,16 +551,16 @@ describe("advisory rows", () => {
     await story({}, async ({ editor, repository }) => {
       const { sessionId } = await editor.newSession();
       const failures = await Promise.all([
-        failureOf(editor.request("no/such/method")),
-        failureOf(editor.request("session/new", { cwd: 1 })),
-        failureOf(editor.newSession({ cwd: "relative" })),
-        failureOf(editor.newSession({ cwd: join(repository.path, "line\nbreak") })),
-        failureOf(editor.load(unusedId)),
-        failureOf(editor.prompt(unusedId, "Hi")),
-        failureOf(editor.setMode(sessionId, "no\nmode")),
-        failureOf(editor.setConfigOption(sessionId, "no", "no")),
-        failureOf(editor.list({ cursor: "no" })),
-        failureOf(editor.request("authenticate", { methodId: "no" })),
+        expectFailure(editor.request("no/such/method")),
+        expectFailure(editor.request("session/new", { cwd: 1 })),
+        expectFailure(editor.newSession({ cwd: "relative" })),
+        expectFailure(editor.newSession({ cwd: join(repository.path, "line\nbreak") })),
+        expectFailure(editor.load(unusedId)),
+        expectFailure(editor.prompt(unusedId, "Hi")),
+        expectFailure(editor.setMode(sessionId, "no\nmode")),
+        expectFailure(editor.setConfigOption(sessionId, "no", "no")),
+        expectFailure(editor.list({ cursor: "no" })),
+        expectFailure(editor.request("authenticate", { methodId: "no" })),
       ]);
       for (const { message } of failures) expect(message).toMatch(/^[^\n]*\S[^\n]*$/);
     });
@@ -603,12 +605,12 @@ describe("informational rows", () => {
   test("ACP-STDERR-001 ACP-INFO-PARSE-001 ACP-INFO-INVALIDREQ-001 ACP-INFO-UNKNOWNSESSION-001 nothing is written to stderr, and what is wrong has its own code", async () => {
     await story({}, async ({ editor, model }) => {
       await editor.write("{ not json\n");
-      expect(objectOf((await editor.response(null)).error)).toMatchObject({ code: -32700 });
+      expect(toObject((await editor.response(null)).error)).toMatchObject({ code: -32700 });
       await editor.writeLine(5);
       const isRefusal = ({ direction, line }: { direction: string; line: string }) =>
         direction === "fromAgent" && line.includes("-32600");
       await editor.waitForEntry(isRefusal, "the answer to a number");
-      const failure = await failureOf(editor.prompt(unusedId, "Hi"));
+      const failure = await expectFailure(editor.prompt(unusedId, "Hi"));
       expect(failure).toMatchObject({ code: -32002, message: expect.stringContaining("Session not found") });
       await usedSession(editor, model);
       expect(editor.stderr).toBe("");

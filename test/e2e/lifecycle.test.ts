@@ -6,13 +6,13 @@ import { describe, expect, test } from "vitest";
 import { messageOf } from "../../src/base/errors.ts";
 import { plain, zedLike, type ClientKind } from "../support/clients.ts";
 import { Editor } from "../support/editor.ts";
-import { failureOf } from "../support/failure.ts";
-import { fileThat } from "../support/file-watch.ts";
-import { objectOf, textOf } from "../support/json.ts";
+import { expectFailure } from "../support/failure.ts";
+import { waitForFile } from "../support/file-watch.ts";
+import { toObject, toText } from "../support/json.ts";
 import * as reply from "../support/reply.ts";
-import { sentUnasked } from "../support/silence.ts";
+import { collectUnrequestedMessages } from "../support/silence.ts";
 import { isLong } from "../support/run-length.ts";
-import { storiesOfOneAgent, type Stage } from "../support/story.ts";
+import { storiesOfOneAgent, type StoryContext } from "../support/story.ts";
 import { temporaryFolder } from "../support/temp.ts";
 import { agentText, shown, thoughtText, toolCalls } from "../support/transcript.ts";
 
@@ -43,7 +43,7 @@ async function reopened(editor: Editor): Promise<void> {
 }
 
 /** A turn with everything that an editor shows. */
-async function playRichTurn({ editor, model }: Stage, sessionId: string): Promise<void> {
+async function playRichTurn({ editor, model }: StoryContext, sessionId: string): Promise<void> {
   const todos = (status: string) => [{ id: "1", content: "Look", status, priority: "high" }];
   model
     .reply(
@@ -72,10 +72,10 @@ describe("a loaded session", () => {
     ["a plain editor", plain],
     ["an editor with terminals", zedLike],
   ])("shows exactly what the live one showed, to %s", async (_name, client) => {
-    await story({ files: { "a.txt": "one\n" }, client: client() }, async (stage) => {
-      const { editor } = stage;
+    await story({ files: { "a.txt": "one\n" }, client: client() }, async (context) => {
+      const { editor } = context;
       const { sessionId } = await editor.newSession();
-      await playRichTurn(stage, sessionId);
+      await playRichTurn(context, sessionId);
       const live = shown(editor.updates(sessionId));
       const calls = toolCalls(editor.updates(sessionId));
       expect(calls.map(({ name, status }) => [name, status])).toEqual([
@@ -147,7 +147,7 @@ describe("a loaded session", () => {
       model.reply("Hello.").reply("Again.");
       await editor.prompt(sessionId, "Hi");
       await editor.closeSession(sessionId);
-      expect(await failureOf(editor.prompt(sessionId, "Hi"))).toMatchObject({ code: -32002 });
+      expect(await expectFailure(editor.prompt(sessionId, "Hi"))).toMatchObject({ code: -32002 });
       expect(agentText(await replayOf(editor, sessionId))).toBe("Hello.");
       await editor.prompt(sessionId, "Once more");
       expect(model.requests[1]?.messages.map(({ role }) => role)).toEqual([
@@ -173,7 +173,7 @@ describe("a loaded session", () => {
         "user_message_chunk",
         "agent_message_chunk",
       ]);
-      expect(await sentUnasked(editor)).toEqual([]);
+      expect(await collectUnrequestedMessages(editor)).toEqual([]);
     });
   });
 
@@ -216,7 +216,7 @@ describe("a loaded session", () => {
       await editor.prompt(sessionId, "Are you there?");
       expect(agentText(editor.updates(sessionId))).toBe("Hello.Hello.Still here.");
       await Promise.all([editor.load(sessionId), editor.closeSession(sessionId)]);
-      expect(await failureOf(editor.prompt(sessionId, "And now?"))).toMatchObject({ code: -32002 });
+      expect(await expectFailure(editor.prompt(sessionId, "And now?"))).toMatchObject({ code: -32002 });
     });
   });
 
@@ -264,12 +264,12 @@ describe("a loaded session", () => {
       model.reply("Hello.");
       await editor.prompt(sessionId, "Hi");
       await editor.load(sessionId, { additionalDirectories: [gone] });
-      const told = `The folder ${gone} does not exist; the session continues without it.\n\n`;
-      expect(thoughtText(editor.updates(sessionId))).toBe(told + told);
+      const notice = `The folder ${gone} does not exist; the session continues without it.\n\n`;
+      expect(thoughtText(editor.updates(sessionId))).toBe(notice + notice);
       const { sessions } = await editor.list();
       expect(sessions[0]).not.toHaveProperty("additionalDirectories");
       const file = { additionalDirectories: [join(repository.path, "a.txt")] };
-      expect(await failureOf(editor.load(sessionId, file))).toMatchObject({ code: -32602 });
+      expect(await expectFailure(editor.load(sessionId, file))).toMatchObject({ code: -32602 });
     });
   });
 
@@ -359,7 +359,7 @@ describe("a loaded session", () => {
       const updates = await replayOf(editor, sessionId);
       expect(performance.now() - began).toBeLessThan(5_000);
       const texts = updates.flatMap((update) =>
-        update.sessionUpdate.endsWith("_message_chunk") ? [objectOf(objectOf(update).content).text] : [],
+        update.sessionUpdate.endsWith("_message_chunk") ? [toObject(toObject(update).content).text] : [],
       );
       const expected = Array.from({ length: turns }, (_, at) => [
         `question ${at + 1}`,
@@ -435,8 +435,8 @@ describe("the list of sessions", () => {
     "refuses the cursor %.20s",
     async (cursor) => {
       await story({}, async ({ editor }) => {
-        expect(await failureOf(editor.list({ cursor }))).toMatchObject({ code: -32602 });
-        expect(await failureOf(editor.list({ cwd: "relative" }))).toMatchObject({ code: -32602 });
+        expect(await expectFailure(editor.list({ cursor }))).toMatchObject({ code: -32602 });
+        expect(await expectFailure(editor.list({ cwd: "relative" }))).toMatchObject({ code: -32602 });
       });
     },
   );
@@ -451,7 +451,7 @@ describe("deleting", () => {
       await editor.waitFor(sessionId, hasText("Working"));
       expect(await editor.delete(sessionId)).toEqual({});
       expect(await turn).toMatchObject({ stopReason: "cancelled" });
-      expect(await failureOf(editor.prompt(sessionId, "Hi"))).toMatchObject({
+      expect(await expectFailure(editor.prompt(sessionId, "Hi"))).toMatchObject({
         code: -32002,
         message: `Session not found: ${sessionId}`,
       });
@@ -471,14 +471,14 @@ describe("two processes", () => {
       const other = new Editor({ home: home.path, cwd: repository.path });
       try {
         await other.initialize();
-        const refused = await failureOf(other.load(sessionId));
+        const refused = await expectFailure(other.load(sessionId));
         expect(refused.message).toContain(`pid ${editor.pid}`);
-        expect((await failureOf(other.resume(sessionId))).message).toBe(refused.message);
+        expect((await expectFailure(other.resume(sessionId))).message).toBe(refused.message);
         expect((await other.newSession()).sessionId).not.toBe(sessionId);
         await editor.closeSession(sessionId);
         await other.load(sessionId);
         expect(agentText(other.updates(sessionId))).toBe("Hello.");
-        expect(await failureOf(editor.load(sessionId))).toMatchObject({
+        expect(await expectFailure(editor.load(sessionId))).toMatchObject({
           message: expect.stringContaining(`pid ${other.pid}`),
         });
       } finally {
@@ -510,7 +510,7 @@ export default { description: "Loops.", args: {}, execute() {
         const { sessionId } = await editor.newSession();
         model.reply(reply.call(tool, args));
         turns.push(editor.prompt(sessionId, "Go"));
-        await fileThat(join(repository.path, tool));
+        await waitForFile(join(repository.path, tool));
       }
       await editor.kill();
       for (const turn of turns) await expect(turn).rejects.toThrow();
@@ -518,8 +518,8 @@ export default { description: "Loops.", args: {}, execute() {
   });
 
   test("restores shown text after a crash during streaming and notifies the user", async () => {
-    await story({}, async (stage) => {
-      const { editor, model } = stage;
+    await story({}, async (context) => {
+      const { editor, model } = context;
       const { sessionId } = await editor.newSession();
       model.reply(reply.think("Hm."), reply.say("Half an ", "answer"), reply.gate());
       const turn = editor.prompt(sessionId, "Tell me");
@@ -538,8 +538,8 @@ export default { description: "Loops.", args: {}, execute() {
   });
 
   test("in the middle of a tool, its call has failed", async () => {
-    await story({ files: { "a.txt": "one\n" } }, async (stage) => {
-      const { editor, model } = stage;
+    await story({ files: { "a.txt": "one\n" } }, async (context) => {
+      const { editor, model } = context;
       const { sessionId } = await editor.newSession();
       model.reply(
         reply.call("read", { filePath: "a.txt" }),
@@ -566,8 +566,8 @@ export default { description: "Loops.", args: {}, execute() {
   });
 
   test("while the person is asked, the call has failed and changed nothing", async () => {
-    await story({ config: askBash, permission: "never" }, async (stage) => {
-      const { editor, model, repository } = stage;
+    await story({ config: askBash, permission: "never" }, async (context) => {
+      const { editor, model, repository } = context;
       const { sessionId } = await editor.newSession();
       model.reply(reply.call("bash", { command: "touch made" }));
       const turn = editor.prompt(sessionId, "Make it");
@@ -588,8 +588,8 @@ export default { description: "Loops.", args: {}, execute() {
   });
 
   test("a resumed session tells of the interruption with its next turn, and once", async () => {
-    await story({}, async (stage) => {
-      const { editor, model } = stage;
+    await story({}, async (context) => {
+      const { editor, model } = context;
       const { sessionId } = await editor.newSession();
       model.reply(reply.say("Half"), reply.gate());
       const turn = editor.prompt(sessionId, "Tell me");
@@ -598,7 +598,9 @@ export default { description: "Loops.", args: {}, execute() {
       await expect(turn).rejects.toThrow();
       await reopened(editor);
       await editor.resume(sessionId);
-      expect((await sentUnasked(editor)).map(({ line }) => line).join()).not.toContain("_chunk");
+      expect((await collectUnrequestedMessages(editor)).map(({ line }) => line).join()).not.toContain(
+        "_chunk",
+      );
       model.reply("The rest.").reply("More.");
       await editor.prompt(sessionId, "Go on");
       await editor.prompt(sessionId, "And on");
@@ -662,12 +664,12 @@ describe("the end of the program", () => {
 
 /** What a terminal in the editor holds. */
 function terminalOutput(updates: readonly SessionUpdate[]): string {
-  return updates.map(({ _meta }) => textOf(objectOf(objectOf(_meta).terminal_output).data) ?? "").join("");
+  return updates.map(({ _meta }) => toText(toObject(toObject(_meta).terminal_output).data) ?? "").join("");
 }
 
 /** A call as it stands at its end; how it was drawn in a terminal is another test's. */
 function settled(item: unknown): unknown {
-  const { _meta, ...rest } = objectOf(item);
+  const { _meta, ...rest } = toObject(item);
   return rest;
 }
 

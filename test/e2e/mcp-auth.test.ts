@@ -10,7 +10,7 @@ import {
   startOAuthServer,
   visit,
 } from "../support/mcp-oauth-server.ts";
-import { leftoversWith } from "../support/processes.ts";
+import { findLeftoversWith } from "../support/processes.ts";
 import { authorizeInTerminal, RunningCommand } from "../support/running-command.ts";
 import { everything } from "../support/mcp.ts";
 import { gitRepository, temporaryFolder, type TemporaryFolder } from "../support/temp.ts";
@@ -58,9 +58,9 @@ describe("fairlead mcp auth", () => {
       const address = await running.address();
       const { headers } = await fetch(address, { redirect: "manual" });
       running.type("what now?");
-      await running.says("Not an address");
+      await running.waitForOutput("Not an address");
       running.type("https://elsewhere.example/?code=stolen&state=guessed");
-      await running.says("does not belong to this authorization");
+      await running.waitForOutput("does not belong to this authorization");
       running.type(headers.get("location") ?? "");
       const { exitCode, stdout } = await running.result;
       expect([exitCode, JSON.parse(stdout)]).toEqual([
@@ -173,7 +173,7 @@ describe("fairlead mcp list", () => {
         expect.objectContaining({ name: "gone", state: "failed", reason: expect.stringMatching(/./) }),
         expect.objectContaining({ name: "later", state: "disabled", where: "https://later.example/mcp" }),
       ]);
-      expect(await leftoversWith("HOME", home.path)).toEqual([]);
+      expect(await findLeftoversWith("HOME", home.path)).toEqual([]);
     });
   });
 

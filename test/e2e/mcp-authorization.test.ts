@@ -6,7 +6,7 @@ import { plain, withElicitation, type ClientKind } from "../support/clients.ts";
 import { type OAuthFaults, type OAuthServer, startOAuthServer, visit } from "../support/mcp-oauth-server.ts";
 import * as reply from "../support/reply.ts";
 import { authorizeInTerminal } from "../support/running-command.ts";
-import { type Stage, story } from "../support/story.ts";
+import { type StoryContext, story } from "../support/story.ts";
 import { agentText } from "../support/transcript.ts";
 
 const tool = "notes_count_notes";
@@ -26,42 +26,42 @@ function visitAddress(request: CreateElicitationRequest): void {
 
 async function play(
   client: ClientKind,
-  act: (stage: Stage & { server: OAuthServer }) => Promise<void>,
+  act: (context: StoryContext & { server: OAuthServer }) => Promise<void>,
   faults: OAuthFaults = {},
 ): Promise<void> {
   await using server = await startOAuthServer(faults);
   const mcp = { notes: { type: "remote", url: server.url, timeout: 5_000 } };
   const env = { FAIRLEAD_LOG: "debug" };
-  await story({ client, env, config: { mcp }, permission: "allow_once" }, (stage) =>
-    act({ ...stage, server }),
+  await story({ client, env, config: { mcp }, permission: "allow_once" }, (context) =>
+    act({ ...context, server }),
   );
 }
 
 /** A turn in which the model counts the notes; what it read. */
-async function count({ editor, model }: Stage, sessionId: string) {
+async function count({ editor, model }: StoryContext, sessionId: string) {
   model.reply(reply.call(tool, {})).reply("Counted.");
   await editor.prompt(sessionId, "How many notes are there?");
   return model.requests.at(-1)?.toolResults.at(-1);
 }
 
 const isNotice = (words: string) => (update: SessionUpdate) => JSON.stringify(update).includes(words);
-const lines = ({ editor }: Stage) => editor.wire.entries.map(({ line }) => line).join("\n");
+const lines = ({ editor }: StoryContext) => editor.wire.entries.map(({ line }) => line).join("\n");
 
 describe("an editor that opens addresses", () => {
   test("brings the person to where access is given, and the server's tools are there", async () => {
-    const asked: CreateElicitationRequest[] = [];
+    const requested: CreateElicitationRequest[] = [];
     const client = withUrls((request) => {
-      asked.push(request);
+      requested.push(request);
       visitAddress(request);
       return "accept";
     });
-    await play(client, async (stage) => {
-      const { editor, model, server } = stage;
+    await play(client, async (context) => {
+      const { editor, model, server } = context;
       const { sessionId } = await editor.newSession();
       model.reply("Hello.");
       await editor.prompt(sessionId, "Hello");
       await editor.waitFor(sessionId, isNotice('The MCP server \\"notes\\" is authorized; it is connected.'));
-      expect(asked).toEqual([
+      expect(requested).toEqual([
         {
           mode: "url",
           sessionId,
@@ -72,23 +72,23 @@ describe("an editor that opens addresses", () => {
       ]);
       const isComplete = (line: string) => line.includes('"elicitation/complete"');
       await editor.waitForEntry(({ line }) => isComplete(line), "the end of the elicitation");
-      expect(await count(stage, sessionId)).toBe("There are 42 notes.");
+      expect(await count(context, sessionId)).toBe("There are 42 notes.");
       server.expireTokens();
-      expect(await count(stage, sessionId)).toBe("There are 42 notes.");
-      expect([asked.length, server.count("/token")]).toEqual([1, 2]);
-      const log = await readFile(join(stage.home.path, ".local/state/fairlead/fairlead.log"), "utf8").catch(
+      expect(await count(context, sessionId)).toBe("There are 42 notes.");
+      expect([requested.length, server.count("/token")]).toEqual([1, 2]);
+      const log = await readFile(join(context.home.path, ".local/state/fairlead/fairlead.log"), "utf8").catch(
         () => "",
       );
       const read = JSON.stringify(model.requests.map(({ messages }) => messages));
-      expect(`${lines(stage)}${log}${read}`).not.toMatch(/access-[0-9a-f]|refresh-[0-9a-f]/);
+      expect(`${lines(context)}${log}${read}`).not.toMatch(/access-[0-9a-f]|refresh-[0-9a-f]/);
     });
   });
 
   test("is asked once; who declined can begin by themselves, and try again", async () => {
-    const asked: string[] = [];
+    const requested: string[] = [];
     let action: "accept" | "decline" | "cancel" = "decline";
     const client = withUrls((request) => {
-      asked.push(request.mode);
+      requested.push(request.mode);
       if (action === "accept") visitAddress(request);
       return action;
     });
@@ -98,7 +98,7 @@ describe("an editor that opens addresses", () => {
       await editor.prompt(sessionId, "Hello");
       await editor.waitFor(sessionId, isNotice("When you want to: /mcp auth notes"));
       await editor.prompt(sessionId, "Hello again");
-      expect(asked).toHaveLength(1);
+      expect(requested).toHaveLength(1);
       action = "cancel";
       await editor.prompt(sessionId, "/mcp auth notes");
       expect(agentText(editor.updates(sessionId))).toContain("was not authorized. When you want to");
@@ -111,7 +111,7 @@ describe("an editor that opens addresses", () => {
   });
 
   test("takes the question back when the turn that asked is cancelled, or nobody answers it", async () => {
-    const { promise: asked, resolve } = Promise.withResolvers<void>();
+    const { promise: requested, resolve } = Promise.withResolvers<void>();
     const client: ClientKind = {
       ...withUrls(() => "accept"),
       elicit: () => {
@@ -123,7 +123,7 @@ describe("an editor that opens addresses", () => {
       const { sessionId } = await editor.newSession();
       model.reply("Hello.");
       await editor.prompt(sessionId, "Hello");
-      await asked;
+      await requested;
       const turn = editor.prompt(sessionId, "/mcp auth notes");
       const isSecond = ({ line }: { line: string }) => /"id":1,"method":"elicitation.create"/.test(line);
       await editor.waitForEntry(isSecond, "the second question");
@@ -144,18 +144,18 @@ describe.each([
   const openBefore = when === "at the first call";
 
   test("is authorized through an editor that opens addresses", async () => {
-    const asked: string[] = [];
+    const requested: string[] = [];
     const client = withUrls((request) => {
-      asked.push(request.mode);
+      requested.push(request.mode);
       visitAddress(request);
       return "accept";
     });
     await play(
       client,
-      async (stage) => {
-        const { editor, model } = stage;
+      async (context) => {
+        const { editor, model } = context;
         const { sessionId } = await editor.newSession();
-        if (openBefore) expect(JSON.stringify(await count(stage, sessionId))).toContain("/mcp auth notes");
+        if (openBefore) expect(JSON.stringify(await count(context, sessionId))).toContain("/mcp auth notes");
         else {
           model.reply("Hello.");
           await editor.prompt(sessionId, "Hello");
@@ -164,8 +164,8 @@ describe.each([
           sessionId,
           isNotice('The MCP server \\"notes\\" is authorized; it is connected.'),
         );
-        expect(await count(stage, sessionId)).toBe("There are 42 notes.");
-        expect(asked).toEqual(["url"]);
+        expect(await count(context, sessionId)).toBe("There are 42 notes.");
+        expect(requested).toEqual(["url"]);
       },
       { open },
     );
@@ -174,18 +174,18 @@ describe.each([
   test("is told with the command that authorizes it where the editor opens no addresses", async () => {
     await play(
       plain(),
-      async (stage) => {
-        const { editor, model } = stage;
+      async (context) => {
+        const { editor, model } = context;
         const { sessionId } = await editor.newSession();
-        if (openBefore) expect(JSON.stringify(await count(stage, sessionId))).toContain("/mcp auth notes");
+        if (openBefore) expect(JSON.stringify(await count(context, sessionId))).toContain("/mcp auth notes");
         else {
           model.reply("Hello.");
           await editor.prompt(sessionId, "Hello");
         }
-        const told = editor
+        const notice = editor
           .updates(sessionId, "agent_thought_chunk")
           .filter(isNotice("needs authorization. Enter"));
-        expect(JSON.stringify(told)).toContain("/mcp auth notes");
+        expect(JSON.stringify(notice)).toContain("/mcp auth notes");
         await editor.prompt(sessionId, "/mcp");
         expect(agentText(editor.updates(sessionId))).toContain("needs authorization: `/mcp auth notes`");
       },
@@ -196,17 +196,17 @@ describe.each([
   test("is authorized by /mcp auth before the first prompt, and in a terminal", async () => {
     await play(
       plain(),
-      async (stage) => {
-        const { editor, server } = stage;
+      async (context) => {
+        const { editor, server } = context;
         const { sessionId } = await editor.newSession();
         await editor.prompt(sessionId, "/mcp auth notes");
         const address = /http\S+\/authorize\?\S+/.exec(agentText(editor.updates(sessionId)))?.[0] ?? "";
         const before = server.count("/mcp");
         expect(await visit(address)).toBe(200);
         await server.bell.until(() => server.count("/mcp") > before || undefined, "the connection");
-        expect(await count(stage, sessionId)).toBe("There are 42 notes.");
+        expect(await count(context, sessionId)).toBe("There are 42 notes.");
         const authorized = server.count("/token");
-        await authorizeInTerminal(stage.home.path, "notes");
+        await authorizeInTerminal(context.home.path, "notes");
         expect(server.count("/token")).toBe(authorized + 1);
       },
       { open },
@@ -216,23 +216,23 @@ describe.each([
 
 describe("an editor that opens no addresses", () => {
   test("is told once, and /mcp auth says where to go", async () => {
-    await play(plain(), async (stage) => {
-      const { editor, model, server } = stage;
+    await play(plain(), async (context) => {
+      const { editor, model, server } = context;
       const { sessionId } = await editor.newSession();
       model.reply("Hello.").reply("Hello again.");
       await editor.prompt(sessionId, "Hello");
       await editor.prompt(sessionId, "Hello again");
-      const told = editor
+      const notice = editor
         .updates(sessionId, "agent_thought_chunk")
         .filter(isNotice("needs authorization. Enter"));
-      expect(told).toHaveLength(1);
-      expect(JSON.stringify(told)).toContain("fairlead mcp auth notes");
+      expect(notice).toHaveLength(1);
+      expect(JSON.stringify(notice)).toContain("fairlead mcp auth notes");
       await editor.prompt(sessionId, "/mcp auth notes");
       const address = /http\S+\/authorize\?\S+/.exec(agentText(editor.updates(sessionId)))?.[0] ?? "";
       const before = server.count("/mcp");
       expect(await visit(address)).toBe(200);
       await server.bell.until(() => server.count("/mcp") > before || undefined, "the connection");
-      expect(await count(stage, sessionId)).toBe("There are 42 notes.");
+      expect(await count(context, sessionId)).toBe("There are 42 notes.");
       const later = editor
         .updates(sessionId, "agent_thought_chunk")
         .filter(isNotice("is authorized; it is connected"));
@@ -241,14 +241,14 @@ describe("an editor that opens no addresses", () => {
   });
 
   test("uses what was authorized in a terminal, says when it does not hold any more, and reconnects", async () => {
-    await play(plain(), async (stage) => {
-      const { editor, model, server, home } = stage;
+    await play(plain(), async (context) => {
+      const { editor, model, server, home } = context;
       await authorizeInTerminal(home.path, "notes");
       const { sessionId } = await editor.newSession();
-      expect(await count(stage, sessionId)).toBe("There are 42 notes.");
+      expect(await count(context, sessionId)).toBe("There are 42 notes.");
       server.faults.refresh = "refused";
       server.expireTokens();
-      expect(JSON.stringify(await count(stage, sessionId))).toContain("requires authorization by the user");
+      expect(JSON.stringify(await count(context, sessionId))).toContain("requires authorization by the user");
       await editor.prompt(sessionId, "/mcp");
       expect(agentText(editor.updates(sessionId))).toContain("needs authorization: `/mcp auth notes`");
       server.faults.refresh = undefined;
@@ -266,9 +266,9 @@ describe("an editor that opens no addresses", () => {
         const { sessionId } = await editor.newSession();
         await editor.prompt(sessionId, "/mcp auth notes");
         await editor.prompt(sessionId, "/mcp auth nots");
-        const said = agentText(editor.updates(sessionId));
-        expect(said).toContain('"notes" was not authorized: 127.0.0.1');
-        expect(said).toContain('MCP server "nots" not found. Servers: notes.');
+        const replyText = agentText(editor.updates(sessionId));
+        expect(replyText).toContain('"notes" was not authorized: 127.0.0.1');
+        expect(replyText).toContain('MCP server "nots" not found. Servers: notes.');
       },
       { registration: "refused" },
     );

@@ -5,7 +5,7 @@ import { describe, expect, test } from "vitest";
 import { faulty } from "../support/mcp.ts";
 import type { ModelRequest } from "../support/model-server.ts";
 import * as reply from "../support/reply.ts";
-import { type Stage, storiesOfOneAgent } from "../support/story.ts";
+import { type StoryContext, storiesOfOneAgent } from "../support/story.ts";
 import { temporaryFolder } from "../support/temp.ts";
 import { agentText, thoughtText } from "../support/transcript.ts";
 
@@ -14,16 +14,19 @@ const story = storiesOfOneAgent();
 type Server = ReturnType<typeof faulty> & { timeout?: number };
 
 /** A session with one server that does something wrong, whose tools may be called. */
-async function withServer(server: Server, play: (stage: Stage & { sessionId: string }) => Promise<void>) {
+async function withServer(
+  server: Server,
+  play: (context: StoryContext & { sessionId: string }) => Promise<void>,
+) {
   const config = { mcp: { bad: server }, permission: { "bad_*": "allow" } };
-  await story({ config }, async (stage) => {
-    const { sessionId } = await stage.editor.newSession();
-    await play({ ...stage, sessionId });
+  await story({ config }, async (context) => {
+    const { sessionId } = await context.editor.newSession();
+    await play({ ...context, sessionId });
   });
 }
 
 /** One turn in which the model makes the call; what it then reads. */
-async function callOnce({ editor, model, sessionId }: Stage & { sessionId: string }, name: string) {
+async function callOnce({ editor, model, sessionId }: StoryContext & { sessionId: string }, name: string) {
   const number = model.requests.length;
   model.reply(reply.call(name, { text: "hello" })).reply("Done.");
   const { stopReason } = await editor.prompt(sessionId, "Go");
@@ -31,7 +34,7 @@ async function callOnce({ editor, model, sessionId }: Stage & { sessionId: strin
   return model.requests[number + 1]?.toolResults;
 }
 
-const shown = ({ editor, sessionId }: Stage & { sessionId: string }) =>
+const shown = ({ editor, sessionId }: StoryContext & { sessionId: string }) =>
   thoughtText(editor.updates(sessionId));
 
 describe("a server that never answers", () => {
@@ -41,9 +44,9 @@ describe("a server that never answers", () => {
       const { sessionId } = await editor.newSession();
       expect(performance.now() - start).toBeLessThan(3_000);
       model.reply("One.").reply("Two.");
-      const asked = performance.now();
+      const requested = performance.now();
       await editor.prompt(sessionId, "Hi");
-      expect(performance.now() - asked).toBeLessThan(7_000);
+      expect(performance.now() - requested).toBeLessThan(7_000);
       await editor.prompt(sessionId, "/mcp");
       expect(agentText(editor.updates(sessionId))).toContain("**bad**: connecting");
       const second = performance.now();
@@ -64,13 +67,13 @@ describe("a server that never answers", () => {
   });
 
   test("fails when its time is up, and that is told once", async () => {
-    await withServer({ ...faulty("silent"), timeout: 300 }, async (stage) => {
-      const { editor, model, sessionId } = stage;
+    await withServer({ ...faulty("silent"), timeout: 300 }, async (context) => {
+      const { editor, model, sessionId } = context;
       model.reply("One.").reply("Two.");
       await editor.prompt(sessionId, "Hi");
       await editor.prompt(sessionId, "Again");
       const failed = 'The MCP server "bad" failed: it did not answer within 0.3 s.';
-      expect(shown(stage).split(failed)).toHaveLength(2);
+      expect(shown(context).split(failed)).toHaveLength(2);
     });
   });
 });
@@ -100,8 +103,8 @@ describe("a server that cannot be started", () => {
       model.reply("One.").reply("Two.");
       await editor.prompt(sessionId, "Hi");
       await editor.prompt(sessionId, "Again");
-      const told = thoughtText(editor.updates(sessionId));
-      expect(told.split(`The MCP server "bad" failed: ${reason}.`)).toHaveLength(2);
+      const notice = thoughtText(editor.updates(sessionId));
+      expect(notice.split(`The MCP server "bad" failed: ${reason}.`)).toHaveLength(2);
       expect(agentText(editor.updates(sessionId))).toBe("One.Two.");
     });
   });
@@ -111,23 +114,23 @@ describe("what a server writes", () => {
   test.each(["noise", "wrong-ids", "flood", "restless", "endless-list"])(
     "does no harm beside its messages: %s",
     async (fault) => {
-      await withServer(faulty(fault), async (stage) => {
-        expect(await callOnce(stage, "bad_echo")).toEqual(["hello"]);
+      await withServer(faulty(fault), async (context) => {
+        expect(await callOnce(context, "bad_echo")).toEqual(["hello"]);
       });
     },
   );
 
   test("too much of in one message fails the call that waits for it", async () => {
-    await withServer(faulty("giant-answer"), async (stage) => {
-      const told = "it answered with more than 16 MiB in one message, which was dropped";
-      expect(await callOnce(stage, "bad_echo")).toEqual([expect.stringContaining(told)]);
-      expect(await callOnce(stage, "bad_fail")).toEqual(["It did not work."]);
+    await withServer(faulty("giant-answer"), async (context) => {
+      const notice = "it answered with more than 16 MiB in one message, which was dropped";
+      expect(await callOnce(context, "bad_echo")).toEqual([expect.stringContaining(notice)]);
+      expect(await callOnce(context, "bad_fail")).toEqual(["It did not work."]);
     });
   });
 
   test("is cut for the model, and kept in a file", async () => {
-    await withServer(faulty("long-answer"), async (stage) => {
-      const [read = ""] = (await callOnce(stage, "bad_echo")) ?? [];
+    await withServer(faulty("long-answer"), async (context) => {
+      const [read = ""] = (await callOnce(context, "bad_echo")) ?? [];
       expect(read.length).toBeLessThan(60_000);
       const [, path = ""] = /The whole is in (\S+)\./.exec(read) ?? [];
       expect(await readFile(path, "utf8")).toBe("a line of text\n".repeat(20_000));
@@ -135,8 +138,8 @@ describe("what a server writes", () => {
   });
 
   test("that is no picture and no content is named in its place", async () => {
-    await withServer(faulty("odd-answer"), async (stage) => {
-      expect(await callOnce(stage, "bad_echo")).toEqual([
+    await withServer(faulty("odd-answer"), async (context) => {
+      expect(await callOnce(context, "bad_echo")).toEqual([
         "[image/png: 10 bytes of image/png, left out: it is damaged, or of a kind that cannot be shown.]\n\n" +
           "[content of a kind that is not known here]\n\n[content of a kind that is not known here]\n\nhello",
       ]);
@@ -144,16 +147,16 @@ describe("what a server writes", () => {
   });
 
   test("that is a large picture is scaled down as any other is", async () => {
-    await withServer(faulty("large-picture"), async (stage) => {
-      await callOnce(stage, "bad_echo");
-      const result = stage.model.requests.at(-1)?.messages.find(({ role }) => role === "tool");
+    await withServer(faulty("large-picture"), async (context) => {
+      await callOnce(context, "bad_echo");
+      const result = context.model.requests.at(-1)?.messages.find(({ role }) => role === "tool");
       expect(result?.content).toBe("[image/png is attached, scaled down from 3000 × 10 to 2000 × 7 pixels]");
     });
   });
 
   test("that is no answer is an error of the call", async () => {
-    await withServer(faulty("no-answer"), async (stage) => {
-      expect(await callOnce(stage, "bad_echo")).toEqual([
+    await withServer(faulty("no-answer"), async (context) => {
+      expect(await callOnce(context, "bad_echo")).toEqual([
         "The MCP server bad refused the call: it gave an answer that is none of the protocol's",
       ]);
     });
@@ -162,11 +165,11 @@ describe("what a server writes", () => {
 
 describe("what a server offers", () => {
   test("is used tool by tool: broken ones are left out with a note", async () => {
-    await withServer(faulty("bad-schemas"), async (stage) => {
-      expect(await callOnce(stage, "bad_good")).toEqual(["hello"]);
-      const { model, editor, sessionId } = stage;
+    await withServer(faulty("bad-schemas"), async (context) => {
+      expect(await callOnce(context, "bad_good")).toEqual(["hello"]);
+      const { model, editor, sessionId } = context;
       expect(model.requests[0]?.toolNames.filter((name) => name.startsWith("bad"))).toEqual(["bad_good"]);
-      expect(shown(stage)).toContain(
+      expect(shown(context)).toContain(
         'MCP server "bad": tools left out: no-object (its schema does not describe',
       );
       await editor.prompt(sessionId, "/mcp bad");
@@ -175,27 +178,27 @@ describe("what a server offers", () => {
   });
 
   test("tens of thousands of levels deep costs that tool alone", async () => {
-    await withServer(faulty("abyss"), async (stage) => {
-      expect(await callOnce(stage, "bad_echo")).toEqual(["hello"]);
-      const { toolNames } = stage.model.requests[0] ?? { toolNames: [] };
+    await withServer(faulty("abyss"), async (context) => {
+      expect(await callOnce(context, "bad_echo")).toEqual(["hello"]);
+      const { toolNames } = context.model.requests[0] ?? { toolNames: [] };
       expect(toolNames.filter((name) => name.startsWith("bad"))).toEqual(["bad_echo"]);
-      expect(shown(stage)).toContain("tools left out: abyss (its schema is nested more than 40 levels)");
+      expect(shown(context)).toContain("tools left out: abyss (its schema is nested more than 40 levels)");
     });
   });
 
   test("in thousands is bounded, and the person hears of it", async () => {
-    await withServer(faulty("thousands"), async (stage) => {
-      expect(await callOnce(stage, "bad_tool-0")).toEqual(["hello"]);
-      const names = stage.model.requests[0]?.toolNames.filter((name) => name.startsWith("bad"));
+    await withServer(faulty("thousands"), async (context) => {
+      expect(await callOnce(context, "bad_tool-0")).toEqual(["hello"]);
+      const names = context.model.requests[0]?.toolNames.filter((name) => name.startsWith("bad"));
       expect(names).toHaveLength(100);
-      expect(shown(stage)).toContain("it offers more than 500 tools; the first 500 are known");
-      expect(shown(stage)).toContain("The MCP servers offer 500 tools together");
+      expect(shown(context)).toContain("it offers more than 500 tools; the first 500 are known");
+      expect(shown(context)).toContain("The MCP servers offer 500 tools together");
     });
   });
 
   test("under names that clash gets names that differ", async () => {
-    await withServer(faulty("clashes"), async (stage) => {
-      const { editor, model, sessionId } = stage;
+    await withServer(faulty("clashes"), async (context) => {
+      const { editor, model, sessionId } = context;
       model.reply("Hi.");
       await editor.prompt(sessionId, "Hi");
       const names = model.requests[0]?.toolNames.filter((name) => name.startsWith("bad")) ?? [];
@@ -230,11 +233,11 @@ describe("a call", () => {
   test("that gets no answer shows its progress and ends with its time, of which the server hears", async () => {
     await using place = await temporaryFolder({ memory: "" });
     const file = join(place.path, "memory");
-    await withServer({ ...faulty("none", file), timeout: 1_000 }, async (stage) => {
-      const told =
+    await withServer({ ...faulty("none", file), timeout: 1_000 }, async (context) => {
+      const notice =
         "The MCP server bad did not answer within 1 s, so the call was stopped. It is unknown whether it had an effect. Try something smaller, or continue without it.";
-      expect(await callOnce(stage, "bad_slow")).toEqual([told]);
-      const { editor, sessionId } = stage;
+      expect(await callOnce(context, "bad_slow")).toEqual([notice]);
+      const { editor, sessionId } = context;
       expect(JSON.stringify(editor.updates(sessionId, "tool_call_update"))).toContain("1 of 2: half");
       await until(async () => (await readFile(file, "utf8")).includes("cancelled"));
     });
@@ -258,19 +261,19 @@ describe("a call", () => {
   test("over which the server dies is made once more with a new one", async () => {
     await using place = await temporaryFolder({ memory: "" });
     const file = join(place.path, "memory");
-    await withServer(faulty("dies-in-call", file), async (stage) => {
-      expect(await callOnce(stage, "bad_echo")).toEqual(["hello"]);
+    await withServer(faulty("dies-in-call", file), async (context) => {
+      expect(await callOnce(context, "bad_echo")).toEqual(["hello"]);
       const words = (await readFile(file, "utf8")).split("\n").map((line) => line.split(" ")[0]);
       expect(words).toEqual(["start", "call", "start", "call", ""]);
     });
   });
 
   test("over which the server dies twice fails, and the server comes back for the next", async () => {
-    await withServer(faulty("always-dies-in-call"), async (stage) => {
+    await withServer(faulty("always-dies-in-call"), async (context) => {
       const lost =
         "The MCP server bad lost its connection during the call and again during the retry: its program ended.";
-      expect(await callOnce(stage, "bad_echo")).toEqual([expect.stringContaining(lost)]);
-      expect(await callOnce(stage, "bad_fail")).toEqual(["It did not work."]);
+      expect(await callOnce(context, "bad_echo")).toEqual([expect.stringContaining(lost)]);
+      expect(await callOnce(context, "bad_fail")).toEqual(["It did not work."]);
     });
   });
 });

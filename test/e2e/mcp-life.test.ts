@@ -1,6 +1,6 @@
 import { describe, expect, test } from "vitest";
 import { everything, faulty } from "../support/mcp.ts";
-import { leftoversWith, processesWith } from "../support/processes.ts";
+import { findLeftoversWith, findProcessesWith } from "../support/processes.ts";
 import * as reply from "../support/reply.ts";
 import { storiesOfOneAgent } from "../support/story.ts";
 import { agentText, thoughtText } from "../support/transcript.ts";
@@ -16,13 +16,13 @@ function given(name: string, { command: [command = "", ...args] }: { command: st
 
 /** The servers' processes of a story, by its home. */
 async function serversOf(home: string): Promise<number> {
-  const running = await processesWith("HOME", home);
+  const running = await findProcessesWith("HOME", home);
   return running.filter(({ command }) => command.includes("-mcp-") || command.includes("server-")).length;
 }
 
 /** Of the server that does nothing wrong; the other one is tried again and again. */
 async function ownServers(home: string): Promise<number[]> {
-  const running = await processesWith("HOME", home);
+  const running = await findProcessesWith("HOME", home);
   return running.filter(({ command }) => command.endsWith(" none")).map(({ pid }) => pid);
 }
 
@@ -130,14 +130,14 @@ describe("at the program's end", () => {
   test.each(["SIGKILL", "SIGTERM", "SIGINT"] as const)(
     "by %s nothing of a server is left, whatever it ignores",
     async (signal) => {
-      await story({ config: { mcp: { bad: faulty("stays") }, permission } }, async (stage) => {
-        const { editor, model, home } = stage;
+      await story({ config: { mcp: { bad: faulty("stays") }, permission } }, async (context) => {
+        const { editor, model, home } = context;
         const { sessionId } = await editor.newSession();
         model.reply("Hi.");
         await editor.prompt(sessionId, "Hi");
-        expect((await processesWith("HOME", home.path)).length).toBeGreaterThanOrEqual(3);
+        expect((await findProcessesWith("HOME", home.path)).length).toBeGreaterThanOrEqual(3);
         await editor.kill(signal);
-        expect(await leftoversWith("HOME", home.path)).toEqual([]);
+        expect(await findLeftoversWith("HOME", home.path)).toEqual([]);
       });
     },
   );
@@ -148,7 +148,7 @@ describe("at the program's end", () => {
       model.reply("Hi.");
       await editor.prompt(sessionId, "Hi");
       await editor.close();
-      expect(await leftoversWith("HOME", home.path)).toEqual([]);
+      expect(await findLeftoversWith("HOME", home.path)).toEqual([]);
     });
   });
 });
@@ -160,20 +160,20 @@ describe("/mcp", () => {
       const { sessionId } = await editor.newSession();
       model.reply("Hi.");
       await editor.prompt(sessionId, "Hi");
-      const said = async (text: string) => {
+      const replyText = async (text: string) => {
         const before = agentText(editor.updates(sessionId)).length;
         await editor.prompt(sessionId, text);
         return agentText(editor.updates(sessionId)).slice(before);
       };
-      const all = await said("/mcp");
+      const all = await replyText("/mcp");
       expect(all).toContain(
         "**bad**: failed: it ended before it answered; it wrote: Cannot find the database.",
       );
       expect(all).toContain("**own**: connected; 3 tools");
-      expect(await said("/mcp own")).toContain("- `echo`: The tool echo.");
-      expect(await said("/mcp nobody")).toBe('MCP server "nobody" not found. Servers: bad, own.');
+      expect(await replyText("/mcp own")).toContain("- `echo`: The tool echo.");
+      expect(await replyText("/mcp nobody")).toBe('MCP server "nobody" not found. Servers: bad, own.');
       const before = await ownServers(home.path);
-      expect(await said("/mcp reconnect own")).toBe("- **own**: connected; 3 tools");
+      expect(await replyText("/mcp reconnect own")).toBe("- **own**: connected; 3 tools");
       const after = await ownServers(home.path);
       expect([before.length, after.length]).toEqual([1, 1]);
       expect(after).not.toEqual(before);

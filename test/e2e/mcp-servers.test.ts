@@ -15,8 +15,8 @@ const allowed = { permission: { "everything_*": "allow", read_mcp_resource: "all
 
 describe("the reference server everything", () => {
   test("gives tools with text, pictures, structured content, progress and errors", async () => {
-    await story({ config: { mcp: { everything: everything() }, ...allowed } }, async (stage) => {
-      const { editor, model, repository } = stage;
+    await story({ config: { mcp: { everything: everything() }, ...allowed } }, async (context) => {
+      const { editor, model, repository } = context;
       const { sessionId } = await editor.newSession();
       model
         .reply(
@@ -95,28 +95,28 @@ describe("the reference server everything", () => {
   });
 
   test("asks the person through the editor's forms and addresses", async () => {
-    const asked: CreateElicitationRequest[] = [];
+    const requested: CreateElicitationRequest[] = [];
     const client = zedLike(new Map(), (request) => {
-      asked.push(request);
+      requested.push(request);
       return request.mode === "url"
         ? { action: "accept" }
         : { action: "accept", content: { name: "Ada", check: true, extra: "not asked" } };
     });
-    await story({ client, config: { mcp: { everything: everything() }, ...allowed } }, async (stage) => {
-      const { editor, model } = stage;
+    await story({ client, config: { mcp: { everything: everything() }, ...allowed } }, async (context) => {
+      const { editor, model } = context;
       const { sessionId } = await editor.newSession();
       model.reply(reply.call("everything_trigger-elicitation-request", {})).reply("Done.");
       await editor.prompt(sessionId, "Go");
       const [call] = toolCalls(editor.updates(sessionId));
-      expect(asked).toHaveLength(1);
-      expect(asked[0]).toMatchObject({ mode: "form", sessionId, toolCallId: call?.toolCallId });
-      expect(asked[0]?.message).toMatch(/^The MCP server "everything" asks: /);
+      expect(requested).toHaveLength(1);
+      expect(requested[0]).toMatchObject({ mode: "form", sessionId, toolCallId: call?.toolCallId });
+      expect(requested[0]?.message).toMatch(/^The MCP server "everything" asks: /);
       expect(model.requests[1]?.toolResults[0]).toContain("- Name: Ada");
       expect(model.requests[1]?.toolResults[0]).not.toContain("not asked");
       const url = { url: "https://example.com/sign-in", message: "Sign in", elicitationId: "id-1" };
       model.reply(reply.call("everything_trigger-url-elicitation", url)).reply("Done.");
       await editor.prompt(sessionId, "And now an address");
-      expect(asked[1]).toMatchObject({ mode: "url", url: url.url, elicitationId: "id-1" });
+      expect(requested[1]).toMatchObject({ mode: "url", url: url.url, elicitationId: "id-1" });
     });
   });
 
@@ -179,8 +179,8 @@ test("a server keeps the folders of its command line, and gets the session's whe
   };
   await story(
     { config: { mcp, permission: { "own_*": "allow", "none_*": "allow", "both_*": "allow" } } },
-    async (stage) => {
-      const { editor, model, repository } = stage;
+    async (context) => {
+      const { editor, model, repository } = context;
       await writeFile(join(repository.path, "here.txt"), "from the session");
       const theirs = join(other.path, "note.txt");
       const ours = join(repository.path, "here.txt");
@@ -305,10 +305,10 @@ describe("servers that the editor gives under one name", () => {
       const { sessionId } = await editor.newSession({ mcpServers: [server("/no/one"), server("/no/two")] });
       model.reply("Done.");
       await editor.prompt(sessionId, "Go");
-      const told = thoughtText(editor.updates(sessionId));
-      expect(told).toContain('several MCP servers the name "twice"; the last of them is used.');
-      expect(told).toContain('"/no/two"');
-      expect(told).not.toContain('"/no/one"');
+      const notice = thoughtText(editor.updates(sessionId));
+      expect(notice).toContain('several MCP servers the name "twice"; the last of them is used.');
+      expect(notice).toContain('"/no/two"');
+      expect(notice).not.toContain('"/no/one"');
     });
   });
 });

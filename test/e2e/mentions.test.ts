@@ -3,9 +3,9 @@ import { join } from "node:path";
 import { describe, expect, test } from "vitest";
 import { readImageHeader } from "../../src/tool/image/image-header.ts";
 import { plain, withFs, zedLike } from "../support/clients.ts";
-import { pngOf } from "../support/png.ts";
+import { createPng } from "../support/png.ts";
 import * as reply from "../support/reply.ts";
-import { type Stage, storiesOfOneAgent } from "../support/story.ts";
+import { type StoryContext, storiesOfOneAgent } from "../support/story.ts";
 
 const story = storiesOfOneAgent();
 
@@ -22,7 +22,7 @@ const files = {
 };
 
 /** What the model reads for a prompt. */
-async function sent({ editor, model }: Stage, prompt: string): Promise<string> {
+async function sent({ editor, model }: StoryContext, prompt: string): Promise<string> {
   const { sessionId } = await editor.newSession();
   model.reply("Seen.");
   await editor.prompt(sessionId, prompt);
@@ -38,9 +38,9 @@ describe.each([
   ["like Zed", zedLike],
 ] as const)("in an editor that is %s", (_, client) => {
   test("@path, @path#lines and @folder/ bring what they name along", async () => {
-    await story({ client: client(), files }, async (stage) => {
-      const { path } = stage.repository;
-      const text = await sent(stage, "Compare @src/a.ts#L2-3, (@src/b.ts) and @src/.");
+    await story({ client: client(), files }, async (storyContext) => {
+      const { path } = storyContext.repository;
+      const text = await sent(storyContext, "Compare @src/a.ts#L2-3, (@src/b.ts) and @src/.");
       expect(text).toContain("Compare @src/a.ts#L2-3, (@src/b.ts) and @src/.");
       expect(attached(text)).toEqual([join(path, "src/a.ts"), join(path, "src/b.ts"), join(path, "src")]);
       expect(text).toContain("2: two\\n3: three\\n");
@@ -59,9 +59,9 @@ test("the person sees the text as it was written and a link beside it, live and 
     await editor.restart();
     await editor.initialize();
     await editor.load(sessionId);
-    const said = editor.updates(sessionId, "user_message_chunk").map(({ content }) => content);
+    const replyText = editor.updates(sessionId, "user_message_chunk").map(({ content }) => content);
     const uri = `${pathToFileURL(join(repository.path, "src/a.ts")).href}#L2:2`;
-    expect(said).toEqual([
+    expect(replyText).toEqual([
       { type: "text", text: "Look at @src/a.ts#L2" },
       { type: "resource_link", uri, name: "src/a.ts" },
     ]);
@@ -77,32 +77,32 @@ test.each([
   ["what is not there", "@src/none.ts @ @. @@ @/ @build"],
   ["a place outside of the workspace", "@/etc/hostname @../ @~"],
 ])("%s is left as it is", async (_, prompt) => {
-  await story({ files }, async (stage) => {
-    const text = await sent(stage, prompt);
+  await story({ files }, async (storyContext) => {
+    const text = await sent(storyContext, prompt);
     expect(attached(text)).toEqual([]);
     expect(text).not.toContain("image_url");
   });
 });
 
 test("@image comes as an image where the model takes them, and is named where it does not", async () => {
-  await story({ files }, async (stage) => {
-    const text = await sent(stage, "See @dot.png");
+  await story({ files }, async (storyContext) => {
+    const text = await sent(storyContext, "See @dot.png");
     expect(text).toContain("dot.png (image/png");
   });
 });
 
 test("a large image is scaled down on its way to a model that takes images", async () => {
-  const wide = { ...files, "wide.png": pngOf(4_000, 20) };
+  const wide = { ...files, "wide.png": createPng(4_000, 20) };
   const scripted = {
     limit: { context: 100_000, output: 8_000 },
     modalities: { input: ["text", "image"], output: ["text"] },
   };
-  await story({ files: wide }, async (stage) => {
-    const { home, model } = stage;
+  await story({ files: wide }, async (storyContext) => {
+    const { home, model } = storyContext;
     const provider = { test: { options: { baseURL: model.url, apiKey: "k" }, models: { scripted } } };
     const config = JSON.stringify({ model: "test/scripted", provider });
     await home.write({ ".config/fairlead/fairlead.json": config });
-    const text = await sent(stage, "See @wide.png");
+    const text = await sent(storyContext, "See @wide.png");
     expect(text).toContain("scaled down from 4000 × 20 to 2000 × 10 pixels");
     const [, data = ""] = /"data:image\/png;base64,([^"\\]+)/.exec(text) ?? [];
     expect(readImageHeader(Buffer.from(data, "base64"))).toMatchObject({ width: 2_000, height: 10 });
@@ -110,9 +110,9 @@ test("a large image is scaled down on its way to a model that takes images", asy
 });
 
 test("who attaches what the model cannot see is told", async () => {
-  await story({ files }, async (stage) => {
-    await sent(stage, "See @dot.png");
-    const { entries } = stage.editor.wire;
+  await story({ files }, async (storyContext) => {
+    await sent(storyContext, "See @dot.png");
+    const { entries } = storyContext.editor.wire;
     const lines = entries.filter(({ direction }) => direction === "fromAgent").map(({ line }) => line);
     expect(lines.join("\n")).toContain(
       "Scripted cannot see dot.png. Choose a model that supports such files",
@@ -138,8 +138,8 @@ test("an image of more than 5 MiB is left out, and the model is told", async () 
 
 test("what a rule denies is not read, what it asks for is: the person named it", async () => {
   const config = { permission: { read: { "*": "allow", "*.env": "ask", "secret.txt": "deny" } } };
-  await story({ config, files }, async (stage) => {
-    const text = await sent(stage, "Read @.env, @secret.txt");
+  await story({ config, files }, async (storyContext) => {
+    const text = await sent(storyContext, "Read @.env, @secret.txt");
     expect(text).toContain("KEY=1");
     expect(text).not.toContain("hidden");
     expect(text).toMatch(/The user attached file:.*secret\.txt, but it could not be read: the rule read/);
@@ -149,9 +149,9 @@ test("what a rule denies is not read, what it asks for is: the person named it",
 test("more than twenty paths are said, not attached, and more than 200 words not looked up", async () => {
   const many = Object.fromEntries(Array.from({ length: 22 }, (_, at) => [`f${at}.txt`, `${at}\n`]));
   const nobody = Array.from({ length: 190 }, (_, at) => `nobody${at}`);
-  await story({ files: many }, async (stage) => {
+  await story({ files: many }, async (storyContext) => {
     const words = [...Object.keys(many), ...nobody];
-    const text = await sent(stage, words.map((word) => `@${word}`).join(" "));
+    const text = await sent(storyContext, words.map((word) => `@${word}`).join(" "));
     expect(attached(text)).toHaveLength(20);
     expect(text).toContain("2 more paths that the user named with @ were not attached.");
     expect(text).toContain("12 more words with @ were not looked up: they may name files as well.");

@@ -1,10 +1,10 @@
 import { readFile } from "node:fs/promises";
 import { join } from "node:path";
 import { describe, expect, test } from "vitest";
-import { listOf, objectOf } from "../support/json.ts";
+import { toList, toObject } from "../support/json.ts";
 import type { ModelRequest } from "../support/model-server.ts";
 import * as reply from "../support/reply.ts";
-import { storiesOfOneAgent, type Stage } from "../support/story.ts";
+import { storiesOfOneAgent, type StoryContext } from "../support/story.ts";
 import { agentText, toolCalls } from "../support/transcript.ts";
 
 const story = storiesOfOneAgent();
@@ -14,18 +14,18 @@ const read = (filePath: string) => reply.callScript("read", { filePath });
 /** Lets the model make these calls in one step; answers the request in which it reads their results. */
 async function resultsOf(
   steps: readonly reply.Step[],
-  check?: (stage: Stage & { sessionId: string }) => Promise<void>,
+  check?: (context: StoryContext & { sessionId: string }) => Promise<void>,
   files: Record<string, string> = { "a.txt": "one\n", "b.txt": "two\n" },
 ): Promise<ModelRequest> {
   let answer: ModelRequest | undefined;
-  await story({ files }, async (stage) => {
-    const { editor, model } = stage;
+  await story({ files }, async (context) => {
+    const { editor, model } = context;
     const { sessionId } = await editor.newSession();
     model.reply(steps).reply("Went on.");
     expect((await editor.prompt(sessionId, "Do it")).stopReason).toBe("end_turn");
     expect(agentText(editor.updates(sessionId))).toMatch(/Went on\.$/);
     answer = model.requests[1];
-    await check?.({ ...stage, sessionId });
+    await check?.({ ...context, sessionId });
   });
   if (answer === undefined) throw new Error("The model was not asked again.");
   return answer;
@@ -66,7 +66,7 @@ describe("calls that the provider refuses", () => {
   ])("go back to the model as failed calls: %s", async (_, steps) => {
     const { toolResults, messages } = await resultsOf(steps);
     expect(toolResults).toEqual([expect.stringContaining("missing properties")]);
-    expect(messages.flatMap(({ tool_calls: calls }) => listOf(calls))).toMatchObject([
+    expect(messages.flatMap(({ tool_calls: calls }) => toList(calls))).toMatchObject([
       { function: { name: "read", arguments: '{"path":"a.txt"}' } },
     ]);
   });
@@ -225,7 +225,7 @@ describe("many calls", () => {
     expect(toolResults.map((text) => text.split("\n")[0])).toEqual(
       Object.values(files).map((text) => `1: ${text.trim()}`),
     );
-    const calls = listOf(messages.find(({ role }) => role === "assistant")?.tool_calls).map(objectOf);
+    const calls = toList(messages.find(({ role }) => role === "assistant")?.tool_calls).map(toObject);
     expect(calls).toHaveLength(50);
   });
 

@@ -3,10 +3,10 @@ import { join } from "node:path";
 import type { SessionConfigOption } from "@agentclientprotocol/sdk";
 import { describe, expect, test } from "vitest";
 import { fairlead } from "../support/cli.ts";
-import { failureOf } from "../support/failure.ts";
-import { listOf, objectOf } from "../support/json.ts";
+import { expectFailure } from "../support/failure.ts";
+import { toList, toObject } from "../support/json.ts";
 import * as reply from "../support/reply.ts";
-import { storiesOfOneAgent, type Stage } from "../support/story.ts";
+import { storiesOfOneAgent, type StoryContext } from "../support/story.ts";
 import { agentText, thoughtText } from "../support/transcript.ts";
 
 const story = storiesOfOneAgent();
@@ -35,26 +35,31 @@ const thinker = {
 /** Plays a story with models that think and one that does not, all answered by the scripted server. */
 async function withModels(
   more: Record<string, unknown>,
-  play: (stage: Stage, configure: (changes: Record<string, unknown>) => Promise<void>) => Promise<void>,
+  play: (
+    storyContext: StoryContext,
+    configure: (changes: Record<string, unknown>) => Promise<void>,
+  ) => Promise<void>,
 ): Promise<void> {
-  await story({ initialize: false }, async (stage) => {
-    const options = { baseURL: stage.model.url, apiKey: "test-key" };
+  await story({ initialize: false }, async (storyContext) => {
+    const options = { baseURL: storyContext.model.url, apiKey: "test-key" };
     const models = { thinker, other: { limit, variants: { low: {}, high: {} } }, plain: { limit } };
     const config = { model: "test/thinker", provider: { test: { options, models } }, ...more };
     const configure = (changes: Record<string, unknown>) =>
-      stage.home.write({ ".config/fairlead/fairlead.json": JSON.stringify({ ...config, ...changes }) });
+      storyContext.home.write({
+        ".config/fairlead/fairlead.json": JSON.stringify({ ...config, ...changes }),
+      });
     await configure({});
-    await stage.editor.initialize();
-    await play(stage, configure);
+    await storyContext.editor.initialize();
+    await play(storyContext, configure);
   });
 }
 
-const bodyOf = ({ model }: Stage, number: number) => model.requests[number - 1]?.body;
+const bodyOf = ({ model }: StoryContext, number: number) => model.requests[number - 1]?.body;
 
 describe("how much a model thinks", () => {
   test("is an option that follows the model, counts from the next message on, and stays with the session", async () => {
-    await withModels({}, async (stage) => {
-      const { editor, model } = stage;
+    await withModels({}, async (storyContext) => {
+      const { editor, model } = storyContext;
       const { sessionId, configOptions } = await editor.newSession();
       expect(configOptions?.find(({ id }) => id === "thought_level")?.category).toBe("thought_level");
       expect(shown(configOptions, "thought_level")).toEqual(["default", ["default", "low", "deep"]]);
@@ -63,17 +68,17 @@ describe("how much a model thinks", () => {
       const deep = await editor.setConfigOption(sessionId, "thought_level", "deep");
       expect(shown(deep.configOptions, "thought_level")?.[0]).toBe("deep");
       await editor.prompt(sessionId, "Two");
-      expect(bodyOf(stage, 1)).not.toHaveProperty("reasoning_effort");
-      expect(bodyOf(stage, 2)).toMatchObject({ reasoning_effort: "high", seed: 7 });
+      expect(bodyOf(storyContext, 1)).not.toHaveProperty("reasoning_effort");
+      expect(bodyOf(storyContext, 2)).toMatchObject({ reasoning_effort: "high", seed: 7 });
 
       const other = await editor.setConfigOption(sessionId, "model", "test/other");
       expect(shown(other.configOptions, "thought_level")).toEqual(["default", ["default", "low", "high"]]);
       const plain = await editor.setConfigOption(sessionId, "model", "test/plain");
       expect(shown(plain.configOptions, "thought_level")).toBeUndefined();
-      const refused = failureOf(editor.setConfigOption(sessionId, "thought_level", "low"));
+      const refused = expectFailure(editor.setConfigOption(sessionId, "thought_level", "low"));
       expect(await refused).toMatchObject({ code: -32602 });
       await editor.prompt(sessionId, "Three");
-      expect(bodyOf(stage, 3)).not.toHaveProperty("reasoning_effort");
+      expect(bodyOf(storyContext, 3)).not.toHaveProperty("reasoning_effort");
 
       const back = await editor.setConfigOption(sessionId, "model", "test/thinker");
       expect(shown(back.configOptions, "thought_level")?.[0]).toBe("deep");
@@ -86,8 +91,8 @@ describe("how much a model thinks", () => {
   });
 
   test("offers the efforts of models that a gateway names, and keeps the nearest on a change of model", async () => {
-    await story({ initialize: false }, async (stage) => {
-      const { editor, model } = stage;
+    await story({ initialize: false }, async (storyContext) => {
+      const { editor, model } = storyContext;
       const models = {
         "gpt-5.1-ours": { id: "gpt-5.1" },
         "gpt-5": {},
@@ -96,7 +101,7 @@ describe("how much a model thinks", () => {
       };
       const provider = { work: { options: { baseURL: model.url, apiKey: "test-key" }, models } };
       const config = { model: "work/anthropic/claude-opus-5.5", provider };
-      await stage.home.write({ ".config/fairlead/fairlead.json": JSON.stringify(config) });
+      await storyContext.home.write({ ".config/fairlead/fairlead.json": JSON.stringify(config) });
       await editor.initialize();
       const { sessionId, configOptions } = await editor.newSession();
       const claude = ["low", "medium", "high", "xhigh", "max"];
@@ -111,13 +116,15 @@ describe("how much a model thinks", () => {
       expect(await choose("gpt-5.1-ours")).toEqual(["high", ["default", "none", "low", "medium", "high"]]);
       expect(await choose("gpt-4.1")).toBeUndefined();
       expect(await choose("anthropic/claude-opus-5.5")).toEqual(["max", ["default", ...claude]]);
-      expect(await failureOf(editor.setConfigOption(sessionId, "thought_level", "minimal"))).toMatchObject({
+      expect(
+        await expectFailure(editor.setConfigOption(sessionId, "thought_level", "minimal")),
+      ).toMatchObject({
         message: expect.stringContaining("Values: default, low, medium, high, xhigh, max."),
       });
       await choose("gpt-5");
       model.reply("Fine.");
       await editor.prompt(sessionId, "Think");
-      expect(bodyOf(stage, 1)).toMatchObject({ model: "gpt-5", reasoning_effort: "high" });
+      expect(bodyOf(storyContext, 1)).toMatchObject({ model: "gpt-5", reasoning_effort: "high" });
     });
   });
 
@@ -126,14 +133,14 @@ describe("how much a model thinks", () => {
       deeply: { template: "Think of $ARGUMENTS", variant: "deep" },
       odd: { template: "Think of $ARGUMENTS", variant: "xhigh" },
     };
-    await withModels({ command }, async (stage) => {
-      const { editor, model } = stage;
+    await withModels({ command }, async (storyContext) => {
+      const { editor, model } = storyContext;
       const { sessionId } = await editor.newSession();
       model.otherwise("Fine.");
       await editor.prompt(sessionId, "/deeply it");
       await editor.prompt(sessionId, "/odd it");
-      expect(bodyOf(stage, 1)).toMatchObject({ reasoning_effort: "high", seed: 7 });
-      expect(bodyOf(stage, 2)).not.toHaveProperty("reasoning_effort");
+      expect(bodyOf(storyContext, 1)).toMatchObject({ reasoning_effort: "high", seed: 7 });
+      expect(bodyOf(storyContext, 2)).not.toHaveProperty("reasoning_effort");
       expect(JSON.stringify(editor.updates(sessionId, "agent_thought_chunk"))).toContain(
         String.raw`/odd asks for the effort \"xhigh\", but test/thinker has low, deep;`,
       );
@@ -142,8 +149,8 @@ describe("how much a model thinks", () => {
 
   test("is what the agent or the model's name says, unless the person says otherwise", async () => {
     const agent = { build: { variant: "low" }, plan: { model: "test/other:high" } };
-    await withModels({ agent }, async (stage) => {
-      const { editor, model } = stage;
+    await withModels({ agent }, async (storyContext) => {
+      const { editor, model } = storyContext;
       model.otherwise("Fine.");
       const { sessionId, configOptions } = await editor.newSession();
       expect(shown(configOptions, "thought_level")?.[0]).toBe("low");
@@ -152,7 +159,7 @@ describe("how much a model thinks", () => {
       await editor.prompt(sessionId, "Plan");
       await editor.setConfigOption(sessionId, "thought_level", "low");
       await editor.prompt(sessionId, "Plan less");
-      expect([1, 2, 3].map((number) => bodyOf(stage, number))).toMatchObject([
+      expect([1, 2, 3].map((number) => bodyOf(storyContext, number))).toMatchObject([
         { model: "thinker", reasoning_effort: "low" },
         { model: "other" },
         { model: "other" },
@@ -163,8 +170,8 @@ describe("how much a model thinks", () => {
 
 describe("which model answers", () => {
   test("is an error where the one that a session was told is gone, until the person chooses another", async () => {
-    await withModels({}, async (stage, configure) => {
-      const { editor, model } = stage;
+    await withModels({}, async (storyContext, configure) => {
+      const { editor, model } = storyContext;
       const other = {
         options: { baseURL: model.url, apiKey: "k" },
         models: { one: { limit }, two: { limit } },
@@ -179,7 +186,7 @@ describe("which model answers", () => {
       await editor.initialize();
       const { configOptions } = await editor.load(sessionId);
       expect(shown(configOptions, "model")?.[0]).toBe("none");
-      expect(await failureOf(editor.prompt(sessionId, "Still there?"))).toMatchObject({
+      expect(await expectFailure(editor.prompt(sessionId, "Still there?"))).toMatchObject({
         code: -32000,
         message: expect.stringContaining("other/two cannot be used: there is no provider other"),
       });
@@ -191,14 +198,14 @@ describe("which model answers", () => {
   });
 
   test("is an error in a new session where the one last used in the project is gone", async () => {
-    await withModels({ model: undefined }, async (stage, configure) => {
-      const { editor, model } = stage;
+    await withModels({ model: undefined }, async (storyContext, configure) => {
+      const { editor, model } = storyContext;
       const first = await editor.newSession();
       await editor.setConfigOption(first.sessionId, "model", "test/plain");
       const only = { options: { baseURL: model.url, apiKey: "k" }, models: { single: { limit } } };
       await configure({ model: undefined, provider: { only } });
       const { sessionId } = await editor.newSession();
-      expect(await failureOf(editor.prompt(sessionId, "Hi"))).toMatchObject({
+      expect(await expectFailure(editor.prompt(sessionId, "Hi"))).toMatchObject({
         message: expect.stringContaining("the one last used in this project"),
       });
       expect(model.requests).toEqual([]);
@@ -219,7 +226,7 @@ describe("which model answers", () => {
     await withModels({}, async ({ editor, model }) => {
       const { sessionId } = await editor.newSession();
       model.reply(reply.failure(401, "Incorrect API key"));
-      expect(await failureOf(editor.prompt(sessionId, "Hi"))).toMatchObject({
+      expect(await expectFailure(editor.prompt(sessionId, "Hi"))).toMatchObject({
         code: -32000,
         message: expect.stringMatching(/refused the key \(401\).*fairlead setup.*Incorrect API key/),
       });
@@ -234,8 +241,8 @@ describe("models that a server lists", () => {
       await home.write({
         ".config/fairlead/fairlead.json": JSON.stringify({ provider: { mine: { options } } }),
       });
-      const asked = await fairlead(home.path, ["models", "--discover"], { cwd: repository.path });
-      expect(asked).toEqual({
+      const requested = await fairlead(home.path, ["models", "--discover"], { cwd: repository.path });
+      expect(requested).toEqual({
         exitCode: 0,
         stdout: expect.stringMatching(/^mine\/scripted\tscripted\t+known context window$/),
         stderr: expect.stringMatching(/^mine: 1 model\nWithout known context window: mine\/scripted\./),
@@ -297,8 +304,8 @@ describe("models that a server lists", () => {
       await home.write({ ".config/fairlead/fairlead.json": JSON.stringify(config) });
       await editor.initialize();
       const { sessionId } = await editor.newSession();
-      const kept = join(home.path, ".local", "share", "fairlead", "models");
-      await expect.poll(() => readdir(kept).catch(() => []), { timeout: 10_000 }).toHaveLength(1);
+      const stored = join(home.path, ".local", "share", "fairlead", "models");
+      await expect.poll(() => readdir(stored).catch(() => []), { timeout: 10_000 }).toHaveLength(1);
       model.reply("Hello.");
       await editor.prompt(sessionId, "Hi");
       const { configOptions } = await editor.waitForKind(sessionId, "config_option_update");
@@ -315,7 +322,7 @@ describe("a model that repeats itself", () => {
     await story({}, async ({ editor, model }) => {
       const { sessionId } = await editor.newSession();
       model.reply(reply.tinyDeltas(100_000, passage)).reply("Better.");
-      expect(await failureOf(editor.prompt(sessionId, "Look"))).toMatchObject({
+      expect(await expectFailure(editor.prompt(sessionId, "Look"))).toMatchObject({
         message: expect.stringContaining(`repeated the same ${passage.length} characters`),
       });
       expect(agentText(editor.updates(sessionId)).length).toBeLessThan(1_000_000);
@@ -329,7 +336,7 @@ describe("a model that repeats itself", () => {
       const { sessionId } = await editor.newSession();
       for (let step = 1; step <= 8; step++)
         model.reply(reply.say(passage.repeat(2)), reply.call("read", { filePath: "a.txt", limit: step }));
-      expect(await failureOf(editor.prompt(sessionId, "Look"))).toMatchObject({
+      expect(await expectFailure(editor.prompt(sessionId, "Look"))).toMatchObject({
         message: expect.stringContaining("wrote the same text in each of the last steps"),
       });
       expect(model.requests).toHaveLength(8);
@@ -366,7 +373,7 @@ test("a thought signature goes back with its call, also after a restart", async 
     const sent = model.requests
       .slice(1)
       .map(({ messages }) =>
-        messages.flatMap(({ tool_calls }) => listOf(tool_calls).map((call) => objectOf(call).extra_content)),
+        messages.flatMap(({ tool_calls }) => toList(tool_calls).map((call) => toObject(call).extra_content)),
       );
     const signature = { google: { thought_signature: "c2lnbmVk" } };
     expect(sent).toEqual([[signature], [signature]]);

@@ -1,7 +1,7 @@
 import type { SessionConfigOption } from "@agentclientprotocol/sdk";
 import { describe, expect, test } from "vitest";
 import { plain, type ClientKind } from "../support/clients.ts";
-import { failureOf } from "../support/failure.ts";
+import { expectFailure } from "../support/failure.ts";
 import * as reply from "../support/reply.ts";
 import { storiesOfOneAgent } from "../support/story.ts";
 
@@ -58,7 +58,7 @@ describe("automatic compaction", () => {
       });
       const off = await editor.setConfigOption(sessionId, "auto_compact", false);
       expect(optionNamed(off.configOptions, "auto_compact")).toMatchObject({ currentValue: false });
-      const failure = await failureOf(editor.setConfigOption(sessionId, "auto_compact", "perhaps"));
+      const failure = await expectFailure(editor.setConfigOption(sessionId, "auto_compact", "perhaps"));
       expect(failure).toMatchObject({ code: -32602 });
     });
     await story({}, async ({ editor }) => {
@@ -93,16 +93,16 @@ test("a mode that nobody described has no description, and one of several lines 
   await story({ files }, async ({ editor }) => {
     const { modes, configOptions } = await editor.newSession();
     const bare = { name: "Bare" };
-    const told = { name: "Told", description: "Two\nlines" };
+    const notice = { name: "Told", description: "Two\nlines" };
     expect(modes?.availableModes.slice(2)).toEqual([
       { id: "bare", ...bare },
-      { id: "told", ...told },
+      { id: "told", ...notice },
     ]);
     const [mode] = configOptions ?? [];
     expect(mode).toMatchObject({ id: "mode" });
     expect(mode?.type === "select" && mode.options.slice(2)).toEqual([
       { value: "bare", ...bare },
-      { value: "told", ...told },
+      { value: "told", ...notice },
     ]);
   });
 });

@@ -5,11 +5,11 @@ import { newSessionId } from "../../src/message/ids.ts";
 import type { SessionInfo } from "../../src/message/message.ts";
 import { withElicitation } from "../support/clients.ts";
 import type { Editor } from "../support/editor.ts";
-import { failureOf } from "../support/failure.ts";
-import { listOf, objectOf } from "../support/json.ts";
+import { expectFailure } from "../support/failure.ts";
+import { toList, toObject } from "../support/json.ts";
 import * as reply from "../support/reply.ts";
 import { isLong } from "../support/run-length.ts";
-import { sentUnasked } from "../support/silence.ts";
+import { collectUnrequestedMessages } from "../support/silence.ts";
 import { storiesOfOneAgent } from "../support/story.ts";
 import { toolCalls } from "../support/transcript.ts";
 
@@ -37,8 +37,8 @@ async function storeSessions(home: string, cwd: string): Promise<SessionInfo[]> 
 }
 
 async function pageAfter(editor: Editor, cursor: unknown) {
-  const page = objectOf(await editor.request("session/list", typeof cursor === "string" ? { cursor } : {}));
-  const ids = listOf(page.sessions).map((session) => String(objectOf(session).sessionId));
+  const page = toObject(await editor.request("session/list", typeof cursor === "string" ? { cursor } : {}));
+  const ids = toList(page.sessions).map((session) => String(toObject(session).sessionId));
   return { ids, nextCursor: page.nextCursor };
 }
 
@@ -104,7 +104,7 @@ describe("updates of a session", () => {
       await editor.setMode(sessionId, "plan");
       await editor.setConfigOption(sessionId, "mode", "plan");
       await editor.setConfigOption(sessionId, "approval", "ask");
-      expect(await sentUnasked(editor)).toEqual([]);
+      expect(await collectUnrequestedMessages(editor)).toEqual([]);
       expect(editor.updates(sessionId)).toHaveLength(before);
     });
   });
@@ -116,7 +116,7 @@ describe("updates of a session", () => {
       model.reply(reply.call("bash", { command, timeout: 5_000 })).reply("Done.");
       await editor.prompt(sessionId, "Run it");
       expect(toolCalls(editor.updates(sessionId))).toMatchObject([{ status: "completed" }]);
-      expect(await sentUnasked(editor)).toEqual([]);
+      expect(await collectUnrequestedMessages(editor)).toEqual([]);
     });
   });
 });
@@ -135,14 +135,14 @@ describe("setting up a session", () => {
         editor.load(sessionId),
         editor.load(sessionId),
       ]);
-      expect(await sentUnasked(editor)).toEqual([]);
+      expect(await collectUnrequestedMessages(editor)).toEqual([]);
       const [deleted, again, closed] = await Promise.all([
         editor.delete(sessionId),
         editor.delete(sessionId),
         editor.closeSession(sessionId),
       ]);
       expect([deleted, again, closed]).toEqual([{}, {}, {}]);
-      expect(await failureOf(editor.load(sessionId))).toMatchObject({ code: -32002 });
+      expect(await expectFailure(editor.load(sessionId))).toMatchObject({ code: -32002 });
     });
   });
 
@@ -165,8 +165,8 @@ describe("setting up a session", () => {
         const cancel = { jsonrpc: "2.0", method: "$/cancel_request", params: { requestId: "load" } };
         await editor.write(`${JSON.stringify(load)}\n${JSON.stringify(cancel)}\n`);
         const answer = await editor.response("load");
-        expect(objectOf(answer.error).code).toBe(-32800);
-        expect(await sentUnasked(editor)).toEqual([]);
+        expect(toObject(answer.error).code).toBe(-32800);
+        expect(await collectUnrequestedMessages(editor)).toEqual([]);
         await editor.load(sessionId);
       });
     },
@@ -184,7 +184,7 @@ describe("a prompt that is cancelled as a request", () => {
       const cancel = { jsonrpc: "2.0", method: "$/cancel_request", params: { requestId: "prompt" } };
       await editor.write([list, prompt, cancel].map((message) => `${JSON.stringify(message)}\n`).join(""));
       const answer = await editor.response("prompt");
-      expect(objectOf(answer.result).stopReason).toBe("cancelled");
+      expect(toObject(answer.result).stopReason).toBe("cancelled");
     });
   });
 });
@@ -227,7 +227,7 @@ function unannounced(editor: Editor): unknown[] {
   const known = new Set<unknown>();
   return editor.wire.entries.filter(({ direction, message }) => {
     if (direction === "toAgent" || message === undefined || message.kind === "response") return false;
-    const update = objectOf(message.params.update);
+    const update = toObject(message.params.update);
     if (update.sessionUpdate === "tool_call") known.add(update.toolCallId);
     return message.method === "elicitation/create" && !known.has(message.params.toolCallId);
   });

@@ -86,8 +86,8 @@ test.each([
       }
       expect([tool, ...answers]).toEqual([tool, expect.stringMatching(/^Not run\. /)]);
     }
-    const asked = action === "ask" ? made.length * paths.length : 0;
-    expect(editor.permissionRequests).toHaveLength(asked);
+    const requested = action === "ask" ? made.length * paths.length : 0;
+    expect(editor.permissionRequests).toHaveLength(requested);
   });
 });
 

@@ -2,7 +2,7 @@ import { mkdir, readdir, readFile, rm, symlink } from "node:fs/promises";
 import { join } from "node:path";
 import type { RequestPermissionOutcome } from "@agentclientprotocol/sdk";
 import { describe, expect, test } from "vitest";
-import { listOf } from "../support/json.ts";
+import { toList } from "../support/json.ts";
 import * as reply from "../support/reply.ts";
 import { storiesOfOneAgent } from "../support/story.ts";
 import { toolCalls } from "../support/transcript.ts";
@@ -89,8 +89,8 @@ describe("the answers", () => {
       expect(await repository.git("status", "--porcelain")).toBe("");
       model.reply("I see.");
       await editor.prompt(sessionId, "And?");
-      const told = model.requests[1]?.messages.find(({ role }) => role === "tool")?.content;
-      expect(told).toMatch(/^Not run\. The user rejected/);
+      const notice = model.requests[1]?.messages.find(({ role }) => role === "tool")?.content;
+      expect(notice).toMatch(/^Not run\. The user rejected/);
     });
   });
 
@@ -132,11 +132,11 @@ describe("the answers", () => {
       const { sessionId } = await editor.newSession();
       model.reply(bash("touch made")).reply("Then without it.");
       const turn = editor.prompt(sessionId, "Go");
-      const asked = await editor.waitForEntry(
+      const requested = await editor.waitForEntry(
         ({ message }) => message?.kind === "request" && message.method === "session/request_permission",
         "the question",
       );
-      await editor.writeLine({ jsonrpc: "2.0", id: asked.message?.json.id, ...answer });
+      await editor.writeLine({ jsonrpc: "2.0", id: requested.message?.json.id, ...answer });
       expect((await turn).stopReason).toBe("end_turn");
       expect(model.requests[1]?.toolResults).toEqual([
         expect.stringMatching(/^Not run\. The user could not be asked, so there is no decision: /),
@@ -340,9 +340,9 @@ describe("rules", () => {
       const link = (name: string) =>
         ({ type: "resource_link", name, uri: `file://${join(repository.path, name)}` }) as const;
       await editor.prompt(sessionId, [{ type: "text", text: "Look" }, link("key.pem"), link(".env")]);
-      const told = JSON.stringify(model.requests.at(-1)?.body.messages);
-      expect(told).not.toContain("hush");
-      expect(told).toContain("SHOWN=1");
+      const notice = JSON.stringify(model.requests.at(-1)?.body.messages);
+      expect(notice).not.toContain("hush");
+      expect(notice).toContain("SHOWN=1");
     });
   });
 
@@ -379,7 +379,7 @@ describe("rules", () => {
       model.reply(step).reply("No.");
       await editor.prompt(sessionId, "Go");
       expect(editor.permissionRequests).toHaveLength(1);
-      expect(JSON.stringify(listOf(model.requests[1]?.body.messages))).not.toContain("hush");
+      expect(JSON.stringify(toList(model.requests[1]?.body.messages))).not.toContain("hush");
     });
   });
 

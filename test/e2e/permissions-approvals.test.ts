@@ -2,7 +2,7 @@ import { join } from "node:path";
 import { describe, expect, test } from "vitest";
 import { plain, zedLike } from "../support/clients.ts";
 import type { Editor } from "../support/editor.ts";
-import { objectOf } from "../support/json.ts";
+import { toObject } from "../support/json.ts";
 import * as reply from "../support/reply.ts";
 import { storiesOfOneAgent } from "../support/story.ts";
 import { temporaryFolder } from "../support/temp.ts";
@@ -77,7 +77,7 @@ describe("an approval for the session", () => {
       await editor.load(sessionId);
       expect(await asks(sessionId)).toBe(0);
       const place = { cwd: repository.path, mcpServers: [] };
-      const fork = objectOf(await editor.request("session/fork", { sessionId, ...place }));
+      const fork = toObject(await editor.request("session/fork", { sessionId, ...place }));
       expect(await asks(String(fork.sessionId))).toBe(1);
       await editor.prompt(sessionId, "/permissions revoke 1");
       await editor.closeSession(sessionId);

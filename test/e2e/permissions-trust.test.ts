@@ -232,8 +232,8 @@ describe("fairlead trust", () => {
   test("adds, lists and takes back, and a session obeys", async () => {
     await ownStory(
       { config, files: { "fairlead.json": loosening }, permission: "reject_once" },
-      async (stage) => {
-        const { editor, model, repository, home } = stage;
+      async (context) => {
+        const { editor, model, repository, home } = context;
         const cli = (...args: string[]) => fairlead(home.path, ["trust", ...args]);
         expect((await cli()).stdout).toBe("No folder is trusted.");
         const added = await cli("add", repository.path);

@@ -4,10 +4,10 @@ import type { SessionConfigOption, SessionUpdate } from "@agentclientprotocol/sd
 import { describe, expect, test } from "vitest";
 import { zedLike } from "../support/clients.ts";
 import type { Editor } from "../support/editor.ts";
-import { failureOf } from "../support/failure.ts";
+import { expectFailure } from "../support/failure.ts";
 import * as reply from "../support/reply.ts";
-import { sentUnasked } from "../support/silence.ts";
-import { storiesOfOneAgent, type Stage } from "../support/story.ts";
+import { collectUnrequestedMessages } from "../support/silence.ts";
+import { storiesOfOneAgent, type StoryContext } from "../support/story.ts";
 import type { WireEntry } from "../support/wire-log.ts";
 import { toolCalls } from "../support/transcript.ts";
 
@@ -37,7 +37,7 @@ function sentSince(editor: Editor, start: number): string[] {
 }
 
 /** A second model beside the scripted one; the model server answers both. */
-function twoModels({ model }: { model: Stage["model"] }): Record<string, unknown> {
+function twoModels({ model }: { model: StoryContext["model"] }): Record<string, unknown> {
   const limit = { context: 50_000, output: 8_000 };
   return {
     provider: {
@@ -55,17 +55,18 @@ function twoModels({ model }: { model: Stage["model"] }): Record<string, unknown
 /** Plays a story whose project configuration adds to the person's. */
 async function withTwoModels(
   more: Record<string, unknown>,
-  play: (stage: Stage) => Promise<void>,
+  play: (storyContext: StoryContext) => Promise<void>,
 ): Promise<void> {
-  await story({ initialize: false }, async (stage) => {
-    const config = { model: "test/scripted", ...twoModels(stage), ...more };
-    await stage.home.write({ ".config/fairlead/fairlead.json": JSON.stringify(config) });
-    await stage.editor.initialize();
-    await play(stage);
+  await story({ initialize: false }, async (storyContext) => {
+    const config = { model: "test/scripted", ...twoModels(storyContext), ...more };
+    await storyContext.home.write({ ".config/fairlead/fairlead.json": JSON.stringify(config) });
+    await storyContext.editor.initialize();
+    await play(storyContext);
   });
 }
 
-const modelOf = (stage: Stage, number: number) => stage.model.requests[number - 1]?.body.model;
+const modelOf = (storyContext: StoryContext, number: number) =>
+  storyContext.model.requests[number - 1]?.body.model;
 
 describe("the pickers", () => {
   test("offer the same modes as modes and as an option, and the model", async () => {
@@ -117,7 +118,7 @@ describe("the pickers", () => {
       expect(sentSince(editor, start)).toEqual(["answer", "current_mode_update", "config_option_update"]);
       expect(valueOf(configOptions, "mode")).toBe("plan");
       await editor.setMode(sessionId, "plan");
-      expect(await sentUnasked(editor)).toEqual([]);
+      expect(await collectUnrequestedMessages(editor)).toEqual([]);
     });
   });
 
@@ -137,12 +138,12 @@ describe("the pickers", () => {
   });
 
   test("change the model for the next turn, and remember it for the project's next session", async () => {
-    await withTwoModels({ model: undefined }, async (stage) => {
-      const { editor, model } = stage;
+    await withTwoModels({ model: undefined }, async (storyContext) => {
+      const { editor, model } = storyContext;
       const { sessionId, configOptions: unset } = await editor.newSession();
       expect(valueOf(unset, "model")).toBe("none");
       expect(choicesOf(unset, "model")).toEqual(["none", "test/scripted", "test/other"]);
-      expect(await failureOf(editor.prompt(sessionId, "Hi"))).toMatchObject({ code: -32000 });
+      expect(await expectFailure(editor.prompt(sessionId, "Hi"))).toMatchObject({ code: -32000 });
       const { configOptions } = await editor.setConfigOption(sessionId, "model", "test/other");
       expect(valueOf(configOptions, "model")).toBe("test/other");
       expect(choicesOf(configOptions, "model")).toEqual(["test/scripted", "test/other"]);
@@ -150,14 +151,14 @@ describe("the pickers", () => {
       expect(update.configOptions).toEqual(configOptions);
       model.reply("Hello.");
       await editor.prompt(sessionId, "Hi");
-      expect(modelOf(stage, 1)).toBe("other");
+      expect(modelOf(storyContext, 1)).toBe("other");
       expect(valueOf((await editor.newSession()).configOptions, "model")).toBe("test/other");
     });
   });
 
   test("change a running turn's next session state, not its model", async () => {
-    await withTwoModels({}, async (stage) => {
-      const { editor, model } = stage;
+    await withTwoModels({}, async (storyContext) => {
+      const { editor, model } = storyContext;
       const { sessionId } = await editor.newSession();
       const gate = reply.gate();
       model.reply(reply.say("One"), gate).reply("Two");
@@ -168,7 +169,7 @@ describe("the pickers", () => {
       gate.release();
       await turn;
       await editor.prompt(sessionId, "Again");
-      expect([modelOf(stage, 1), modelOf(stage, 2)]).toEqual(["scripted", "other"]);
+      expect([modelOf(storyContext, 1), modelOf(storyContext, 2)]).toEqual(["scripted", "other"]);
     });
   });
 
@@ -188,7 +189,7 @@ describe("the pickers", () => {
   ])("refuse an unknown %s with -32602 and say what there is", async (_name, change, words) => {
     await story({}, async ({ editor }) => {
       const { sessionId, configOptions } = await editor.newSession();
-      const failure = await failureOf(change(editor, sessionId));
+      const failure = await expectFailure(change(editor, sessionId));
       expect(failure).toMatchObject({ code: -32602, message: expect.stringContaining(words) });
       expect((await editor.setConfigOption(sessionId, "mode", "build")).configOptions).toEqual(configOptions);
     });
@@ -196,8 +197,10 @@ describe("the pickers", () => {
 
   test("refuse changes of an unknown session with -32002", async () => {
     await story({}, async ({ editor }) => {
-      expect(await failureOf(editor.setMode("nope", "plan"))).toMatchObject({ code: -32002 });
-      expect(await failureOf(editor.setConfigOption("nope", "mode", "plan"))).toMatchObject({ code: -32002 });
+      expect(await expectFailure(editor.setMode("nope", "plan"))).toMatchObject({ code: -32002 });
+      expect(await expectFailure(editor.setConfigOption("nope", "mode", "plan"))).toMatchObject({
+        code: -32002,
+      });
     });
   });
 
@@ -274,8 +277,8 @@ describe("an agent with a model of its own", () => {
   const agent = { plan: { model: "test/other" } };
 
   test("is answered by it, and the picker says so", async () => {
-    await withTwoModels({ agent }, async (stage) => {
-      const { editor, model } = stage;
+    await withTwoModels({ agent }, async (storyContext) => {
+      const { editor, model } = storyContext;
       const { sessionId, configOptions } = await editor.newSession();
       expect(valueOf(configOptions, "model")).toBe("test/scripted");
       await editor.setMode(sessionId, "plan");
@@ -285,20 +288,20 @@ describe("an agent with a model of its own", () => {
       await editor.prompt(sessionId, "Plan");
       await editor.setMode(sessionId, "build");
       await editor.prompt(sessionId, "Build");
-      expect([modelOf(stage, 1), modelOf(stage, 2)]).toEqual(["other", "scripted"]);
+      expect([modelOf(storyContext, 1), modelOf(storyContext, 2)]).toEqual(["other", "scripted"]);
     });
   });
 
   test("is answered by the model that the person chose", async () => {
-    await withTwoModels({ agent }, async (stage) => {
-      const { editor, model } = stage;
+    await withTwoModels({ agent }, async (storyContext) => {
+      const { editor, model } = storyContext;
       const { sessionId } = await editor.newSession();
       await editor.setConfigOption(sessionId, "model", "test/scripted");
       const { configOptions } = await editor.setConfigOption(sessionId, "mode", "plan");
       expect(valueOf(configOptions, "model")).toBe("test/scripted");
       model.reply("Planned.");
       await editor.prompt(sessionId, "Plan");
-      expect(modelOf(stage, 1)).toBe("scripted");
+      expect(modelOf(storyContext, 1)).toBe("scripted");
     });
   });
 });

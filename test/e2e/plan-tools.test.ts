@@ -2,7 +2,7 @@ import { readFile } from "node:fs/promises";
 import { join } from "node:path";
 import { describe, expect, test } from "vitest";
 import { plain, withElicitation, zedLike } from "../support/clients.ts";
-import { objectOf } from "../support/json.ts";
+import { toObject } from "../support/json.ts";
 import * as reply from "../support/reply.ts";
 import { storiesOfOneAgent } from "../support/story.ts";
 import { agentText, toolCalls } from "../support/transcript.ts";
@@ -45,7 +45,7 @@ describe.each(kinds)("in an editor that is %s", (_, client) => {
       expect(modes.map(({ currentModeId }) => currentModeId)).toEqual(["plan", "build"]);
       const [change] = editor.updates(sessionId, "config_option_update").slice(-1);
       const mode = change?.configOptions.find(({ id }) => id === "mode");
-      expect(objectOf(mode).currentValue).toBe("build");
+      expect(toObject(mode).currentValue).toBe("build");
 
       expect(model.requests[1]?.toolNames).toContain("plan_exit");
       expect(model.requests[1]?.toolNames).not.toContain("plan_enter");
@@ -133,8 +133,8 @@ describe("plan_enter", () => {
       const loaded = await editor.load(sessionId);
       expect(loaded.modes?.currentModeId).toBe("plan");
       expect(agentText(editor.updates(sessionId))).toBe(live);
-      const said = editor.updates(sessionId, "user_message_chunk").map(({ content }) => content);
-      expect(said).toEqual([{ type: "text", text: "A large change" }]);
+      const replyText = editor.updates(sessionId, "user_message_chunk").map(({ content }) => content);
+      expect(replyText).toEqual([{ type: "text", text: "A large change" }]);
     });
   });
 });

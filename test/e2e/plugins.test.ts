@@ -5,7 +5,7 @@ import { faulty } from "../support/mcp.ts";
 import * as reply from "../support/reply.ts";
 import { storiesOfOneAgent } from "../support/story.ts";
 import { temporaryFolder } from "../support/temp.ts";
-import { fileThat } from "../support/file-watch.ts";
+import { waitForFile } from "../support/file-watch.ts";
 import { agentText, thoughtText, toolCalls } from "../support/transcript.ts";
 
 const story = storiesOfOneAgent();
@@ -64,11 +64,11 @@ module.exports = async () => ({
       model.reply(reply.call("bash", { command: "echo" })).reply(reply.call("shout", { word: "yes" }));
       model.reply("Done.");
       await editor.prompt(sessionId, "Go");
-      const [asked] = model.requests;
-      expect(asked?.userText).toContain("Go (in short)");
-      expect(asked?.userText).toContain("From build.");
-      expect(JSON.stringify(asked?.body.messages)).toContain("Be brief.");
-      expect(asked?.body).toMatchObject({ seed: 8 });
+      const [requested] = model.requests;
+      expect(requested?.userText).toContain("Go (in short)");
+      expect(requested?.userText).toContain("From build.");
+      expect(JSON.stringify(requested?.body.messages)).toContain("Be brief.");
+      expect(requested?.body).toMatchObject({ seed: 8 });
       expect(model.requests[1]?.toolResults.at(-1)).toMatch(/^one two\n[^]*after bash echo one two$/);
       expect(model.requests[2]?.toolResults.at(-1)).toBe("YES\nafter shout undefined");
       expect(toolCalls(editor.updates(sessionId)).map(({ title, rawInput }) => [title, rawInput])).toEqual([
@@ -76,9 +76,9 @@ module.exports = async () => ({
         ["Seen", { word: "yes" }],
       ]);
       const file = join(repository.path, "heard");
-      await fileThat(file, (text) => text.endsWith("session.idle\n"));
-      const heard = (await readFile(file, "utf8")).trim().split("\n");
-      expect(new Set(heard)).toEqual(
+      await waitForFile(file, (text) => text.endsWith("session.idle\n"));
+      const received = (await readFile(file, "utf8")).trim().split("\n");
+      expect(new Set(received)).toEqual(
         new Set([
           "session.created",
           "session.status",
@@ -88,7 +88,7 @@ module.exports = async () => ({
           "session.idle",
         ]),
       );
-      expect(heard.at(-1)).toBe("session.idle");
+      expect(received.at(-1)).toBe("session.idle");
       expect(thoughtText(editor.updates(sessionId))).toBe("");
     });
   });
@@ -109,7 +109,7 @@ export const Listens = async ({ directory }) => ({
       await editor.prompt(sessionId, "Go");
       await editor.delete(sessionId);
       const file = join(repository.path, "events");
-      await fileThat(file, (text) => text.includes("session.deleted"));
+      await waitForFile(file, (text) => text.includes("session.deleted"));
       const events = (await readFile(file, "utf8"))
         .trim()
         .split("\n")
@@ -129,8 +129,8 @@ export const Listens = async ({ directory }) => ({
       expect(of("session.updated").at(-1)).toMatchObject({ info: { id: sessionId } });
       const diff = [{ file: join(repository.path, "new.txt"), status: "added", additions: 1, deletions: 0 }];
       expect(of("session.diff")).toEqual([{ sessionID: sessionId, diff }]);
-      const [asked] = of("permission.asked");
-      expect(asked).toMatchObject({
+      const [requested] = of("permission.asked");
+      expect(requested).toMatchObject({
         sessionID: sessionId,
         permission: "edit",
         patterns: ["new.txt"],
@@ -141,8 +141,8 @@ export const Listens = async ({ directory }) => ({
       expect(of("permission.replied")).toEqual([
         {
           sessionID: sessionId,
-          requestID: asked?.["id"],
-          callID: asked?.["callID"],
+          requestID: requested?.["id"],
+          callID: requested?.["callID"],
           reply: "once",
         },
       ]);
@@ -166,7 +166,7 @@ export const Listens = async ({ directory }) => ({
       const { sessionId } = await editor.newSession();
       model.reply(reply.call("grows_echo", { text: "hello" })).reply("Done.");
       await editor.prompt(sessionId, "Go");
-      await fileThat(join(repository.path, "events"), (text) => text === "grows");
+      await waitForFile(join(repository.path, "events"), (text) => text === "grows");
     });
   });
 
@@ -209,8 +209,8 @@ export const Counts = async () => ({ "tool.execute.after": (_, output) => { outp
       const results = model.requests.flatMap(({ toolResults }) => toolResults);
       expect(results).toEqual(["call 1", "call 2", "call 3", "call 4"]);
       for (const { sessionId } of sessions) {
-        const told = thoughtText(editor.updates(sessionId));
-        expect(told.match(/none\.js was switched off/g)).toHaveLength(1);
+        const notice = thoughtText(editor.updates(sessionId));
+        expect(notice.match(/none\.js was switched off/g)).toHaveLength(1);
       }
     });
   });
@@ -340,7 +340,7 @@ export const Decides = () => ({
       model.reply(reply.call("bash", { command: "echo 3" })).reply("Done.");
       expect((await editor.prompt(sessionId, "Again")).stopReason).toBe("end_turn");
       expect(model.requests.at(-1)?.toolResults.at(-1)).toBe("3 (good)");
-      const told = thoughtText(editor.updates(sessionId));
+      const notice = thoughtText(editor.updates(sessionId));
       for (const problem of [
         /a-throws\.js was switched off: chat\.params threw: boom/,
         /b-hangs\.js was switched off: chat\.message took more than 5 seconds/,
@@ -354,8 +354,8 @@ export const Decides = () => ({
         /package opencode-not-there is not installed/,
         /file not found: .*nowhere\.js/,
       ])
-        expect(told).toMatch(problem);
-      expect(told).not.toMatch(/j-good\.js was switched off/);
+        expect(notice).toMatch(problem);
+      expect(notice).not.toMatch(/j-good\.js was switched off/);
     });
   });
 
@@ -401,9 +401,9 @@ export default async () => ({ "tool.execute.before": async () => forge(2, 50, "{
       expect((await editor.prompt(sessionId, "Go")).stopReason).toBe("end_turn");
       const results = model.requests.slice(1).flatMap(({ toolResults }) => toolResults);
       expect(results).toEqual([expect.stringContaining("b-calls.js, which checks each call"), "2"]);
-      const told = thoughtText(editor.updates(sessionId));
-      expect(told).toMatch(/a-loads\.js was switched off: loading it returned an invalid response/);
-      expect(told).toMatch(/b-calls\.js was switched off: .* threw: the response is not valid JSON/);
+      const notice = thoughtText(editor.updates(sessionId));
+      expect(notice).toMatch(/a-loads\.js was switched off: loading it returned an invalid response/);
+      expect(notice).toMatch(/b-calls\.js was switched off: .* threw: the response is not valid JSON/);
     });
   });
 
@@ -437,10 +437,12 @@ export const a_ = tool(small);
       const updates = editor.updates(sessionId);
       expect(JSON.stringify(updates).length).toBeLessThan(30_000);
       expect(toolCalls(updates).at(-1)?.title).toMatch(/^(T ){50}…$/);
-      const told = thoughtText(updates);
-      expect(told).toMatch(/The tool of_long of .*of\.js is ignored: its description has 300000 characters/);
-      expect(told).toMatch(/The tool of_wide of .*of\.js is ignored: the schema of its arguments has/);
-      expect(told).toMatch(/The tool of_a_ of .*of\.js is ignored: the name is already used/);
+      const notice = thoughtText(updates);
+      expect(notice).toMatch(
+        /The tool of_long of .*of\.js is ignored: its description has 300000 characters/,
+      );
+      expect(notice).toMatch(/The tool of_wide of .*of\.js is ignored: the schema of its arguments has/);
+      expect(notice).toMatch(/The tool of_a_ of .*of\.js is ignored: the name is already used/);
     });
   });
 

@@ -3,10 +3,10 @@ import { join } from "node:path";
 import { RequestError, type SessionUpdate } from "@agentclientprotocol/sdk";
 import { describe, expect, test } from "vitest";
 import type { Editor } from "../support/editor.ts";
-import { objectOf } from "../support/json.ts";
+import { toObject } from "../support/json.ts";
 import { startModelServer, type ModelRequest } from "../support/model-server.ts";
 import * as reply from "../support/reply.ts";
-import { storiesOfOneAgent, type Stage } from "../support/story.ts";
+import { storiesOfOneAgent, type StoryContext } from "../support/story.ts";
 import { agentText, thoughtText, toolCalls } from "../support/transcript.ts";
 
 const story = storiesOfOneAgent();
@@ -18,14 +18,17 @@ const quick = { delay_ms: 20, attempts: 3 };
 /** Silence counts as a failure soon, yet not so soon that a busy machine looks silent. */
 const impatient = { ...quick, stall_ms: 1_000 };
 
-type FaultStage = Stage & { sessionId: string };
+type FaultStage = StoryContext & { sessionId: string };
 
 /** Plays a fault in a session, and checks that the session lives and that the key was shown nowhere. */
-async function faultStory(play: (stage: FaultStage) => Promise<void>, retry: object = quick): Promise<void> {
-  await story({ config: { retry }, files: { "a.txt": "one\n" } }, async (stage) => {
-    const { editor, model, home } = stage;
+async function faultStory(
+  play: (context: FaultStage) => Promise<void>,
+  retry: object = quick,
+): Promise<void> {
+  await story({ config: { retry }, files: { "a.txt": "one\n" } }, async (context) => {
+    const { editor, model, home } = context;
     const { sessionId } = await editor.newSession();
-    await play({ ...stage, sessionId });
+    await play({ ...context, sessionId });
     model.reply("Here again.");
     expect((await editor.prompt(sessionId, "Still there?")).stopReason).toBe("end_turn");
     expect(agentText(editor.updates(sessionId))).toMatch(/Here again\.$/);
@@ -57,12 +60,12 @@ const answersIn = (request: ModelRequest | undefined) =>
 
 /** A fault that another try mends: the person reads the answer once, the model is sent it once. */
 async function mendedStory(
-  fault: (stage: FaultStage) => Promise<unknown>,
+  fault: (context: FaultStage) => Promise<unknown>,
   { retry = quick, answer = "Hello world" }: { retry?: object; answer?: string } = {},
 ): Promise<void> {
-  await faultStory(async (stage) => {
-    const { editor, model, sessionId } = stage;
-    const [, end] = await Promise.all([fault(stage), editor.prompt(sessionId, "Hi")]);
+  await faultStory(async (context) => {
+    const { editor, model, sessionId } = context;
+    const [, end] = await Promise.all([fault(context), editor.prompt(sessionId, "Hi")]);
     expect(end.stopReason).toBe("end_turn");
     expect(agentText(editor.updates(sessionId))).toBe(answer);
     model.reply("Sure.");
@@ -102,7 +105,7 @@ describe("errors that waiting does not mend", () => {
       const facts = async (...answers: reply.Step[]) => {
         for (const answer of answers) model.reply(answer);
         const { data } = await failureOf(editor, sessionId);
-        const { details: _, ...rest } = objectOf(data);
+        const { details: _, ...rest } = toObject(data);
         return rest;
       };
       const later = reply.failure(429, "Later", { "retry-after-ms": "7200000" });
@@ -155,8 +158,8 @@ describe("errors that waiting does not mend", () => {
       expect((await failureOf(editor, sessionId)).message).toMatch(
         /\(500\): Out of order again \(tried 3 times\)/,
       );
-      const told = thoughtText(editor.updates(sessionId));
-      expect(told).toMatch(/Out of order[^]*attempt 1 of 3[^]*Busy[^]*attempt 2 of 3/);
+      const notice = thoughtText(editor.updates(sessionId));
+      expect(notice).toMatch(/Out of order[^]*attempt 1 of 3[^]*Busy[^]*attempt 2 of 3/);
     });
   });
 });

@@ -3,7 +3,7 @@ import { RequestError } from "@agentclientprotocol/sdk";
 import { describe, expect, test } from "vitest";
 import { plain, withElicitation, zedLike, type ClientKind, type Elicit } from "../support/clients.ts";
 import * as reply from "../support/reply.ts";
-import { type Stage, storiesOfOneAgent } from "../support/story.ts";
+import { type StoryContext, storiesOfOneAgent } from "../support/story.ts";
 import { agentText, toolCalls } from "../support/transcript.ts";
 import { Bell } from "../support/waiting.ts";
 
@@ -22,7 +22,7 @@ const features = { ...database, question: "Which features?", header: "Features",
 const ask = (...questions: unknown[]) => reply.call("question", { questions });
 
 /** Plays one turn in which the model asks, and answers what the model then read. */
-async function askIn({ editor, model }: Stage, ...questions: unknown[]) {
+async function askIn({ editor, model }: StoryContext, ...questions: unknown[]) {
   const { sessionId } = await editor.newSession();
   model.reply(ask(...questions)).reply("Understood.");
   const { stopReason } = await editor.prompt(sessionId, "Begin");
@@ -37,9 +37,9 @@ const answering = (elicit: Elicit): [string, () => ClientKind][] => [
 
 describe("an editor with forms", () => {
   test("shows one form for all questions, and the answers reach the model", async () => {
-    const asked: CreateElicitationRequest[] = [];
+    const requested: CreateElicitationRequest[] = [];
     const elicit = (request: CreateElicitationRequest): CreateElicitationResponse => {
-      asked.push(request);
+      requested.push(request);
       const content = {
         question_1: "SQLite",
         question_2: ["SQLite", "Postgres"],
@@ -47,8 +47,8 @@ describe("an editor with forms", () => {
       };
       return { action: "accept", content };
     };
-    await story({ client: withElicitation(elicit) }, async (stage) => {
-      const { sessionId, call, read } = await askIn(stage, database, features);
+    await story({ client: withElicitation(elicit) }, async (context) => {
+      const { sessionId, call, read } = await askIn(context, database, features);
       const choices = [
         { const: "SQLite", title: "SQLite — One file" },
         { const: "Postgres", title: "Postgres" },
@@ -59,7 +59,7 @@ describe("an editor with forms", () => {
         description: "Free text, if none of the options fits.",
         _meta: { _askUserQuestionCustomAnswer: { questionId: name } },
       });
-      expect(asked).toEqual([
+      expect(requested).toEqual([
         {
           mode: "form",
           sessionId,
@@ -100,11 +100,11 @@ describe("an editor with forms", () => {
   test.each(answering(() => ({ action: "decline" })))(
     "that declines (%s) lets the work go on",
     async (_, client) => {
-      await story({ client: client() }, async (stage) => {
-        const { sessionId, read, stopReason } = await askIn(stage, database);
+      await story({ client: client() }, async (context) => {
+        const { sessionId, read, stopReason } = await askIn(context, database);
         expect(read).toEqual([expect.stringContaining("The user skipped this.")]);
         expect(stopReason).toBe("end_turn");
-        expect(agentText(stage.editor.updates(sessionId))).toBe("Understood.");
+        expect(agentText(context.editor.updates(sessionId))).toBe("Understood.");
       });
     },
   );
@@ -112,8 +112,8 @@ describe("an editor with forms", () => {
   test.each(answering(() => ({ action: "cancel" })))(
     "that closes the form (%s) ends the turn",
     async (_, client) => {
-      await story({ client: client() }, async (stage) => {
-        const { editor, model } = stage;
+      await story({ client: client() }, async (context) => {
+        const { editor, model } = context;
         const { sessionId } = await editor.newSession();
         model.reply(ask(database));
         expect((await editor.prompt(sessionId, "Begin")).stopReason).toBe("end_turn");
@@ -140,8 +140,8 @@ describe("an editor with forms", () => {
     ],
     ["answers what nobody knows", () => ({ action: "later" })],
   ])("that %s makes the model ask in text", async (_, elicit) => {
-    await story({ client: withElicitation(elicit) }, async (stage) => {
-      const { read } = await askIn(stage, database);
+    await story({ client: withElicitation(elicit) }, async (context) => {
+      const { read } = await askIn(context, database);
       expect(read).toEqual([expect.stringMatching(/^Nobody was asked: .* end your turn\.$/)]);
     });
   });
@@ -173,9 +173,9 @@ describe("an editor with forms", () => {
 describe("an editor without forms", () => {
   test("shows one choice as a permission prompt with an option for each answer", async () => {
     const options = { client: plain(), permission: { outcome: "selected", optionId: "answer_2" } } as const;
-    await story(options, async (stage) => {
-      const { read } = await askIn(stage, database);
-      const [request] = stage.editor.permissionRequests;
+    await story(options, async (context) => {
+      const { read } = await askIn(context, database);
+      const [request] = context.editor.permissionRequests;
       expect(request?.toolCall.title).toBe("Which database?");
       expect(request?.options).toEqual([
         { optionId: "answer_1", name: "SQLite", kind: "allow_once" },
@@ -187,8 +187,8 @@ describe("an editor without forms", () => {
   });
 
   test("may skip it, and the work goes on", async () => {
-    await story({ client: plain(), permission: "reject_once" }, async (stage) => {
-      const { read } = await askIn(stage, database);
+    await story({ client: plain(), permission: "reject_once" }, async (context) => {
+      const { read } = await askIn(context, database);
       expect(read).toEqual([expect.stringContaining("The user skipped this.")]);
     });
   });
@@ -210,10 +210,10 @@ describe("an editor without forms", () => {
       [{ ...database, options: ["a", "b", "c", "d", "e"].map((label) => ({ label, description: "" })) }],
     ],
   ])("is not asked %s: the model writes them", async (_, questions) => {
-    await story({ client: plain() }, async (stage) => {
-      const { read } = await askIn(stage, ...questions);
+    await story({ client: plain() }, async (context) => {
+      const { read } = await askIn(context, ...questions);
       expect(read).toEqual([expect.stringMatching(/^Nobody was asked: .* end your turn\.$/)]);
-      expect(stage.editor.permissionRequests).toEqual([]);
+      expect(context.editor.permissionRequests).toEqual([]);
     });
   });
 

@@ -1,7 +1,7 @@
 import type { SessionUpdate } from "@agentclientprotocol/sdk";
 import { describe, expect, test } from "vitest";
 import type { Editor } from "../support/editor.ts";
-import { failureOf } from "../support/failure.ts";
+import { expectFailure } from "../support/failure.ts";
 import type { ModelRequest } from "../support/model-server.ts";
 import * as reply from "../support/reply.ts";
 import { storiesOfOneAgent } from "../support/story.ts";
@@ -118,11 +118,11 @@ describe("steering", () => {
         [{ type: "odd" }],
         "x",
       ])
-        expect(await failureOf(steering(bad))).toMatchObject({ code: -32602 });
+        expect(await expectFailure(steering(bad))).toMatchObject({ code: -32602 });
       gate.release();
       await turn;
-      const said = JSON.stringify(userTexts(model.requests[1]));
-      expect(said).toMatch(/See these.*embedded.*linked/);
+      const replyText = JSON.stringify(userTexts(model.requests[1]));
+      expect(replyText).toMatch(/See these.*embedded.*linked/);
     });
   });
 

@@ -1,16 +1,16 @@
 import { RequestError, type ContentBlock } from "@agentclientprotocol/sdk";
 import { expect, test } from "vitest";
 import type { ModelRequest } from "../support/model-server.ts";
-import { pngOf } from "../support/png.ts";
+import { createPng } from "../support/png.ts";
 import * as reply from "../support/reply.ts";
-import { type Stage, story } from "../support/story.ts";
+import { type StoryContext, story } from "../support/story.ts";
 import { agentText, thoughtText, toolCalls } from "../support/transcript.ts";
 
 const data = "iVBORw0KGgo=";
 const image: ContentBlock = { type: "image", mimeType: "image/png", data };
 const question: ContentBlock[] = [{ type: "text", text: "What is it?" }, image];
 
-const told = (why: string): string =>
+const notice = (why: string): string =>
   `Seer was asked again without images: ${why}. No images go to it until Fairlead starts again. ` +
   'If it takes none, set "modalities": {"input": ["text"]} for provider.test.models.seer in fairlead.json.\n\n';
 
@@ -18,22 +18,24 @@ const refusal = reply.failure(400, "No image\ninput here.\n");
 const why = "The provider refused the request (400): No image input here";
 
 /** A session with models that are said to take images. */
-async function seerStory(play: (stage: Stage & { sessionId: string }) => Promise<void>): Promise<void> {
-  await story({ files: { "dot.png": pngOf(2, 2) } }, async (stage) => {
+async function seerStory(
+  play: (context: StoryContext & { sessionId: string }) => Promise<void>,
+): Promise<void> {
+  await story({ files: { "dot.png": createPng(2, 2) } }, async (context) => {
     const modalities = { input: ["text", "image"], output: ["text"] };
     const models = Object.fromEntries(
       ["Seer", "a", "b", "c", "d", "e"].map((name) => [name.toLowerCase(), { name, modalities }]),
     );
-    const options = { baseURL: stage.model.url, apiKey: "test-key" };
-    await stage.home.write({
+    const options = { baseURL: context.model.url, apiKey: "test-key" };
+    await context.home.write({
       ".config/fairlead/fairlead.json": JSON.stringify({
         model: "test/seer",
         provider: { test: { options, models } },
         retry: { delay_ms: 20, attempts: 2 },
       }),
     });
-    const { sessionId } = await stage.editor.newSession();
-    await play({ ...stage, sessionId });
+    const { sessionId } = await context.editor.newSession();
+    await play({ ...context, sessionId });
   });
 }
 
@@ -49,7 +51,7 @@ test("a refused image is left out, of later requests to that model too, and the 
     model.reply(refusal).reply("I cannot see it.").reply("Fine.").reply("No.").reply("A dot.");
     expect((await editor.prompt(sessionId, question)).stopReason).toBe("end_turn");
     expect(agentText(editor.updates(sessionId))).toBe("I cannot see it.");
-    expect(thoughtText(editor.updates(sessionId))).toBe(told(why));
+    expect(thoughtText(editor.updates(sessionId))).toBe(notice(why));
     expect(model.requests.map(lastContent)).toEqual([
       [
         { type: "text", text: "What is it?" },
@@ -65,7 +67,7 @@ test("a refused image is left out, of later requests to that model too, and the 
     const second = await editor.newSession({ cwd: repository.path });
     await editor.prompt(second.sessionId, question);
     expect(withImage(model.requests)).toEqual([true, false, false, false]);
-    expect(thoughtText(editor.updates(sessionId))).toBe(told(why));
+    expect(thoughtText(editor.updates(sessionId))).toBe(notice(why));
     expect(thoughtText(editor.updates(second.sessionId))).toMatch(/^Seer cannot see image\/png/);
 
     await editor.setConfigOption(second.sessionId, "model", "test/a");

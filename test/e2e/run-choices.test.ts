@@ -45,20 +45,21 @@ describe("run", () => {
 
   test("takes the effort from --effort, for the named model and the configured one", async () => {
     await inPlace(async ({ model, run }) => {
-      const said = async (...args: string[]) => (await run("run", ...args, "Hi")).stderr.split("\n").at(-1);
+      const replyText = async (...args: string[]) =>
+        (await run("run", ...args, "Hi")).stderr.split("\n").at(-1);
       model.reply("Thought.");
       expect((await run("run", "-m", "local/coder", "--effort", "high", "Hi")).stdout).toBe("Thought.");
       expect(model.requests[0]?.body).toMatchObject({ model: "coder", reasoning_effort: "high" });
       model.reply("Thought again.");
       expect((await run("run", "--continue", "--effort", "high", "Hi")).stdout).toBe("Thought again.");
       expect(model.requests[1]?.body).toMatchObject({ model: "coder", reasoning_effort: "high" });
-      expect(await said("-m", "local/coder", "--effort", "max")).toBe(
+      expect(await replyText("-m", "local/coder", "--effort", "max")).toBe(
         'fairlead: The model local/coder has no effort "max"; it has default, high.',
       );
-      expect(await said("--effort", "high")).toBe(
+      expect(await replyText("--effort", "high")).toBe(
         'fairlead: The model local/plain has no effort "high"; it has none.',
       );
-      expect(await said("-m", "local/coder:high", "--effort", "default")).toContain(
+      expect(await replyText("-m", "local/coder:high", "--effort", "default")).toContain(
         "--model local/coder:high and --effort default name different efforts",
       );
     });
@@ -78,13 +79,14 @@ describe("run", () => {
 
   test("suggests a model for one that cannot be used", async () => {
     await inPlace(async ({ run }) => {
-      const said = async (name: string) => (await run("run", "-m", name, "Hi")).stderr.split("\n").at(-1);
+      const replyText = async (name: string) =>
+        (await run("run", "-m", name, "Hi")).stderr.split("\n").at(-1);
       const hint = "fairlead models lists those that can.";
-      expect(await said("coder")).toBe(
+      expect(await replyText("coder")).toBe(
         `fairlead: The model coder cannot be used. Did you mean local/coder? ${hint}`,
       );
-      expect(await said("local/codr")).toContain("Did you mean local/coder?");
-      expect(await said("nobody/nothing-like-it")).toBe(
+      expect(await replyText("local/codr")).toContain("Did you mean local/coder?");
+      expect(await replyText("nobody/nothing-like-it")).toBe(
         `fairlead: The model nobody/nothing-like-it cannot be used. ${hint}`,
       );
     });
@@ -92,19 +94,21 @@ describe("run", () => {
 
   test("explains why an agent cannot be chosen and lists the others", async () => {
     await inPlace(async ({ run }) => {
-      const said = async (name: string) => {
+      const replyText = async (name: string) => {
         const { exitCode, stderr } = await run("run", "--agent", name, "Hi");
         expect(exitCode).toBe(1);
         return stderr.split("\n").at(-1);
       };
-      expect(await said("nobody")).toBe('fairlead: There is no agent "nobody". --agent takes build, plan.');
-      expect(await said("paln")).toBe(
+      expect(await replyText("nobody")).toBe(
+        'fairlead: There is no agent "nobody". --agent takes build, plan.',
+      );
+      expect(await replyText("paln")).toBe(
         'fairlead: There is no agent "paln". Did you mean plan? --agent takes build, plan.',
       );
-      expect(await said("explore")).toBe(
+      expect(await replyText("explore")).toBe(
         "fairlead: The agent explore is a subagent and cannot be chosen. --agent takes build, plan. Mention it in the prompt instead: @explore.",
       );
-      expect(await said("title")).toContain("The agent title is hidden and cannot be chosen.");
+      expect(await replyText("title")).toContain("The agent title is hidden and cannot be chosen.");
       expect((await run("sessions")).stdout).toBe("");
     });
   });

@@ -211,12 +211,12 @@ describe("what is attached to a run", () => {
       const args = ["run", "--file", "a.txt", "-f", "b", "Look"];
       const { code } = await start(args, { input: "and this\n" }).ended;
       expect(code).toBe(0);
-      const asked = JSON.stringify(model.requests[0]?.messages);
-      expect([asked.includes("Look\\n\\nand this"), asked.includes("one"), asked.includes("c.txt")]).toEqual([
-        true,
-        true,
-        true,
-      ]);
+      const requested = JSON.stringify(model.requests[0]?.messages);
+      expect([
+        requested.includes("Look\\n\\nand this"),
+        requested.includes("one"),
+        requested.includes("c.txt"),
+      ]).toEqual([true, true, true]);
       const missing = await start(["run", "--file", "none.txt", "Look"], { input: "" }).ended;
       expect([missing.code, missing.stderr]).toEqual([
         2,

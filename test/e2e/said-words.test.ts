@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
 import { fairlead } from "../support/cli.ts";
-import { failureOf } from "../support/failure.ts";
+import { expectFailure } from "../support/failure.ts";
 import { isObject, type JsonObject } from "../support/json.ts";
 import { faulty } from "../support/mcp.ts";
 import * as reply from "../support/reply.ts";
@@ -12,12 +12,12 @@ const painted = "\u001b]0;owned\u0007\u001b[31mplain\u001b[0m \u009b2J\u0007\u20
 const sign = /[^\P{Cc}\t\n]|[\u{202a}-\u{202e}\u{2066}-\u{2069}]/u;
 
 /** Fields of the wire whose texts are the program's own sentences. */
-const said = new Set(["message", "details", "title", "name", "description", "hint"]);
+const replyText = new Set(["message", "details", "title", "name", "description", "hint"]);
 
 /** The texts in such fields that have a sign in them. */
 function paintedFields(value: unknown, field?: string): string[] {
   if (typeof value === "string")
-    return field !== undefined && said.has(field) && sign.test(value) ? [value] : [];
+    return field !== undefined && replyText.has(field) && sign.test(value) ? [value] : [];
   if (Array.isArray(value)) return value.flatMap((one) => paintedFields(one));
   if (!isObject(value)) return [];
   const { rawInput: _, ...fields }: JsonObject = value;
@@ -48,9 +48,9 @@ test("what providers, servers, models and configurations say comes to the editor
       reply.call("todowrite", { todos: [{ content: painted, status: "pending", priority: "low" }] }),
     );
     model.reply(reply.failure(400, painted));
-    const refused = await failureOf(editor.prompt(sessionId, "Again"));
+    const refused = await expectFailure(editor.prompt(sessionId, "Again"));
     expect(refused.message).toBe("The provider refused the request (400): plain words");
-    const lost = await failureOf(editor.load(painted));
+    const lost = await expectFailure(editor.load(painted));
     expect(lost.message).toBe("Session not found: plain words");
     await editor.prompt(sessionId, "/mcp");
 

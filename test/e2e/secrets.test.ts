@@ -59,19 +59,19 @@ test("keys reach neither a command, nor the model, nor the editor, nor what is s
     expect(toolCalls(editor.updates(sessionId)).map(({ status }) => status)).toEqual(
       Array(5).fill("completed"),
     );
-    const told = JSON.stringify(model.requests.map(({ body }) => body.messages));
+    const notice = JSON.stringify(model.requests.map(({ body }) => body.messages));
     const environment = model.requests[1]?.toolResults.join("\n") ?? "";
     expect(environment).toContain("HARMLESS=stays");
     expect(environment).not.toMatch(/COPY_OF_IT|OTHER_THING/);
-    expect(told).toContain("[key]");
+    expect(notice).toContain("[key]");
     const shown = JSON.stringify(editor.updates(sessionId));
     await editor.closeSession(sessionId);
-    const kept = await everythingIn(join(home.path, ".local/share/fairlead/storage"));
+    const remaining = await everythingIn(join(home.path, ".local/share/fairlead/storage"));
     const logged = await everythingIn(join(home.path, ".local/state")).catch(() => "");
     for (const key of keys) {
-      expect(told).not.toContain(key);
+      expect(notice).not.toContain(key);
       expect(shown).not.toContain(key);
-      expect(kept).not.toContain(key);
+      expect(remaining).not.toContain(key);
       expect(logged).not.toContain(key);
     }
   });

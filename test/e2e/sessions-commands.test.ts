@@ -144,9 +144,9 @@ test("an imported file adds no paths, approvals, instructions or undoable change
     const { exitCode, stderr } = await at.run(["sessions", "import", path]);
     return [exitCode, stderr.replace(`fairlead: ${folder.path}/`, "")];
   };
-  const said: unknown[] = [];
-  for (const name of Object.keys(files)) said.push(await imported(join(folder.path, name)));
-  expect(said).toEqual(
+  const replyText: unknown[] = [];
+  for (const name of Object.keys(files)) replyText.push(await imported(join(folder.path, name)));
+  expect(replyText).toEqual(
     [
       'id.json is not an exported session: info.id expected an id that begins with "ses_".',
       'message.json is not an exported session: messages.0.info.id expected an id that begins with "msg_".',
@@ -168,8 +168,8 @@ test("an imported file adds no paths, approvals, instructions or undoable change
   const hostile = { ...whole, info: own, messages: [{ ...first, parts: [...first.parts, part] }, ...rest] };
   await folder.write({ "hostile.json": JSON.stringify(hostile) });
   expect(await imported(join(folder.path, "hostile.json"))).toEqual([0, ""]);
-  const kept = await at.run(["sessions", "export", "ses_hostile1", "--format", "json"]);
-  const { info: stored, messages: storedMessages } = fileSchema.parse(json(kept.stdout));
+  const remaining = await at.run(["sessions", "export", "ses_hostile1", "--format", "json"]);
+  const { info: stored, messages: storedMessages } = fileSchema.parse(json(remaining.stdout));
   expect(z.record(z.string(), z.unknown()).parse(stored)).toMatchObject({
     cost: 0,
     cwd: at.cwd,
@@ -206,17 +206,17 @@ test("a summary is written by a model that read the session", async () => {
   await using at = await place();
   const { id, run, model } = at;
   model.reply(reply.say("I looked into a.txt.\u001b[31m")).reply(reply.failure(400, "No"));
-  const said = await run(["sessions", "summary", "last", "--json"]);
-  expect(json(said.stdout)).toMatchObject({
+  const replyText = await run(["sessions", "summary", "last", "--json"]);
+  expect(json(replyText.stdout)).toMatchObject({
     session: id,
     model: "test/scripted",
     summary: "I looked into a.txt.\u001b[31m",
     cost: expect.any(Number),
   });
-  const asked = model.requests.at(-1);
-  expect(asked?.system).toContain("in the first person");
-  expect(asked?.toolNames).toEqual([]);
-  expect(asked?.userText).toMatch(
+  const requested = model.requests.at(-1);
+  expect(requested?.system).toContain("in the first person");
+  expect(requested?.toolNames).toEqual([]);
+  expect(requested?.userText).toMatch(
     /^User:\nWhat does\na\.txt say\?[^]*\[bash [^]*one[^]*Agent:\nIt says one\./,
   );
 
@@ -243,8 +243,11 @@ test("last is the newest session of the folder in every command, and of all fold
     ]);
   }
   for (const args of [["last", "--yes"], ["last"]]) {
-    const kept = await run(["sessions", "delete", ...args], here);
-    expect([kept.exitCode, kept.stderr]).toEqual([1, expect.stringContaining(`no session in ${home}`)]);
+    const remaining = await run(["sessions", "delete", ...args], here);
+    expect([remaining.exitCode, remaining.stderr]).toEqual([
+      1,
+      expect.stringContaining(`no session in ${home}`),
+    ]);
   }
   const goOn = await run(["run", "--session", "last", "Hi"], here);
   expect([goOn.exitCode, goOn.stderr]).toEqual([1, expect.stringContaining(`no session in ${home}`)]);
@@ -286,13 +289,13 @@ test("a session is deleted without a question only by its full id or with --yes"
     expect.stringContaining(`last is ${id}: add --yes, or name it by its id`),
   ]);
   for (const name of ["last", id.slice(-8)])
-    for (const [input, said] of [
+    for (const [input, replyText] of [
       ["n\n", "Nothing was deleted."],
       ["\n", "Nothing was deleted."],
       ["", "no answer to: Delete"],
     ] as const) {
       const { exitCode, stdout, stderr } = await terminal([name], input);
-      expect([exitCode, stdout, stderr]).toEqual([130, "", expect.stringContaining(said)]);
+      expect([exitCode, stdout, stderr]).toEqual([130, "", expect.stringContaining(replyText)]);
       expect(stderr).toContain(id);
     }
   expect(await isThere()).toBe(true);

@@ -204,11 +204,11 @@ describe("setup", () => {
 
   test("answers a word that is no choice with the nearest choices", async () => {
     const { stdout } = await at(["local", "on this machine", "opneai", "gemini", "zzz", key]);
-    const said = stdout.match(/(?:No such choice|That looks like).*$/gm);
+    const replyText = stdout.match(/(?:No such choice|That looks like).*$/gm);
     const machine = expect.stringMatching(
       /Did you mean \d+\. Ollama \(local, on this machine\), \d+\. LM Studio .*, \d+\. llama\.cpp .*, \d+\. vLLM .*\?$/,
     );
-    expect(said).toEqual([
+    expect(replyText).toEqual([
       machine,
       machine,
       expect.stringMatching(/Did you mean \d+\. OpenAI\?$/),

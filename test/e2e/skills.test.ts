@@ -101,9 +101,9 @@ describe("skills", () => {
       const { sessionId } = await editor.newSession();
       model.reply("Yes.");
       await editor.prompt(sessionId, "Hi");
-      const said = JSON.stringify(editor.updates(sessionId));
-      expect(said).toContain(join(repository.path, ".claude/skills/a/SKILL.md: description: "));
-      expect(said).toContain(`${join(repository.path, ".claude/skills/release/SKILL.md")}: is used; `);
+      const replyText = JSON.stringify(editor.updates(sessionId));
+      expect(replyText).toContain(join(repository.path, ".claude/skills/a/SKILL.md: description: "));
+      expect(replyText).toContain(`${join(repository.path, ".claude/skills/release/SKILL.md")}: is used; `);
     });
   });
 });

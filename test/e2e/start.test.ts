@@ -72,8 +72,8 @@ test("a first list and a first load need no library of schemas, of the protocol 
       await editor.restart();
       await editor.initialize();
       await first();
-      const told = editor.stderr.split("\n").findLast((line) => line.startsWith("loaded "));
-      const { files, ofNode } = loadedSchema.parse(JSON.parse(told?.slice("loaded ".length) ?? ""));
+      const notice = editor.stderr.split("\n").findLast((line) => line.startsWith("loaded "));
+      const { files, ofNode } = loadedSchema.parse(JSON.parse(notice?.slice("loaded ".length) ?? ""));
       expect(files.length).toBeGreaterThan(3);
       expect(namesOf(files.filter(isLate))).toEqual([]);
       expect(first === list ? ofNode : []).toEqual([]);
@@ -138,16 +138,16 @@ async function partsOfFirstPrompt(home: string) {
   request(program, 0, "initialize", { protocolVersion: 1, clientCapabilities: {} });
   request(program, 1, "session/new", { cwd: home, mcpServers: [] });
   const prompted = promptWhenOpen(program);
-  const told: string[] = [];
+  const notice: string[] = [];
   for await (const line of program.iterable({ from: "stderr" })) {
-    told.push(line);
+    notice.push(line);
     if (line.startsWith("then loaded ")) program.stdin?.end();
   }
   await prompted;
   provider.closeAllConnections();
   provider.close();
   const after = (start: string): unknown =>
-    JSON.parse(told.find((line) => line.startsWith(start))?.slice(start.length) ?? "null");
+    JSON.parse(notice.find((line) => line.startsWith(start))?.slice(start.length) ?? "null");
   return {
     loaded: loadedSchema.parse(after("loaded ")).files,
     afterwards: afterwardsSchema.parse(after("then loaded ")),

@@ -1,7 +1,7 @@
 import { readdir, readFile } from "node:fs/promises";
 import { join } from "node:path";
 import { expect, test } from "vitest";
-import { fileThat } from "../support/file-watch.ts";
+import { waitForFile } from "../support/file-watch.ts";
 import * as reply from "../support/reply.ts";
 import { story } from "../support/story.ts";
 
@@ -40,7 +40,7 @@ test("the store knows since when a session is compacted, until that ends", async
     model.when(({ toolNames }) => toolNames.length === 0, [reply.say("They "), gate, reply.say("said hi.")]);
     const turn = editor.prompt(sessionId, "/compact");
     await gate.reached();
-    await fileThat(await sessionFile(home.path), (text) => /"compacting":\d+/.test(text));
+    await waitForFile(await sessionFile(home.path), (text) => /"compacting":\d+/.test(text));
     gate.release();
     await turn;
     await editor.closeSession(sessionId);

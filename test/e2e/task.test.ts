@@ -80,9 +80,9 @@ describe("a task", () => {
       otherIsDone.resolve();
       await turn;
       expect(model.requests.at(-1)?.toolResults).toEqual([report("Printed\\."), report("Said\\.")]);
-      const [asked, ...others] = editor.permissionRequests;
+      const [requested, ...others] = editor.permissionRequests;
       expect(others).toEqual([]);
-      expect(asked).toMatchObject({ sessionId, toolCall: { title: "@general: echo printed" } });
+      expect(requested).toMatchObject({ sessionId, toolCall: { title: "@general: echo printed" } });
       expect(toolCalls(editor.updates(sessionId)).map(({ title, status }) => [title, status])).toEqual([
         ["Print it (@general)", "completed"],
         ["Say it (@explore)", "completed"],
@@ -153,11 +153,11 @@ describe("a task", () => {
       );
       model.reply("You could not be asked.");
       const turn = editor.prompt(sessionId, "Do it");
-      const asked = await editor.waitForEntry(
+      const requested = await editor.waitForEntry(
         ({ message }) => message?.kind === "request" && message.method === "session/request_permission",
         "the question",
       );
-      const id = asked.message?.kind === "request" ? asked.message.id : null;
+      const id = requested.message?.kind === "request" ? requested.message.id : null;
       await editor.writeLine({ jsonrpc: "2.0", id, error: { code: -32603, message: "The dialog broke" } });
       await turn;
       expect(model.requests.at(-1)?.toolResults).toEqual([

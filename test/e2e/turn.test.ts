@@ -3,7 +3,7 @@ import { join } from "node:path";
 import { pathToFileURL } from "node:url";
 import type { ContentBlock, SessionUpdate } from "@agentclientprotocol/sdk";
 import { describe, expect, test } from "vitest";
-import { listOf, objectOf } from "../support/json.ts";
+import { toList, toObject } from "../support/json.ts";
 import type { ModelRequest } from "../support/model-server.ts";
 import * as reply from "../support/reply.ts";
 import { storiesOfOneAgent } from "../support/story.ts";
@@ -298,7 +298,7 @@ describe("requests to the model", () => {
       await editor.prompt(sessionId, "First");
       await editor.prompt(sessionId, "Second");
       const bodies = model.requests.map(({ body }) => body);
-      const messages = bodies.map((body) => listOf(body.messages).map((message) => JSON.stringify(message)));
+      const messages = bodies.map((body) => toList(body.messages).map((message) => JSON.stringify(message)));
       expect(messages[1]?.slice(0, messages[0]?.length)).toEqual(messages[0]);
       expect(messages[2]?.slice(0, messages[1]?.length)).toEqual(messages[1]);
       const tools = bodies.map((body) => JSON.stringify(body.tools));
@@ -344,8 +344,8 @@ describe("attachments", () => {
     });
     return typeof content === "string"
       ? content
-      : listOf(content)
-          .map((part) => objectOf(part).text)
+      : toList(content)
+          .map((part) => toObject(part).text)
           .join("\n");
   }
 
@@ -489,8 +489,8 @@ describe("commands", () => {
       model.reply("Hello.", reply.usage({ promptTokens: 1500, completionTokens: 34 }));
       await editor.prompt(sessionId, "Hi");
       await editor.prompt(sessionId, "/cost");
-      const said = agentText(editor.updates(sessionId));
-      expect(said).toMatch(/Nothing has been used yet\.[^]*Hello\.[^]*1,534 of 100,000 tokens/);
+      const replyText = agentText(editor.updates(sessionId));
+      expect(replyText).toMatch(/Nothing has been used yet\.[^]*Hello\.[^]*1,534 of 100,000 tokens/);
       expect(model.requests).toHaveLength(1);
     });
   });

@@ -3,9 +3,9 @@ import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { expect, test } from "vitest";
 import { Editor } from "../support/editor.ts";
-import { failureOf } from "../support/failure.ts";
+import { expectFailure } from "../support/failure.ts";
 import * as reply from "../support/reply.ts";
-import { type Stage, story } from "../support/story.ts";
+import { type StoryContext, story } from "../support/story.ts";
 import { agentText, thoughtText } from "../support/transcript.ts";
 
 const file = (path: string) => fileURLToPath(new URL(path, import.meta.url));
@@ -13,7 +13,7 @@ const dayMs = 24 * 3_600_000;
 
 /** A second editor with its own agent on the same home, closed and checked at the end. */
 async function withSecond(
-  { home, repository }: Stage,
+  { home, repository }: StoryContext,
   play: (second: Editor) => Promise<void>,
 ): Promise<void> {
   const second = new Editor({ home: home.path, cwd: repository.path });
@@ -42,9 +42,9 @@ async function replayed(editor: Editor, sessionId: string): Promise<string[]> {
 }
 
 test("two processes work in sessions of one store at the same time, and each sees what the other did", async () => {
-  await story({}, async (stage) => {
-    const { editor, model } = stage;
-    await withSecond(stage, async (second) => {
+  await story({}, async (context) => {
+    const { editor, model } = context;
+    await withSecond(context, async (second) => {
       model.otherwise(({ userText }) => `Answer to ${userText}`);
       const talk = async (who: Editor, name: string) => {
         const { sessionId } = await who.newSession();
@@ -65,9 +65,9 @@ test("two processes work in sessions of one store at the same time, and each see
 });
 
 test("a session that one process has open is refused to another, which is told who has it, until it is closed", async () => {
-  await story({}, async (stage) => {
-    const { editor, model } = stage;
-    await withSecond(stage, async (second) => {
+  await story({}, async (context) => {
+    const { editor, model } = context;
+    await withSecond(context, async (second) => {
       const { sessionId } = await editor.newSession();
       const gate = reply.gate();
       model.reply("One ", gate, "two.");
@@ -75,9 +75,9 @@ test("a session that one process has open is refused to another, which is told w
       await gate.reached();
       const refusal = `The session ${sessionId} is open in another process (pid ${editor.pid}). Close it there first.`;
       const expected = { code: -32603, message: refusal, data: { details: refusal } };
-      expect(await failureOf(second.load(sessionId))).toEqual(expected);
-      expect(await failureOf(second.resume(sessionId))).toEqual(expected);
-      expect((await failureOf(second.delete(sessionId))).message).toBe(
+      expect(await expectFailure(second.load(sessionId))).toEqual(expected);
+      expect(await expectFailure(second.resume(sessionId))).toEqual(expected);
+      expect((await expectFailure(second.delete(sessionId))).message).toBe(
         `Session ${sessionId} cannot be removed while process ${editor.pid} has it open. Close it there and try again.`,
       );
       gate.release();
@@ -87,15 +87,15 @@ test("a session that one process has open is refused to another, which is told w
       expect(await replayed(second, sessionId)).toEqual(["Count", "One two."]);
       model.reply("Three.");
       await second.prompt(sessionId, "Go on");
-      expect((await failureOf(editor.load(sessionId))).message).toContain(`(pid ${second.pid})`);
+      expect((await expectFailure(editor.load(sessionId))).message).toContain(`(pid ${second.pid})`);
     });
   });
 });
 
 test("the session of a killed process is free at once for one that already runs", async () => {
-  await story({}, async (stage) => {
-    const { editor, model } = stage;
-    await withSecond(stage, async (second) => {
+  await story({}, async (context) => {
+    const { editor, model } = context;
+    await withSecond(context, async (second) => {
       const { sessionId } = await editor.newSession();
       const gate = reply.gate();
       model.reply("The start of an answer", gate);
@@ -103,8 +103,8 @@ test("the session of a killed process is free at once for one that already runs"
       await editor.waitForKind(sessionId, "agent_message_chunk");
       await editor.kill();
       const began = performance.now();
-      const [said, answered = ""] = await replayed(second, sessionId);
-      expect(said).toBe("Say something");
+      const [replyText, answered = ""] = await replayed(second, sessionId);
+      expect(replyText).toBe("Say something");
       // What came in the last moment may be lost.
       expect("The start of an answer").toContain(answered);
       expect(performance.now() - began).toBeLessThan(2_000);
@@ -120,20 +120,20 @@ test("messages keep their order when the clock is set back between two processes
   await story({ program }, async ({ editor, model, home }) => {
     model.otherwise(({ userText }) => `Answer to ${userText}`);
     const { sessionId } = await editor.newSession();
-    const said: string[] = [];
+    const replyText: string[] = [];
     for (const days of [0, -30, 400, 0, -1]) {
       await writeFile(join(home.path, "clock"), String(days * dayMs));
       await editor.restart();
       await editor.initialize();
-      expect(await replayed(editor, sessionId)).toEqual(said);
+      expect(await replayed(editor, sessionId)).toEqual(replyText);
       for (const n of [1, 2]) {
         const text = `day ${days}, message ${n}`;
         await editor.prompt(sessionId, text);
-        said.push(text, `Answer to ${text}`);
+        replyText.push(text, `Answer to ${text}`);
       }
-      const asked = model.requests.at(-1)?.messages.map(({ role }) => role);
-      expect(asked?.slice(1)).toEqual(
-        said.map((_, at) => (at % 2 === 0 ? "user" : "assistant")).slice(0, -1),
+      const requested = model.requests.at(-1)?.messages.map(({ role }) => role);
+      expect(requested?.slice(1)).toEqual(
+        replyText.map((_, at) => (at % 2 === 0 ? "user" : "assistant")).slice(0, -1),
       );
     }
   });

@@ -6,7 +6,7 @@ import { withFs, type ClientKind } from "../support/clients.ts";
 import type { Editor } from "../support/editor.ts";
 import { parseJson } from "../support/json.ts";
 import * as reply from "../support/reply.ts";
-import { type Stage, storiesOfOneAgent } from "../support/story.ts";
+import { type StoryContext, storiesOfOneAgent } from "../support/story.ts";
 import { temporaryFolder } from "../support/temp.ts";
 import { agentText, thoughtText } from "../support/transcript.ts";
 import { Bell } from "../support/waiting.ts";
@@ -24,7 +24,7 @@ async function say(editor: Editor, sessionId: string, text: string): Promise<str
 
 /** Lets the model write these files in one turn. */
 async function writeTurn(
-  { editor, model }: Pick<Stage, "editor" | "model">,
+  { editor, model }: Pick<StoryContext, "editor" | "model">,
   sessionId: string,
   prompt: string,
   files: Record<string, string>,
@@ -36,7 +36,7 @@ async function writeTurn(
   await editor.prompt(sessionId, prompt);
 }
 
-const storedFile = async ({ home }: Stage, ...key: string[]) =>
+const storedFile = async ({ home }: StoryContext, ...key: string[]) =>
   parseJson(await readFile(join(home.path, ".local/share/fairlead/storage", ...key), "utf8"));
 
 const exists = (path: string) =>
@@ -45,17 +45,17 @@ const exists = (path: string) =>
     () => false,
   );
 
-const requestTexts = (stage: Stage) => JSON.stringify(stage.model.requests.at(-1)?.messages);
+const requestTexts = (context: StoryContext) => JSON.stringify(context.model.requests.at(-1)?.messages);
 
 test("what a call changed after its cancel is known to undo", async () => {
-  const begun = new Bell();
+  const started = new Bell();
   let isBegun = false;
   const release = deferred<void>();
   const client: ClientKind = {
     ...withFs(),
     writeFile: async (path, content) => {
       isBegun = true;
-      begun.ring();
+      started.ring();
       await release.promise;
       await writeFile(path, content);
       return {};
@@ -69,7 +69,7 @@ test("what a call changed after its cancel is known to undo", async () => {
         .reply(reply.call("read", { filePath: "a.txt" }))
         .reply(reply.call("edit", { filePath: "a.txt", oldString: "one", newString: "two" }));
       const turn = editor.prompt(sessionId, "Change it");
-      await begun.until(() => isBegun || undefined, "the write to the editor");
+      await started.until(() => isBegun || undefined, "the write to the editor");
       await editor.cancel(sessionId);
       expect((await turn).stopReason).toBe("cancelled");
       release.resolve();
@@ -92,8 +92,8 @@ test("what a call changed after its cancel is known to undo", async () => {
 
 describe("/undo", () => {
   test("takes back the last turn's files and messages, and says so", async () => {
-    await story({ files: { "a.txt": "one\ntwo\n" }, ...allowAll }, async (stage) => {
-      const { editor, model, repository } = stage;
+    await story({ files: { "a.txt": "one\ntwo\n" }, ...allowAll }, async (context) => {
+      const { editor, model, repository } = context;
       const { sessionId } = await editor.newSession();
       model
         .reply(reply.call("read", { filePath: "a.txt" }))
@@ -112,16 +112,16 @@ describe("/undo", () => {
       expect(await exists(join(repository.path, "new/b.txt"))).toBe(false);
       model.reply("Hello.");
       await editor.prompt(sessionId, "Who are you?");
-      expect(requestTexts(stage)).not.toContain("digits");
+      expect(requestTexts(context)).not.toContain("digits");
       expect(await say(editor, sessionId, "/redo")).toContain("There is nothing to redo.");
     });
   });
 
   test("leaves alone what a person changed since, says what to do, and undoes the rest", async () => {
-    await story({ files: {}, ...allowAll }, async (stage) => {
-      const { editor, repository } = stage;
+    await story({ files: {}, ...allowAll }, async (context) => {
+      const { editor, repository } = context;
       const { sessionId } = await editor.newSession();
-      await writeTurn(stage, sessionId, "Make", { a: "a\n", b: "b\n", c: "c\n" });
+      await writeTurn(context, sessionId, "Make", { a: "a\n", b: "b\n", c: "c\n" });
       await repository.write({ b: "mine\n" });
       await rm(join(repository.path, "c"));
       const answer = await say(editor, sessionId, "/undo");
@@ -166,11 +166,11 @@ describe("/undo", () => {
 
   test("goes several turns back, by number and by name, in a folder without git", async () => {
     await using folder = await temporaryFolder();
-    await story({ files: {}, ...allowAll }, async (stage) => {
-      const { editor } = stage;
+    await story({ files: {}, ...allowAll }, async (context) => {
+      const { editor } = context;
       const { sessionId } = await editor.newSession({ cwd: folder.path });
       const text = () => readFile(join(folder.path, "a"), "utf8");
-      for (const n of [1, 2, 3, 4]) await writeTurn(stage, sessionId, `Step ${n}`, { a: `${n}\n` });
+      for (const n of [1, 2, 3, 4]) await writeTurn(context, sessionId, `Step ${n}`, { a: `${n}\n` });
       expect(await say(editor, sessionId, "/undo 2")).toContain("Undone: the last 2 turns.");
       expect(await text()).toBe("2\n");
       const list = await say(editor, sessionId, "/checkpoints");
@@ -195,11 +195,11 @@ describe("/undo", () => {
   });
 
   test("holds after a restart: what is undone is not shown again, that it was is, and /redo still works", async () => {
-    await story({ files: {}, ...allowAll }, async (stage) => {
-      const { editor, model, repository } = stage;
+    await story({ files: {}, ...allowAll }, async (context) => {
+      const { editor, model, repository } = context;
       const { sessionId } = await editor.newSession();
-      await writeTurn(stage, sessionId, "First words", { a: "1" });
-      await writeTurn(stage, sessionId, "Second words", { a: "2" });
+      await writeTurn(context, sessionId, "First words", { a: "1" });
+      await writeTurn(context, sessionId, "Second words", { a: "2" });
       await say(editor, sessionId, "/undo");
       await editor.restart();
       await editor.initialize();
@@ -212,22 +212,22 @@ describe("/undo", () => {
       expect(await readFile(join(repository.path, "a"), "utf8")).toBe("2");
       model.reply("Yes.");
       await editor.prompt(sessionId, "Go on");
-      expect(requestTexts(stage)).toContain("Did: Second words");
+      expect(requestTexts(context)).toContain("Did: Second words");
     });
   });
 
   test("goes back behind a compaction, which is then forgotten too", async () => {
-    await story({ files: {}, ...allowAll }, async (stage) => {
-      const { editor, model } = stage;
+    await story({ files: {}, ...allowAll }, async (context) => {
+      const { editor, model } = context;
       const { sessionId } = await editor.newSession();
-      await writeTurn(stage, sessionId, "First words", { a: "1" });
-      await writeTurn(stage, sessionId, "Second words", { a: "2" });
+      await writeTurn(context, sessionId, "First words", { a: "1" });
+      await writeTurn(context, sessionId, "Second words", { a: "2" });
       model.reply("What was done: much.");
       await editor.prompt(sessionId, "/compact");
       expect(await say(editor, sessionId, "/undo")).toContain('Undone: the turn "Second words".');
       model.reply("Yes.");
       await editor.prompt(sessionId, "Go on");
-      const sent = requestTexts(stage);
+      const sent = requestTexts(context);
       expect(sent).toContain("Did: First words");
       expect(sent).not.toMatch(/Second words|What was done/);
     });
@@ -252,16 +252,16 @@ describe("/undo", () => {
   });
 
   test("keeps the session's diff and its summary up to date", async () => {
-    await story({ files: { "a.txt": "one\n" }, ...allowAll }, async (stage) => {
-      const { editor, model, repository } = stage;
+    await story({ files: { "a.txt": "one\n" }, ...allowAll }, async (context) => {
+      const { editor, model, repository } = context;
       const { sessionId } = await editor.newSession();
-      const diff = () => storedFile(stage, "session_diff", `${sessionId}.json`);
+      const diff = () => storedFile(context, "session_diff", `${sessionId}.json`);
       model
         .reply(reply.call("read", { filePath: "a.txt" }))
         .reply(reply.call("write", { filePath: "a.txt", content: "one\ntwo\n" }))
         .reply("Done.");
       await editor.prompt(sessionId, "Add a line");
-      await writeTurn(stage, sessionId, "Add another", { "a.txt": "one\ntwo\nthree\n", b: "b\n" });
+      await writeTurn(context, sessionId, "Add another", { "a.txt": "one\ntwo\nthree\n", b: "b\n" });
       expect(await diff()).toMatchObject({
         files: [
           { path: join(repository.path, "a.txt"), additions: 2, deletions: 0 },
@@ -285,11 +285,11 @@ describe("/undo", () => {
   test("is whole after a kill in its middle", async () => {
     const names = Array.from({ length: 60 }, (_, index) => `file-${index}`);
     const contents = (text: string) => Object.fromEntries(names.map((name) => [name, text]));
-    await story({ files: {}, ...allowAll }, async (stage) => {
-      const { editor, repository } = stage;
+    await story({ files: {}, ...allowAll }, async (context) => {
+      const { editor, repository } = context;
       const { sessionId } = await editor.newSession();
-      await writeTurn(stage, sessionId, "Make", contents("old"));
-      await writeTurn(stage, sessionId, "Change", contents("new"));
+      await writeTurn(context, sessionId, "Make", contents("old"));
+      await writeTurn(context, sessionId, "Change", contents("new"));
       const texts = () => Promise.all(names.map((name) => readFile(join(repository.path, name), "utf8")));
       const undo = editor.prompt(sessionId, "/undo");
       undo.catch(() => "the kill answers it");
@@ -301,8 +301,8 @@ describe("/undo", () => {
       expect(await texts()).toEqual(names.map(() => "old"));
       const shown = agentText(editor.updates(sessionId));
       expect(shown).not.toContain("Did: Change");
-      const told = shown + thoughtText(editor.updates(sessionId));
-      expect(told).toMatch(/Undone: the turn "Change"|before your last command was answered/);
+      const notice = shown + thoughtText(editor.updates(sessionId));
+      expect(notice).toMatch(/Undone: the turn "Change"|before your last command was answered/);
       await say(editor, sessionId, "/redo");
       expect(await texts()).toEqual(names.map(() => "new"));
     });
@@ -313,11 +313,11 @@ describe("/undo", () => {
 async function changed(isSo: () => Promise<boolean>): Promise<void> {
   const bell = new Bell();
   let seen = false;
-  const look = async (): Promise<void> => {
+  const check = async (): Promise<void> => {
     seen = await isSo();
     bell.ring();
-    if (!seen) setImmediate(() => void look());
+    if (!seen) setImmediate(() => void check());
   };
-  void look();
+  void check();
   await bell.until(() => seen || undefined, "a file to change");
 }

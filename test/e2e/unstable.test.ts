@@ -4,11 +4,11 @@ import { pathToFileURL } from "node:url";
 import { describe, expect, test } from "vitest";
 import { plain, type ClientKind } from "../support/clients.ts";
 import type { Editor } from "../support/editor.ts";
-import { failureOf } from "../support/failure.ts";
-import { listOf, objectOf, textOf, type JsonObject } from "../support/json.ts";
+import { expectFailure } from "../support/failure.ts";
+import { toList, toObject, toText, type JsonObject } from "../support/json.ts";
 import { startModelServer } from "../support/model-server.ts";
 import * as reply from "../support/reply.ts";
-import { sentUnasked } from "../support/silence.ts";
+import { collectUnrequestedMessages } from "../support/silence.ts";
 import { story as ownStory, storiesOfOneAgent } from "../support/story.ts";
 import { temporaryFolder } from "../support/temp.ts";
 import { agentText, toolCalls } from "../support/transcript.ts";
@@ -24,11 +24,11 @@ function curious(): ClientKind {
 }
 
 async function ask(editor: Editor, method: string, params: JsonObject): Promise<JsonObject> {
-  return objectOf(await editor.request(method, params));
+  return toObject(await editor.request(method, params));
 }
 
 const idsOf = (answer: JsonObject): unknown[] =>
-  listOf(answer.sessions).map((session) => objectOf(session).sessionId);
+  toList(answer.sessions).map((session) => toObject(session).sessionId);
 
 const texts = (messages: readonly JsonObject[]): string =>
   JSON.stringify(messages.filter(({ role }) => role !== "system"));
@@ -43,7 +43,7 @@ describe("session/fork", () => {
       const forked = await ask(editor, "session/fork", { sessionId, cwd: repository.path, mcpServers: [] });
       const fork = String(forked.sessionId);
       expect(fork).not.toBe(sessionId);
-      expect(objectOf(forked.modes).currentModeId).toBe("plan");
+      expect(toObject(forked.modes).currentModeId).toBe("plan");
       await editor.waitForKind(fork, "available_commands_update");
       expect(agentText(editor.updates(fork)), "a fork is not replayed").toBe("");
 
@@ -84,7 +84,7 @@ describe("session/fork", () => {
         "user",
       ]);
       const unknown = { ...params, _meta: { messageId: "msg_0" } };
-      expect(await failureOf(editor.request("session/fork", unknown))).toMatchObject({ code: -32602 });
+      expect(await expectFailure(editor.request("session/fork", unknown))).toMatchObject({ code: -32602 });
     });
   });
 
@@ -102,7 +102,9 @@ describe("session/fork", () => {
       expect(await turn).toMatchObject({ stopReason: "end_turn" });
       await editor.load(fork);
       expect(agentText(editor.updates(fork))).toBe("Whole.");
-      expect(await failureOf(editor.request("session/fork", { sessionId: unknownId, cwd }))).toMatchObject({
+      expect(
+        await expectFailure(editor.request("session/fork", { sessionId: unknownId, cwd })),
+      ).toMatchObject({
         code: -32002,
       });
     });
@@ -129,8 +131,8 @@ describe("managing sessions", () => {
       await editor.load(sessionId);
       expect(editor.updates(sessionId, "session_info_update")).toMatchObject([{ title: long.slice(0, 256) }]);
       const failures = await Promise.all([
-        failureOf(editor.request("session/set_title", { sessionId, title: " \n" })),
-        failureOf(editor.request("session/set_title", { sessionId: unknownId, title: "x" })),
+        expectFailure(editor.request("session/set_title", { sessionId, title: " \n" })),
+        expectFailure(editor.request("session/set_title", { sessionId: unknownId, title: "x" })),
       ]);
       expect(failures.map(({ code }) => code)).toEqual([-32602, -32002]);
     });
@@ -152,7 +154,7 @@ describe("managing sessions", () => {
       expect(await list("exclude")).toEqual([other]);
       expect(await list("only")).toEqual([sessionId]);
       expect(new Set(await list("include"))).toEqual(new Set([other, sessionId]));
-      expect(await failureOf(editor.request("session/list", { archived: "_x" }))).toMatchObject({
+      expect(await expectFailure(editor.request("session/list", { archived: "_x" }))).toMatchObject({
         code: -32602,
       });
       expect(await ask(editor, "session/archive", { sessionId })).toEqual({});
@@ -160,7 +162,7 @@ describe("managing sessions", () => {
       expect(await ask(editor, "session/unarchive", { sessionId: other })).toEqual({});
       expect(new Set(await list())).toEqual(new Set([other, sessionId]));
       for (const method of ["session/archive", "session/unarchive"])
-        expect(await failureOf(editor.request(method, { sessionId: unknownId }))).toMatchObject({
+        expect(await expectFailure(editor.request(method, { sessionId: unknownId }))).toMatchObject({
           code: -32002,
         });
     });
@@ -173,7 +175,7 @@ describe("managing sessions", () => {
       await editor.closeSession(sessionId);
       expect(await ask(editor, "session/status", { sessionId })).toEqual({ status: "saved" });
       expect(await ask(editor, "session/status", { sessionId })).toEqual({ status: "saved" });
-      const failure = await failureOf(editor.request("session/status", { sessionId: unknownId }));
+      const failure = await expectFailure(editor.request("session/status", { sessionId: unknownId }));
       expect(failure).toMatchObject({ code: -32002, data: { sessionId: unknownId } });
     });
   });
@@ -182,8 +184,8 @@ describe("managing sessions", () => {
 describe("a client that names an unstable ability", () => {
   test("gets the turn's usage in the answer and plan files as plans, live and replayed", async () => {
     const files = { ".fairlead/plans/old.md": "# Old\n" };
-    await story({ client: curious(), files, permission: "allow_once" }, async (stage) => {
-      const { editor, model, repository } = stage;
+    await story({ client: curious(), files, permission: "allow_once" }, async (context) => {
+      const { editor, model, repository } = context;
       const { sessionId } = await editor.newSession();
       const path = join(repository.path, ".fairlead/plans/new.md");
       model.reply(reply.call("write", { filePath: path, content: "# Plan\n" })).reply("Planned.");
@@ -267,7 +269,7 @@ describe("a system prompt of the client", () => {
         of("append", "x".repeat(100_001)),
         image,
       ])
-        expect(await failureOf(editor.request("session/new", { ...folder, ...odd }))).toMatchObject({
+        expect(await expectFailure(editor.request("session/new", { ...folder, ...odd }))).toMatchObject({
           code: -32602,
         });
       expect(idsOf(await ask(editor, "session/list", {}))).toEqual([]);
@@ -305,22 +307,22 @@ describe("keys and providers", () => {
 
   test("who asked for the status hears when it is another, and nobody else does", async () => {
     await ownStory({}, async ({ editor, model }) => {
-      const told = () =>
+      const notice = () =>
         editor.wire.entries.flatMap(({ message }) =>
           message?.kind === "notification" && message.method === "auth/status_update" ? [message.params] : [],
         );
       const route = { providerId: "test", apiType: "openai", baseUrl: model.url };
       await ask(editor, "providers/disable", { providerId: "test" });
       await ask(editor, "providers/set", route);
-      expect(told()).toEqual([]);
+      expect(notice()).toEqual([]);
       const before = await ask(editor, "auth/status", {});
       await ask(editor, "authenticate", { methodId: "fairlead" });
-      expect(told(), "nothing changed").toEqual([]);
+      expect(notice(), "nothing changed").toEqual([]);
       await ask(editor, "providers/disable", { providerId: "test" });
-      expect(told()).toEqual([{ state: "unauthenticated", accounts: [] }]);
-      await failureOf(editor.request("authenticate", { methodId: "fairlead" }));
+      expect(notice()).toEqual([{ state: "unauthenticated", accounts: [] }]);
+      await expectFailure(editor.request("authenticate", { methodId: "fairlead" }));
       await ask(editor, "providers/set", route);
-      expect(told().slice(1)).toEqual([before]);
+      expect(notice().slice(1)).toEqual([before]);
     });
   });
 
@@ -349,7 +351,7 @@ describe("keys and providers", () => {
         expect(elsewhere.requests[0]?.headers.authorization).toBe("Bearer of-the-editor");
         expect(model.requests).toEqual([]);
         expect(await ask(editor, "providers/disable", { providerId: "test" })).toEqual({});
-        expect(await failureOf(editor.prompt(sessionId, "Hi"))).toMatchObject({ code: -32000 });
+        expect(await expectFailure(editor.prompt(sessionId, "Hi"))).toMatchObject({ code: -32000 });
         expect(await ask(editor, "providers/list", {})).toEqual({
           providers: [listed("test", null), ...unused],
         });
@@ -358,7 +360,9 @@ describe("keys and providers", () => {
           { ...route, baseUrl: "ftp://x" },
         ];
         for (const params of refused)
-          expect(await failureOf(editor.request("providers/set", params))).toMatchObject({ code: -32602 });
+          expect(await expectFailure(editor.request("providers/set", params))).toMatchObject({
+            code: -32602,
+          });
       } finally {
         await editor.close();
         await elsewhere.close();
@@ -377,8 +381,8 @@ describe("a provider that the editor routes", () => {
       };
       await route("anthropic", "anthropic");
       await route("openai", "azure");
-      const { providers } = objectOf(await ask(editor, "providers/list", {}));
-      expect(listOf(providers)).toMatchObject([
+      const { providers } = toObject(await ask(editor, "providers/list", {}));
+      expect(toList(providers)).toMatchObject([
         { providerId: "openai", current: { apiType: "azure", baseUrl: model.url } },
         { providerId: "anthropic", current: { apiType: "anthropic", baseUrl: model.url } },
         { providerId: "test", current: { apiType: "openai" } },
@@ -408,13 +412,13 @@ describe("logging in", () => {
     await story({ initialize: false }, async ({ editor }) => {
       const { authMethods = [] } = await editor.initialize(capabilities);
       expect(authMethods.map(({ id }) => id)).toEqual(["fairlead", "fairlead-setup"]);
-      const setup = objectOf(authMethods[1]);
+      const setup = toObject(authMethods[1]);
       expect(setup.type).toBe(type);
       if (type !== undefined) expect(setup.args).toEqual(["setup"]);
-      const command = objectOf(objectOf(setup._meta)["terminal-auth"]);
+      const command = toObject(toObject(setup._meta)["terminal-auth"]);
       if ("_meta" in capabilities) {
         expect(command.command).toBe(process.execPath);
-        expect(listOf(command.args).map(textOf)).toEqual([expect.stringMatching(/fairlead\.js$/), "setup"]);
+        expect(toList(command.args).map(toText)).toEqual([expect.stringMatching(/fairlead\.js$/), "setup"]);
       }
       expect(await ask(editor, "authenticate", { methodId: "fairlead-setup" })).toEqual({});
     });
@@ -432,8 +436,8 @@ test("a title set and an archive leave a session silent that was silent", async 
   await story({}, async ({ editor }) => {
     const { sessionId } = await editor.newSession();
     await editor.load(sessionId);
-    expect(await sentUnasked(editor)).toEqual([]);
+    expect(await collectUnrequestedMessages(editor)).toEqual([]);
     await ask(editor, "session/status", { sessionId });
-    expect(await sentUnasked(editor)).toEqual([]);
+    expect(await collectUnrequestedMessages(editor)).toEqual([]);
   });
 });

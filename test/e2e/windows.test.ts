@@ -2,24 +2,24 @@ import { describe, expect, test } from "vitest";
 import type { Editor } from "../support/editor.ts";
 import type { ModelServer } from "../support/model-server.ts";
 import * as reply from "../support/reply.ts";
-import { story as oneStory, type Stage, type StoryOptions } from "../support/story.ts";
+import { story as oneStory, type StoryContext, type StoryOptions } from "../support/story.ts";
 import { thoughtText } from "../support/transcript.ts";
 
 /** Plays a story with a provider whose model has no configured window. */
 async function unlimitedStory(
-  play: (stage: Stage) => Promise<void>,
+  play: (storyContext: StoryContext) => Promise<void>,
   provider = "test",
   options: StoryOptions = {},
 ): Promise<void> {
-  await oneStory({ ...options, initialize: false }, async (stage) => {
-    const options = { baseURL: stage.model.url, apiKey: "test-key" };
+  await oneStory({ ...options, initialize: false }, async (storyContext) => {
+    const options = { baseURL: storyContext.model.url, apiKey: "test-key" };
     const config = {
       model: `${provider}/scripted`,
       provider: { [provider]: { options, models: { scripted: {} } } },
     };
-    await stage.home.write({ ".config/fairlead/fairlead.json": JSON.stringify(config) });
-    await stage.editor.initialize();
-    await play(stage);
+    await storyContext.home.write({ ".config/fairlead/fairlead.json": JSON.stringify(config) });
+    await storyContext.editor.initialize();
+    await play(storyContext);
   });
 }
 
@@ -123,8 +123,8 @@ describe("a server that cuts prompts", () => {
       await editor.prompt(sessionId, long);
       expect(thoughtText(editor.updates(sessionId))).not.toContain("silently truncates the prompt");
       await editor.prompt(sessionId, "Go on");
-      const said = thoughtText(editor.updates(sessionId));
-      expect(said).toMatch(
+      const replyText = thoughtText(editor.updates(sessionId));
+      expect(replyText).toMatch(
         /silently truncates the prompt at about 9000 tokens.*OLLAMA_CONTEXT_LENGTH or num_ctx.*Context Length/,
       );
       expect(sizes(editor, sessionId).at(-1)).toBe(9_000);

@@ -7,8 +7,8 @@ import { fileURLToPath } from "node:url";
 import { describe, expect, test } from "vitest";
 import type { Editor } from "../support/editor.ts";
 import { environment } from "../support/environment.ts";
-import { failureOf } from "../support/failure.ts";
-import { objectOf } from "../support/json.ts";
+import { expectFailure } from "../support/failure.ts";
+import { toObject } from "../support/json.ts";
 import type { ModelServer } from "../support/model-server.ts";
 import * as reply from "../support/reply.ts";
 import { storiesOfOneAgent, story as storyOfOwnAgent } from "../support/story.ts";
@@ -144,7 +144,7 @@ describe("odd messages", () => {
     "the name %s is nothing special as a method, an id or a parameter",
     async (name) => {
       await story({}, async ({ editor, model }) => {
-        expect(await failureOf(editor.request(name))).toMatchObject({ code: -32601 });
+        expect(await expectFailure(editor.request(name))).toMatchObject({ code: -32601 });
         await editor.notify(name);
         const params = JSON.stringify({ x: { polluted: true } }).replace('"x"', JSON.stringify(name));
         await editor.write(
@@ -154,7 +154,7 @@ describe("odd messages", () => {
         await editor.notify("$/cancel_request", { requestId: name });
         const opened = await editor.newSession();
         expect(Object.keys(opened).sort()).toEqual(["configOptions", "modes", "sessionId"]);
-        expect(await failureOf(editor.setMode(opened.sessionId, name))).toMatchObject({ code: -32602 });
+        expect(await expectFailure(editor.setMode(opened.sessionId, name))).toMatchObject({ code: -32602 });
         await expectUsable(editor, model);
       });
     },
@@ -177,7 +177,7 @@ describe("odd messages", () => {
     await story({}, async ({ editor, model }) => {
       const deep = `${'{"a":'.repeat(50_000)}${"[".repeat(50_000)}${"]".repeat(50_000)}${"}".repeat(50_000)}`;
       await editor.write(`{"jsonrpc":"2.0","id":"deep",${rest(deep)}}\n`);
-      expect(objectOf(await editor.response("deep"))).toMatchObject({ id: "deep" });
+      expect(toObject(await editor.response("deep"))).toMatchObject({ id: "deep" });
       await expectUsable(editor, model);
     });
   });
@@ -189,9 +189,9 @@ test("does not log unexpected responses repeatedly", async () => {
     await editor.newSession();
     await editor.write(Array.from({ length: 2_000 }, (_, id) => stray(id)).join(""));
     await expectUsable(editor, model);
-    const said = editor.stderr.split("\n").filter((line) => /stray-|not printed/.test(line));
-    expect(said).toHaveLength(6);
-    expect(said.at(-1)).toBe("Further lines that begin like this are not printed.");
+    const replyText = editor.stderr.split("\n").filter((line) => /stray-|not printed/.test(line));
+    expect(replyText).toHaveLength(6);
+    expect(replyText.at(-1)).toBe("Further lines that begin like this are not printed.");
   });
 });
 

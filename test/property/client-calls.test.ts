@@ -3,12 +3,12 @@ import { setImmediate as turnOfEvents } from "node:timers/promises";
 import type { RequestPermissionRequest } from "@agentclientprotocol/sdk/experimental/v2/unstable";
 import { describe, expect, test } from "vitest";
 import { plain, zedLike, type ClientKind } from "../support/clients.ts";
-import { type DraftStage, draftStoriesOfOneAgent } from "../support/draft-editor.ts";
+import { type DraftStoryContext, draftStoriesOfOneAgent } from "../support/draft-editor.ts";
 import type { Editor } from "../support/editor.ts";
-import { objectOf } from "../support/json.ts";
+import { toObject } from "../support/json.ts";
 import type { Reply } from "../support/model-server.ts";
 import * as reply from "../support/reply.ts";
-import { type Stage, storiesOfOneAgent } from "../support/story.ts";
+import { type StoryContext, storiesOfOneAgent } from "../support/story.ts";
 import { isLong } from "../support/run-length.ts";
 
 const story = storiesOfOneAgent();
@@ -66,13 +66,13 @@ interface Side {
   calls(sessionId: string): readonly (() => Promise<unknown>)[];
 }
 
-function stableSide({ editor, repository }: Stage, dice: Dice): Side {
+function stableSide({ editor, repository }: StoryContext, dice: Dice): Side {
   const folder = { cwd: repository.path, mcpServers: [] };
   const steering = [{ type: "text", text: "Also" }];
   return {
     create: async () => (await editor.newSession()).sessionId,
     fork: async (sessionId) =>
-      String(objectOf(await editor.request("session/fork", { sessionId, ...folder })).sessionId),
+      String(toObject(await editor.request("session/fork", { sessionId, ...folder })).sessionId),
     cancel: (sessionId) => editor.cancel(sessionId),
     list: () => editor.request("session/list", { cwd: repository.path }),
     calls: (sessionId) => [
@@ -92,7 +92,7 @@ function stableSide({ editor, repository }: Stage, dice: Dice): Side {
   };
 }
 
-function draftSide({ editor, repository }: DraftStage, dice: Dice): Side {
+function draftSide({ editor, repository }: DraftStoryContext, dice: Dice): Side {
   const cwd = repository.path;
   const text = (words: string) => [{ type: "text", text: words }];
   const runningCall = (sessionId: string) =>
@@ -225,10 +225,10 @@ describe("calls of a client in any order, many at once", () => {
     async (seed) => {
       const dice = new Dice(seed);
       const client = kinds[seed % 2] ?? plain();
-      await story({ client, files, permission: () => dice.oneOf(answers) }, async (stage) => {
-        stage.model.otherwise(() => anyReply(dice));
-        await new Thrower(stableSide(stage, dice), dice).play();
-        await expectLoadable(stage.editor);
+      await story({ client, files, permission: () => dice.oneOf(answers) }, async (context) => {
+        context.model.otherwise(() => anyReply(dice));
+        await new Thrower(stableSide(context, dice), dice).play();
+        await expectLoadable(context.editor);
       });
     },
   );
@@ -241,9 +241,9 @@ describe("calls of a client in any order, many at once", () => {
       if (option === undefined) return "never" as const;
       return { outcome: "selected" as const, optionId: option.optionId };
     };
-    await draftStory({ files, permission }, async (stage) => {
-      stage.model.otherwise(() => anyReply(dice));
-      await new Thrower(draftSide(stage, dice), dice).play();
+    await draftStory({ files, permission }, async (context) => {
+      context.model.otherwise(() => anyReply(dice));
+      await new Thrower(draftSide(context, dice), dice).play();
     });
   });
 });

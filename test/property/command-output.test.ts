@@ -57,8 +57,8 @@ test("half a character is shown where it stood", async () => {
 
 /** With the kept file's content in place of its name. */
 function whole({ text, path, truncated }: OutputResult) {
-  const kept = path === undefined ? undefined : readFileSync(path, "utf8");
-  return { text: path === undefined ? text : text.replaceAll(path, "file"), kept, truncated };
+  const stored = path === undefined ? undefined : readFileSync(path, "utf8");
+  return { text: path === undefined ? text : text.replaceAll(path, "file"), kept: stored, truncated };
 }
 
 async function asOneText(text: string, folder: string): Promise<OutputResult> {

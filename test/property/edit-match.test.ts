@@ -71,10 +71,10 @@ test("nothing outside of the spans changes", () => {
       let rest = outcome.text;
       let done = 0;
       for (const [index, { start, end }] of outcome.spans.entries()) {
-        const kept = whole.slice(done, start);
-        const at = index === 0 ? 0 : rest.indexOf(kept);
-        expect(rest.slice(at, at + kept.length)).toBe(kept);
-        rest = rest.slice(at + kept.length);
+        const stored = whole.slice(done, start);
+        const at = index === 0 ? 0 : rest.indexOf(stored);
+        expect(rest.slice(at, at + stored.length)).toBe(stored);
+        rest = rest.slice(at + stored.length);
         done = end;
       }
       expect(rest.endsWith(whole.slice(done))).toBe(true);
@@ -91,8 +91,8 @@ test("without replaceAll one place changes, of about the size that was asked for
       expect(outcome.spans).toHaveLength(1);
       const [span] = outcome.spans;
       const found = plain(whole.slice(span?.start, span?.end));
-      const asked = edit.oldString.split("\n").length;
-      expect(found.split("\n").length).toBeLessThan(Math.max(asked + 3, asked * 2) + 1);
+      const requested = edit.oldString.split("\n").length;
+      expect(found.split("\n").length).toBeLessThan(Math.max(requested + 3, requested * 2) + 1);
       expect(found.length).toBeLessThanOrEqual(
         Math.max(edit.oldString.length + 500, edit.oldString.length * 4),
       );

@@ -53,7 +53,7 @@ describe("a child", () => {
       mode,
       approvals,
       advices,
-      async (asked, agents, setting, approved, advice) => {
+      async (question, agents, setting, approved, advice) => {
         const memory = new Approvals();
         await memory.add(approved, "session");
         const gate = new Gate({
@@ -75,7 +75,7 @@ describe("a child", () => {
             kind: "other" as const,
             locations: [],
             input: {},
-            permissions: [asked],
+            permissions: [question],
             limits: bound.limits,
             within: bound.within,
           };
@@ -96,58 +96,59 @@ describe("a child", () => {
 describe("a judgement", () => {
   test("is never laxer than a deny of the rules or of a limit, whatever is approved or set", () => {
     fc.assert(
-      fc.property(request, authority, (asked, given) => {
-        const all = [given.rules, ...given.limits].map((one) => evaluate(asked, one).action);
-        expect(judge(asked, given).action === "deny").toBe(all.includes("deny"));
+      fc.property(request, authority, (question, given) => {
+        const all = [given.rules, ...given.limits].map((one) => evaluate(question, one).action);
+        expect(judge(question, given).action === "deny").toBe(all.includes("deny"));
       }),
     );
   });
 
   test("of a child is as strict as its own and as that of everybody it works for", () => {
     fc.assert(
-      fc.property(request, authority, limits, (asked, given, within) => {
-        const alone = [given.rules, ...within].map((own) => judge(asked, { ...given, rules: own }).action);
+      fc.property(request, authority, limits, (question, given, within) => {
+        const alone = [given.rules, ...within].map((own) => judge(question, { ...given, rules: own }).action);
         const strictest = Math.max(...alone.map((one) => strictness[one]));
-        expect(strictness[judge(asked, { ...given, within }).action]).toBe(strictest);
+        expect(strictness[judge(question, { ...given, within }).action]).toBe(strictest);
       }),
     );
   });
 
   test("that the person asked for by name is not asked about, and denied as ever", () => {
     fc.assert(
-      fc.property(request, rules, (asked, own) => {
-        const requested = judge({ ...asked, requested: true }, { rules: own }).action;
-        expect(requested).toBe(evaluate(asked, own).action === "deny" ? "deny" : "allow");
+      fc.property(request, rules, (question, own) => {
+        const requested = judge({ ...question, requested: true }, { rules: own }).action;
+        expect(requested).toBe(evaluate(question, own).action === "deny" ? "deny" : "allow");
       }),
     );
   });
 
   test("is never laxer than any limit", () => {
     fc.assert(
-      fc.property(request, authority, (asked, given) => {
+      fc.property(request, authority, (question, given) => {
         const strictest = Math.max(
           0,
-          ...given.limits.map((limit) => strictness[evaluate(asked, limit).action]),
+          ...given.limits.map((limit) => strictness[evaluate(question, limit).action]),
         );
-        expect(strictness[judge(asked, given).action]).toBeGreaterThanOrEqual(strictest);
+        expect(strictness[judge(question, given).action]).toBeGreaterThanOrEqual(strictest);
       }),
     );
   });
 
   test("is the verdict of the rules where nothing else is given", () => {
     fc.assert(
-      fc.property(request, rules, (asked, own) => {
-        expect(judge(asked, { rules: own }).action).toBe(evaluate(asked, own).action);
+      fc.property(request, rules, (question, own) => {
+        expect(judge(question, { rules: own }).action).toBe(evaluate(question, own).action);
       }),
     );
   });
 
   test("never allows what must be confirmed, nor a loop that the rules ask about, by a mode", () => {
     fc.assert(
-      fc.property(request, authority, (asked, given) => {
-        const judged = judge(asked, { ...given, approvals: [] });
-        const isGuarded = asked.permission === "doom_loop" || asked.subjects.some(({ confirm }) => confirm);
-        if (isGuarded && evaluate(asked, given.rules).action !== "allow")
+      fc.property(request, authority, (question, given) => {
+        const judged = judge(question, { ...given, approvals: [] });
+        const isGuarded =
+          question.permission === "doom_loop" || question.subjects.some(({ confirm }) => confirm);
+        if (isGuarded && evaluate(question, given.rules).action !== "allow")
           expect(judged.action).not.toBe("allow");
       }),
     );
@@ -155,12 +156,12 @@ describe("a judgement", () => {
 
   test("is at most as strict in a wider mode, and accepting edits lifts nothing but edits", () => {
     fc.assert(
-      fc.property(request, authority, (asked, given) => {
+      fc.property(request, authority, (question, given) => {
         const [ask, edits, auto] = (["ask", "accept-edits", "auto"] as const).map(
-          (one) => strictness[judge(asked, { ...given, mode: one }).action],
+          (one) => strictness[judge(question, { ...given, mode: one }).action],
         );
         expect((ask ?? 0) >= (edits ?? 0) && (edits ?? 0) >= (auto ?? 0)).toBe(true);
-        if (asked.permission !== "edit") expect(edits).toBe(ask);
+        if (question.permission !== "edit") expect(edits).toBe(ask);
       }),
     );
   });
@@ -170,12 +171,12 @@ describe("a judgement", () => {
       fc.property(
         word.filter((pattern) => pattern !== "*"),
         (pattern) => {
-          const asked = { permission: "bash", subjects: [{ text: "zz", opaque: "unknown" }], always: [] };
+          const question = { permission: "bash", subjects: [{ text: "zz", opaque: "unknown" }], always: [] };
           const own: Rule[] = [
             { permission: "bash", pattern: "*", action: "ask" },
             { permission: "bash", pattern, action: "deny" },
           ];
-          expect(judge(asked, { rules: own, mode: "auto" }).action).not.toBe("allow");
+          expect(judge(question, { rules: own, mode: "auto" }).action).not.toBe("allow");
         },
       ),
     );

@@ -18,11 +18,11 @@ test("a cut keeps a beginning or an end, within both limits, of whole characters
       limits.bytes,
       fc.constantFrom("head", "tail"),
       (whole, maxLines, maxBytes, keep) => {
-        const kept = cutText(whole, maxLines, maxBytes, keep);
-        expect(keep === "head" ? whole.startsWith(kept) : whole.endsWith(kept)).toBe(true);
-        expect(countLines(kept)).toBeLessThanOrEqual(maxLines);
-        expect(Buffer.byteLength(kept)).toBeLessThanOrEqual(maxBytes);
-        expect(kept.isWellFormed()).toBe(true);
+        const stored = cutText(whole, maxLines, maxBytes, keep);
+        expect(keep === "head" ? whole.startsWith(stored) : whole.endsWith(stored)).toBe(true);
+        expect(countLines(stored)).toBeLessThanOrEqual(maxLines);
+        expect(Buffer.byteLength(stored)).toBeLessThanOrEqual(maxBytes);
+        expect(stored.isWellFormed()).toBe(true);
       },
     ),
     { numRuns: tries(2000) },
@@ -40,9 +40,9 @@ test("a text within the limits is not cut", () => {
 test("no whole character more would have fitted", () => {
   fc.assert(
     fc.property(text, limits.bytes, (whole, maxBytes) => {
-      const kept = cutText(whole, Number.MAX_SAFE_INTEGER, maxBytes, "head");
-      const [next] = whole.slice(kept.length);
-      if (next !== undefined) expect(Buffer.byteLength(kept + next)).toBeGreaterThan(maxBytes);
+      const stored = cutText(whole, Number.MAX_SAFE_INTEGER, maxBytes, "head");
+      const [next] = whole.slice(stored.length);
+      if (next !== undefined) expect(Buffer.byteLength(stored + next)).toBeGreaterThan(maxBytes);
     }),
   );
 });

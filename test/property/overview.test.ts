@@ -54,11 +54,11 @@ async function agentOf(name: string, given: { permission: object; own: object })
 /** The rules that the lines of an overview are read as. */
 function readOverview(lines: readonly string[]): Rule[] {
   return lines.flatMap((line) => {
-    const [, names = "", said = ""] = /^- ([^:]+): (.*)$/.exec(line) ?? [];
+    const [, names = "", reply = ""] = /^- ([^:]+): (.*)$/.exec(line) ?? [];
     return names.split(", ").flatMap((name) => {
       const permission = name === "everything" ? "*" : name;
       return [
-        ...said.matchAll(/(allow|ask|deny)( what only reads| readers of)?(?: `([^`]*)`)?(?:, |$)/g),
+        ...reply.matchAll(/(allow|ask|deny)( what only reads| readers of)?(?: `([^`]*)`)?(?:, |$)/g),
       ].flatMap(([, verb, list, text]): Ruleset => {
         if (list === " what only reads") return readingCommandRules();
         if (list === " readers of") return outputRules("bash", text ?? "");
@@ -113,24 +113,24 @@ describe("the overview of rules", () => {
 });
 
 describe("an agent that only reads", () => {
-  const person = permissions.map((permission) => ({ permission, own: {} }));
+  const scriptedUser = permissions.map((permission) => ({ permission, own: {} }));
 
   test("keeps its list of reading commands under a general ask, but not against what the user says of one", async () => {
     const property = fc.asyncProperty(
       fc.constantFrom("plan", "explore"),
-      person,
+      scriptedUser,
       readingPattern,
       async (name, given, one) => {
         const { rules, limits } = await agentOf(name, given);
         const text = one.replace(/ \*$/, "");
-        const asked = { permission: "bash", subjects: [{ text }], always: [] };
+        const requested = { permission: "bash", subjects: [{ text }], always: [] };
         const own = (await agentOf("build", given)).rules.filter(
           ({ permission }) => !["question", "plan_enter"].includes(permission),
         );
-        const byUser = evaluate(asked, own);
+        const byUser = evaluate(requested, own);
         const isGeneral = isCatchAll(byUser.rule?.pattern ?? "*");
         const expected = byUser.action === "ask" && isGeneral ? "allow" : byUser.action;
-        const judged = judge(asked, { rules, limits }).action;
+        const judged = judge(requested, { rules, limits }).action;
         // An ask that is hidden by a later general ask of the same user still asks.
         if (judged !== expected) expect([judged, expected]).toEqual(["ask", "allow"]);
         if (byUser.action === "deny") expect(judged).toBe("deny");
@@ -144,7 +144,7 @@ describe("an agent that only reads", () => {
   });
 
   test("goes by the user's general rules in all that its limit leaves open", async () => {
-    const asked = fc.constantFrom(
+    const requested = fc.constantFrom(
       ["read", "src/a.ts"],
       ["read", ".env"],
       ["webfetch", "https://example.org"],
@@ -158,7 +158,7 @@ describe("an agent that only reads", () => {
     const property = fc.asyncProperty(
       fc.constantFrom("plan", "explore"),
       general,
-      asked,
+      requested,
       async (agent, permission, [wanted = "", text = ""]) => {
         const { rules, limits } = await agentOf(agent, { permission, own: {} });
         const request = { permission: wanted, subjects: [{ text }], always: [] };
@@ -174,15 +174,15 @@ describe("an agent that only reads", () => {
     const subject = fc.constantFrom("npm test", "rm a", "git push", "npx x", "make");
     const property = fc.asyncProperty(
       fc.constantFrom("plan", "explore"),
-      person,
+      scriptedUser,
       subject,
       async (name, given, text) => {
         const { rules, limits } = await agentOf(name, given);
         const user = (await agentOf("build", given)).rules;
         for (const permission of ["bash", "edit"]) {
-          const asked = { permission, subjects: [{ text }], always: [] };
-          const judged = strictness[judge(asked, { rules, limits }).action];
-          expect(judged).toBeGreaterThanOrEqual(strictness[evaluate(asked, user).action]);
+          const requested = { permission, subjects: [{ text }], always: [] };
+          const judged = strictness[judge(requested, { rules, limits }).action];
+          expect(judged).toBeGreaterThanOrEqual(strictness[evaluate(requested, user).action]);
           expect(judged).toBeGreaterThanOrEqual(1);
         }
       },

@@ -3,7 +3,7 @@ import { expect, test } from "vitest";
 import { ThinkTags } from "../../src/model/call/think-tags.ts";
 
 /** Thoughts and text of an answer that arrives in these pieces. */
-function told(pieces: readonly string[]) {
+function notice(pieces: readonly string[]) {
   const tags = new ThinkTags();
   const all = [...pieces.flatMap((piece) => tags.add(piece)), ...tags.end()];
   const joined = (kind: "text" | "reasoning") =>
@@ -30,7 +30,7 @@ test("thoughts in a text are told apart the same however the text is cut", () =>
       const whole = words.join("");
       const ends = [...cuts.filter((at) => at < whole.length).sort((a, b) => a - b), whole.length];
       const pieces = ends.map((end, index) => whole.slice(index === 0 ? 0 : ends[index - 1], end));
-      expect(told(pieces)).toEqual(told([whole]));
+      expect(notice(pieces)).toEqual(notice([whole]));
     }),
   );
 });
@@ -38,7 +38,7 @@ test("thoughts in a text are told apart the same however the text is cut", () =>
 test("a text without a tag at its beginning stays as it is", () => {
   fc.assert(
     fc.property(fc.array(word, { maxLength: 12 }), (words) => {
-      expect(told(["a", ...words])).toEqual({ text: `a${words.join("")}`, thoughts: "" });
+      expect(notice(["a", ...words])).toEqual({ text: `a${words.join("")}`, thoughts: "" });
     }),
   );
 });

@@ -2,7 +2,7 @@ import * as fc from "fast-check";
 import { expect, test } from "vitest";
 import { quirksOf } from "../../src/model/quirks.ts";
 import { toolSchema } from "../../src/model/request/tool-schema.ts";
-import { isObject, listOf, objectOf } from "../support/json.ts";
+import { isObject, toList, toObject } from "../support/json.ts";
 
 const kimi = quirksOf("moonshotai", "api.moonshot.ai", "kimi-k3");
 
@@ -50,19 +50,19 @@ const known =
 function violations(place: Record<string, unknown>): string[] {
   const { type: kind, properties, required, items, additionalProperties, anyOf, enum: values } = place;
   const beside = Object.keys(place).filter((key) => !["anyOf", "title", "description"].includes(key));
-  const kinds = new Set(listOf(values).map((value) => typeof value));
+  const kinds = new Set(toList(values).map((value) => typeof value));
   const nested = [
-    ...Object.values(objectOf(properties ?? {})),
+    ...Object.values(toObject(properties ?? {})),
     items,
     additionalProperties,
-    ...listOf(anyOf),
+    ...toList(anyOf),
   ];
-  const names = listOf(required).map(String);
+  const names = toList(required).map(String);
   const wrong = Object.keys(place).filter((key) => !known.includes(key));
   if (kind !== undefined && typeof kind !== "string") wrong.push("several types");
   if (anyOf !== undefined && beside.length > 0) wrong.push(`beside anyOf: ${beside.join()}`);
   if (kinds.size > 1) wrong.push("values of several kinds");
-  wrong.push(...names.filter((name) => !Object.hasOwn(objectOf(properties ?? {}), name)));
+  wrong.push(...names.filter((name) => !Object.hasOwn(toObject(properties ?? {}), name)));
   return wrong.concat(nested.filter(isObject).flatMap(violations));
 }
 

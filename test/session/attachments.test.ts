@@ -71,8 +71,8 @@ describe("a link to a file", () => {
 
   test.each(["none.txt", "blob.bin"])("that cannot be read is said: %s", async (name) => {
     await using place = await toolPlace({ "blob.bin": Buffer.from([0, 1, 2, 0, 255, 254]) });
-    const [, told] = await parts(place, link(href(place, name)));
-    expect(told).toMatchObject({
+    const [, notice] = await parts(place, link(href(place, name)));
+    expect(notice).toMatchObject({
       synthetic: true,
       text: expect.stringMatching(new RegExp(`attached file:.*${name}, but it could not be read: .+`)),
     });
@@ -115,10 +115,10 @@ describe("other blocks", () => {
   test("a long text is cut, and the model is told where the rest is", async () => {
     await using place = await toolPlace();
     const text = "0123456789\n".repeat(20_000);
-    const [, told] = await parts(place, { type: "embedded", uri: "zed:///agent/untitled-buffer", text });
-    if (told?.type !== "text") throw new Error("no text");
-    expect(told.text.length).toBeLessThan(50_000);
-    const path = /\/\S+tool_\w+/.exec(told.text)?.[0] ?? "";
+    const [, notice] = await parts(place, { type: "embedded", uri: "zed:///agent/untitled-buffer", text });
+    if (notice?.type !== "text") throw new Error("no text");
+    expect(notice.text.length).toBeLessThan(50_000);
+    const path = /\/\S+tool_\w+/.exec(notice.text)?.[0] ?? "";
     expect(await readFile(path, "utf8")).toBe(text);
   });
 
@@ -143,14 +143,14 @@ describe("other blocks", () => {
   test("an image of no bytes is left out in words", async () => {
     await using place = await toolPlace();
     for (const data of ["", "!!!"]) {
-      const [, told] = await parts(place, { type: "media", mime: "image/png", data });
-      expect(told).toMatchObject({ text: expect.stringContaining("but it is left out: it is damaged") });
+      const [, notice] = await parts(place, { type: "media", mime: "image/png", data });
+      expect(notice).toMatchObject({ text: expect.stringContaining("but it is left out: it is damaged") });
     }
   });
 
   test("a link elsewhere is passed on by name", async () => {
     await using place = await toolPlace();
-    const [, told] = await parts(place, link("https://example.com/x", "X"));
-    expect(told).toMatchObject({ text: "The user linked https://example.com/x (X)." });
+    const [, notice] = await parts(place, link("https://example.com/x", "X"));
+    expect(notice).toMatchObject({ text: "The user linked https://example.com/x (X)." });
   });
 });

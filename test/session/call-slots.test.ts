@@ -7,15 +7,20 @@ function scene() {
   const record: string[] = [];
   const begin = (name: string, concurrency: "shared" | "exclusive") => {
     const gate = Promise.withResolvers<void>();
-    const begun = Promise.withResolvers<void>();
+    const started = Promise.withResolvers<void>();
     const done = slots.run(concurrency, async () => {
       record.push(`+${name}`);
-      begun.resolve();
+      started.resolve();
       await gate.promise;
       record.push(`-${name}`);
       return name;
     });
-    return { done, begun: begun.promise, end: () => gate.resolve(), fail: (why: Error) => gate.reject(why) };
+    return {
+      done,
+      begun: started.promise,
+      end: () => gate.resolve(),
+      fail: (why: Error) => gate.reject(why),
+    };
   };
   return { begin, record };
 }

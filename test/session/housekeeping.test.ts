@@ -23,17 +23,17 @@ let folder: TemporaryFolder;
 let store: SessionStore;
 let logged: string[];
 let ages: SessionAges;
-let kept: Housekeeping[];
+let stored: Housekeeping[];
 
 beforeEach(async () => {
   folder = await temporaryFolder();
   store = await SessionStore.open({ root: join(folder.path, "storage"), log: silentLog });
   logged = [];
   ages = { archiveAfterDays: undefined, removeAfterDays: undefined };
-  kept = [];
+  stored = [];
 });
 afterEach(async () => {
-  for (const housekeeping of kept) await housekeeping.close();
+  for (const housekeeping of stored) await housekeeping.close();
   await folder.remove();
 });
 
@@ -45,7 +45,7 @@ function open(): Housekeeping {
     ages: async () => ages,
     log: recordingLog(logged),
   });
-  kept.push(housekeeping);
+  stored.push(housekeeping);
   return housekeeping;
 }
 

@@ -16,7 +16,7 @@ const step = (path: string, before: FileStep["before"], after: FileStep["after"]
 });
 
 /** Keeps the text and returns its hash. */
-async function kept({ context }: ToolPlace, text: string): Promise<string> {
+async function stored({ context }: ToolPlace, text: string): Promise<string> {
   const hash = await context.workspace.snapshots.save(Buffer.from(text));
   if (hash === undefined) throw new Error("too large");
   return hash;
@@ -102,7 +102,7 @@ describe("a file that is taken back", () => {
   test("is restored, removed or made again, and doing it twice does no harm", async () => {
     await using place = await toolPlace({ changed: "new", added: "new" });
     const { workspace } = place.context;
-    const [old, fresh] = [await kept(place, "old"), await kept(place, "new")];
+    const [old, fresh] = [await stored(place, "old"), await stored(place, "new")];
     const files = [
       { path: place.path("changed"), left: fresh, back: old },
       { path: place.path("added"), left: fresh, back: null },
@@ -118,7 +118,7 @@ describe("a file that is taken back", () => {
   test("is left alone when it is not what the agent left", async () => {
     await using place = await toolPlace({ edited: "mine", recreated: "mine" });
     const { workspace } = place.context;
-    const [old, fresh] = [await kept(place, "old"), await kept(place, "new")];
+    const [old, fresh] = [await stored(place, "old"), await stored(place, "new")];
     const outcome = (name: string, left: string | null, back: string | null) =>
       revertFile(workspace, { path: place.path(name), left, back });
     expect(await outcome("edited", fresh, old)).toEqual({ kept: "it has changed since" });
@@ -133,7 +133,7 @@ describe("a file that is taken back", () => {
   test("is not touched behind a link, outside the workspace, or when it is no file any more", async () => {
     await using place = await toolPlace({ "folder/a": "new", b: "new" });
     const { workspace } = place.context;
-    const [old, fresh] = [await kept(place, "old"), await kept(place, "new")];
+    const [old, fresh] = [await stored(place, "old"), await stored(place, "new")];
     const outcome = (path: string) => revertFile(workspace, { path, left: fresh, back: old });
     const elsewhere = join(place.outside, "elsewhere");
     await rename(place.path("folder"), elsewhere);
@@ -151,7 +151,7 @@ describe("a file that is taken back", () => {
 
   test("is left alone when its content from then is gone", async () => {
     await using place = await toolPlace({ a: "new" });
-    const left = await kept(place, "new");
+    const left = await stored(place, "new");
     const lost = { path: place.path("a"), left, back: "0".repeat(64) };
     expect(await revertFile(place.context.workspace, lost)).toEqual({
       kept: "its earlier content is no longer stored",

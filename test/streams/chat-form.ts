@@ -70,8 +70,8 @@ const plainEvent = (json: Json): string => `data: ${JSON.stringify(json)}\n\n`;
 function framesOf(form: ChatForm, answer: Answer): Frame[] {
   const { open = [], thought = roleless, afterThoughts = [], text = roleless, calls, before = [] } = form;
   const { choice = plainChoice, close = withUsageAfter, done = true, reasons = {}, between } = form;
-  const said: Reason = answer.end === "length" ? "length" : answer.calls.length > 0 ? "tool_calls" : "stop";
-  const reason = reasons[said];
+  const reply: Reason = answer.end === "length" ? "length" : answer.calls.length > 0 ? "tool_calls" : "stop";
+  const reason = reasons[reply];
   const deltas = [
     ...open,
     ...answer.reasoning.map(thought),
@@ -84,7 +84,7 @@ function framesOf(form: ChatForm, answer: Answer): Frame[] {
     form.chunk([choice(delta, null)], soFar),
     ...(between === undefined ? [] : [between]),
   ]);
-  const closing = close(form, reason === undefined ? said : reason);
+  const closing = close(form, reason === undefined ? reply : reason);
   return [...before, ...chunks, ...closing, ...(done ? ["data: [DONE]\n\n"] : [])];
 }
 

@@ -17,11 +17,11 @@ async function answered(answer: RequestListener, stallMs = 10_000): Promise<Repl
 const streamed = (...frames: readonly string[]): Promise<Replayed> =>
   answered((_, response) => events(response).end(frames.join("")));
 
-describe.each(wires)("faults over $name", ({ begun, openCall, ended, errors }) => {
+describe.each(wires)("faults over $name", ({ begun: started, openCall, ended, errors }) => {
   test.each(errors)("$name fails with its words, and what came before stays", async (error) => {
     const { code, retryable, words, frame } = error;
-    for (const before of ["", begun]) {
-      const { text, end } = await streamed(before, frame, begun, ended);
+    for (const before of ["", started]) {
+      const { text, end } = await streamed(before, frame, started, ended);
       expect(text).toBe(before === "" ? "" : "Hello");
       expect(end).toMatchObject({ type: "failed", error: { code, retryable } });
       expect(end.type === "failed" && end.error.message).toContain(words);
@@ -29,7 +29,7 @@ describe.each(wires)("faults over $name", ({ begun, openCall, ended, errors }) =
   });
 
   test.each(errors)("$name after the end of an answer leaves it as it is", async ({ frame }) => {
-    const { text, end } = await streamed(begun, ended, frame);
+    const { text, end } = await streamed(started, ended, frame);
     expect(text).toBe("Hello");
     expect(end).toMatchObject({ type: "finish", reason: "stop" });
   });
@@ -73,7 +73,7 @@ describe.each(wires)("faults over $name", ({ begun, openCall, ended, errors }) =
     ["in a text", "text"],
     ["in a call", "call"],
   ])("a reset %s is an error of the network", async (_, where) => {
-    const before = where === "" ? "" : where === "text" ? begun : openCall;
+    const before = where === "" ? "" : where === "text" ? started : openCall;
     const { calls, end } = await answered((__, response) => {
       const { socket } = response;
       if (before === "") socket?.resetAndDestroy();
@@ -85,13 +85,13 @@ describe.each(wires)("faults over $name", ({ begun, openCall, ended, errors }) =
 
   test("a reset after the end of an answer leaves it as it is", async () => {
     const { text, end } = await answered((_, response) => {
-      events(response).write(begun + ended, () => setImmediate(() => response.socket?.resetAndDestroy()));
+      events(response).write(started + ended, () => setImmediate(() => response.socket?.resetAndDestroy()));
     });
     expect([text, end.type]).toEqual(["Hello", "finish"]);
   });
 
   test("silence fails, with comments in it too", async () => {
-    for (const frame of ["", begun, `${begun}: ping\n\n: ping\n\n`]) {
+    for (const frame of ["", started, `${started}: ping\n\n: ping\n\n`]) {
       const { text, end } = await answered((_, response) => void events(response).write(`${frame}\n`), 100);
       expect(text).toBe(frame === "" ? "" : "Hello");
       expect(end).toMatchObject({ type: "failed", error: { code: "timeout", retryable: true } });
@@ -104,13 +104,13 @@ describe.each(wires)("faults over $name", ({ begun, openCall, ended, errors }) =
     "data: nonsense\n\n",
     'data: {"choices":[{"delta":{"content":"x"}\n\n',
   ])("the malformed event %j fails, and what came before stays", async (frame) => {
-    const { text, end } = await streamed(begun, frame, begun, ended);
+    const { text, end } = await streamed(started, frame, started, ended);
     expect(text).toBe("Hello");
     expect(end).toMatchObject({ type: "failed", error: { code: "invalid-response", retryable: true } });
   });
 
   test("an end without the end of an answer fails", async () => {
-    for (const frames of [[], [begun], [begun, openCall]]) {
+    for (const frames of [[], [started], [started, openCall]]) {
       const { calls, end } = await streamed(...frames);
       expect(calls).toEqual([]);
       expect(end).toMatchObject({ type: "failed", error: { code: "invalid-response", retryable: true } });

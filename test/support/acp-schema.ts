@@ -3,7 +3,7 @@ import stable from "@agentclientprotocol/sdk/schema/v1/schema.json" with { type:
 import unstable from "@agentclientprotocol/sdk/schema/v1/schema.unstable.json" with { type: "json" };
 import draft from "@agentclientprotocol/sdk/schema/v2/schema.json" with { type: "json" };
 import draftUnstable from "@agentclientprotocol/sdk/schema/v2/schema.unstable.json" with { type: "json" };
-import { isObject, listOf, objectOf, textOf, type JsonObject } from "./json.ts";
+import { isObject, toList, toObject, toText, type JsonObject } from "./json.ts";
 
 /** The published schemas of version 1 and the draft of version 2, each also with its unstable part. */
 const published = { stable, unstable, draft, draftUnstable };
@@ -25,19 +25,19 @@ export class AcpSchema {
 
   /** Whether the agent has this method. */
   hasMethod(method: string): boolean {
-    return definitionOf(this.#definitions, method, ["agent"], /Response$/) !== undefined;
+    return getDefinition(this.#definitions, method, ["agent"], /Response$/) !== undefined;
   }
 
   /** Problems of what a request or notification of the agent carries. Methods beginning with `_` are extensions. */
   ofCall(method: string, params: unknown): string[] {
     if (method.startsWith("_")) return [];
-    const name = definitionOf(this.#definitions, method, ["client", "protocol"], /Request$|Notification$/);
+    const name = getDefinition(this.#definitions, method, ["client", "protocol"], /Request$|Notification$/);
     return name ? this.#problems(name, params) : [`${method} is no method of ACP`];
   }
 
   /** Problems of the agent's result for a request of the client. */
   ofResult(method: string, result: unknown): string[] {
-    const name = definitionOf(this.#definitions, method, ["agent"], /Response$/);
+    const name = getDefinition(this.#definitions, method, ["agent"], /Response$/);
     return name ? this.#problems(name, result) : [];
   }
 
@@ -49,7 +49,7 @@ export class AcpSchema {
     const validate = this.#validator(name);
     if (validate(value)) return [];
     const [first] = validate.errors ?? [];
-    const unknown = textOf(first?.params.unevaluatedProperty);
+    const unknown = toText(first?.params.unevaluatedProperty);
     const place = `${name}${first?.instancePath ?? ""}`;
     return [
       unknown === undefined ? `${place} ${first?.message ?? "is wrong"}` : `${place} has no ${unknown}`,
@@ -67,7 +67,7 @@ export class AcpSchema {
   /** The schema of a whole value, which has no fields that it does not name. */
   #closed(schema: JsonObject): JsonObject {
     const within = this.#closedWithin(schema);
-    return this.#namesFields(schema) ? { allOf: [within], unevaluatedProperties: false } : objectOf(within);
+    return this.#namesFields(schema) ? { allOf: [within], unevaluatedProperties: false } : toObject(within);
   }
 
   /** The same for what the value holds; what belongs to it itself may be said by several schemas together. */
@@ -96,8 +96,8 @@ export class AcpSchema {
     seen.add(schema);
     const { $ref, properties, allOf, anyOf, oneOf } = schema;
     if (isObject(properties)) return true;
-    const referred = textOf($ref)?.split("/").at(-1);
-    const parts = [...listOf(allOf), ...listOf(anyOf), ...listOf(oneOf)];
+    const referred = toText($ref)?.split("/").at(-1);
+    const parts = [...toList(allOf), ...toList(anyOf), ...toList(oneOf)];
     if (referred !== undefined) parts.push(this.#definitions[referred]);
     return parts.some((part) => this.#namesFields(part, seen));
   }
@@ -106,14 +106,14 @@ export class AcpSchema {
 /** Fields that may hold anything. */
 const openFields = new Set(["_meta", "rawInput", "rawOutput", "data"]);
 
-function definitionOf(
+function getDefinition(
   definitions: JsonObject,
   method: string,
   sides: string[],
   ending: RegExp,
 ): string | undefined {
   return Object.keys(definitions).find((name) => {
-    const definition = objectOf(definitions[name]);
+    const definition = toObject(definitions[name]);
     return (
       definition["x-method"] === method && sides.includes(String(definition["x-side"])) && ending.test(name)
     );

@@ -1,4 +1,4 @@
-import { listOf, objectOf, textOf, type JsonObject } from "./json.ts";
+import { toList, toObject, toText, type JsonObject } from "./json.ts";
 import { requestViolations } from "./model-checks.ts";
 import { MarkedCache, PrefixCache, type PromptBlock } from "./prompt-cache.ts";
 import type { Usage } from "./reply.ts";
@@ -16,23 +16,23 @@ export function serveChat(): ServedWire {
     violations: requestViolations,
     write: writeChat,
     bill: (body) => {
-      const blocks = blocksOf(body);
+      const blocks = createBlocks(body);
       const isMarked = blocks.some((block) => block.isMarked);
-      const key = textOf(body.prompt_cache_key);
+      const key = toText(body.prompt_cache_key);
       return isMarked ? marks.take(blocks) : prefixes.take(blocks.map(({ text }) => text).join(""), key);
     },
   };
 }
 
 function viewChat(body: JsonObject): RequestView {
-  const messages = listOf(body.messages).map(objectOf);
+  const messages = toList(body.messages).map(toObject);
   const lastOther = messages.findLastIndex((message) => message.role !== "tool");
   const system = messages.filter(({ role }) => role === "system" || role === "developer");
   return {
     messages,
     system: system.map((message) => contentText(message.content)).join("\n"),
     userText: contentText(messages.findLast((message) => message.role === "user")?.content),
-    toolNames: listOf(body.tools).map((tool) => String(objectOf(objectOf(tool).function).name)),
+    toolNames: toList(body.tools).map((tool) => String(toObject(toObject(tool).function).name)),
     toolResults: messages.slice(lastOther + 1).map((message) => contentText(message.content)),
   };
 }
@@ -40,15 +40,15 @@ function viewChat(body: JsonObject): RequestView {
 /** The text of a message's content. */
 export function contentText(content: unknown): string {
   if (typeof content === "string") return content;
-  return listOf(content)
-    .map((part) => textOf(objectOf(part).text) ?? "")
+  return toList(content)
+    .map((part) => toText(toObject(part).text) ?? "")
     .join("");
 }
 
 /** A gateway's blocks for a model of Anthropic: a mark may be at a message or at one of its parts. */
-function blocksOf(body: JsonObject): PromptBlock[] {
-  const tools = listOf(body.tools).map(objectOf).map(blockOf);
-  const messages = listOf(body.messages).map(objectOf);
+function createBlocks(body: JsonObject): PromptBlock[] {
+  const tools = toList(body.tools).map(toObject).map(createBlock);
+  const messages = toList(body.messages).map(toObject);
   const isSystem = ({ role }: JsonObject) => role === "system" || role === "developer";
   const ordered = [...messages.filter(isSystem), ...messages.filter((message) => !isSystem(message))];
   return [...tools, ...ordered.flatMap(messageBlocks)];
@@ -56,9 +56,9 @@ function blocksOf(body: JsonObject): PromptBlock[] {
 
 function messageBlocks(message: JsonObject): PromptBlock[] {
   const { content, tool_calls: calls, cache_control: mark, ...rest } = message;
-  const parts = typeof content === "string" ? [{ text: content }] : listOf(content).map(objectOf);
-  const blocks = [...parts, ...listOf(calls).map(objectOf)].map((part) => {
-    const { text, isMarked } = blockOf(part);
+  const parts = typeof content === "string" ? [{ text: content }] : toList(content).map(toObject);
+  const blocks = [...parts, ...toList(calls).map(toObject)].map((part) => {
+    const { text, isMarked } = createBlock(part);
     return { text: JSON.stringify(rest) + text, isMarked };
   });
   return blocks.map((block, at) => ({
@@ -68,7 +68,7 @@ function messageBlocks(message: JsonObject): PromptBlock[] {
 }
 
 /** A block and its mark, which is no part of the prompt. */
-export function blockOf(value: JsonObject): PromptBlock {
+export function createBlock(value: JsonObject): PromptBlock {
   const { cache_control: mark, ...rest } = value;
   return { text: JSON.stringify(rest), isMarked: mark !== undefined && mark !== null };
 }
@@ -81,7 +81,7 @@ function writeChat(model: string): AnswerWriter {
   return {
     text: (content) => delta({ content }),
     reasoning: (text) => delta({ reasoning_content: text }),
-    call: (index, piece, begun) => delta({ tool_calls: [callDelta(index, piece, begun)] }),
+    call: (index, piece, started) => delta({ tool_calls: [callDelta(index, piece, started)] }),
     end: (reason, usage) =>
       reason === undefined
         ? []
@@ -96,10 +96,10 @@ function writeChat(model: string): AnswerWriter {
 function callDelta(
   index: number,
   piece: string,
-  begun?: { name: string; id: string | undefined },
+  started?: { name: string; id: string | undefined },
 ): JsonObject {
-  if (begun === undefined) return { index, function: { arguments: piece } };
-  const { name, id } = begun;
+  if (started === undefined) return { index, function: { arguments: piece } };
+  const { name, id } = started;
   return { index, ...(id !== undefined && { id }), type: "function", function: { name, arguments: piece } };
 }
 

@@ -76,7 +76,9 @@ export function serve(app: ClientApp, { buffers, elicit, readFile, writeFile }: 
       const text = buffers.get(params.path) ?? (await readFromDisk(params.path));
       const first = (params.line ?? 1) - 1;
       const wanted =
-        params.line || params.limit ? linesOf(text).slice(first, first + (params.limit ?? Infinity)) : [text];
+        params.line || params.limit
+          ? selectLines(text).slice(first, first + (params.limit ?? Infinity))
+          : [text];
       return { content: wanted.join("") };
     });
   }
@@ -96,7 +98,7 @@ const fileParams = (params: unknown) =>
   z.object({ path: z.string(), content: z.string().default("") }).parse(params);
 
 /** The lines with their ends. */
-const linesOf = (text: string): string[] => text.match(/[^\n]*\n|[^\n]+$/g) ?? [];
+const selectLines = (text: string): string[] => text.match(/[^\n]*\n|[^\n]+$/g) ?? [];
 
 async function readFromDisk(path: string): Promise<string> {
   try {

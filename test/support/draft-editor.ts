@@ -5,9 +5,9 @@ import { client, methods, type ClientContext } from "@agentclientprotocol/sdk/ex
 import type * as draft from "@agentclientprotocol/sdk/experimental/v2/unstable";
 import { AgentProcess } from "./agent-process.ts";
 import { environment } from "./environment.ts";
-import { isObject, listOf, objectOf, type JsonObject } from "./json.ts";
+import { isObject, toList, toObject, type JsonObject } from "./json.ts";
 import { startModelServer, type ModelServer } from "./model-server.ts";
-import { leftoversWith } from "./processes.ts";
+import { findLeftoversWith } from "./processes.ts";
 import { gitRepository, temporaryFolder, writeConfig, type Files, type GitRepository } from "./temp.ts";
 import { within } from "./waiting.ts";
 import { wireViolations } from "./wire-checks.ts";
@@ -17,7 +17,7 @@ const fairlead = fileURLToPath(new URL("../../bin/fairlead.js", import.meta.url)
 const answerDeadlineMs = 20_000;
 const exitDeadlineMs = 5_000;
 
-export interface DraftStage {
+export interface DraftStoryContext {
   editor: DraftEditor;
   model: ModelServer;
   repository: GitRepository;
@@ -76,7 +76,7 @@ export class DraftEditor {
 
   async request(method: string, params: JsonObject = {}): Promise<JsonObject> {
     const answer = this.#agent.request<unknown, JsonObject, string>(method, params);
-    return objectOf(await within(answer, `the answer to ${method}`, answerDeadlineMs));
+    return toObject(await within(answer, `the answer to ${method}`, answerDeadlineMs));
   }
 
   notify(method: string, params: JsonObject): Promise<void> {
@@ -100,7 +100,7 @@ export class DraftEditor {
   updates(sessionId: string): JsonObject[] {
     return this.wire.updates
       .filter((item) => item.sessionId === sessionId)
-      .map(({ update }) => objectOf(update));
+      .map(({ update }) => toObject(update));
   }
 
   kinds(sessionId: string, from = 0): unknown[] {
@@ -128,7 +128,7 @@ export class DraftEditor {
 
   /** Deletes every session that the agent lists, which ends what they do. */
   async deleteSessions(): Promise<void> {
-    const list = async () => listOf((await this.request("session/list")).sessions).map(objectOf);
+    const list = async () => toList((await this.request("session/list")).sessions).map(toObject);
     for (let sessions = await list(); sessions.length > 0; sessions = await list())
       await Promise.all(
         sessions.map(({ sessionId }) => this.request("session/delete", { sessionId: String(sessionId) })),
@@ -181,27 +181,27 @@ export function draftText(updates: readonly JsonObject[], kind: string): string 
     .join("");
 }
 
-type DraftPlay = (stage: DraftStage) => Promise<void>;
+type DraftPlay = (context: DraftStoryContext) => Promise<void>;
 
 /** Plays a story with an editor that speaks the draft; the model's requests and the whole wire are checked. */
 async function draftStory(options: DraftOptions, play: DraftPlay): Promise<void> {
   await using repository = await gitRepository(options.files);
-  const stage = await open(options, repository);
-  await playWith(stage, async () => {
-    if (options.initialize !== false) await stage.editor.initialize();
-    await play(stage);
-    await end(stage);
+  const context = await open(options, repository);
+  await playWith(context, async () => {
+    if (options.initialize !== false) await context.editor.initialize();
+    await play(context);
+    await end(context);
   });
-  await close(stage);
+  await close(context);
 }
 
 /** Plays the stories of a test file as `draftStory` does, those of the same abilities with one agent. */
 export function draftStoriesOfOneAgent(): typeof draftStory {
-  const idle = new Map<string, DraftStage>();
+  const idle = new Map<string, DraftStoryContext>();
   afterAll(async () => {
-    for (const stage of idle.values()) {
-      await playWith(stage, () => end(stage));
-      await close(stage);
+    for (const context of idle.values()) {
+      await playWith(context, () => end(context));
+      await close(context);
     }
   });
   return async (options, play) => {
@@ -213,38 +213,38 @@ export function draftStoriesOfOneAgent(): typeof draftStory {
     await using repository = await gitRepository(options.files);
     const before = idle.get(abilities);
     idle.delete(abilities);
-    const stage = before
+    const context = before
       ? await follow(before, options, repository)
       : await openInitialized(options, repository);
-    await playWith(stage, async () => {
-      await play(stage);
-      if (!stage.editor.isOpen) return end(stage);
-      await stage.editor.deleteSessions();
-      return assertClean(stage, stage.editor.pid);
+    await playWith(context, async () => {
+      await play(context);
+      if (!context.editor.isOpen) return end(context);
+      await context.editor.deleteSessions();
+      return assertClean(context, context.editor.pid);
     });
-    if (stage.editor.isOpen) idle.set(abilities, stage);
-    else await close(stage);
+    if (context.editor.isOpen) idle.set(abilities, context);
+    else await close(context);
   };
 }
 
-async function open(options: DraftOptions, repository: GitRepository): Promise<DraftStage> {
+async function open(options: DraftOptions, repository: GitRepository): Promise<DraftStoryContext> {
   const { path: home } = await temporaryFolder({}, "fairlead-home-");
   const model = await startModelServer();
   await configure(home, model, options);
   return { editor: new DraftEditor({ ...options, home }), model, repository, home };
 }
 
-async function openInitialized(options: DraftOptions, repository: GitRepository): Promise<DraftStage> {
-  const stage = await open(options, repository);
-  await playWith(stage, () => stage.editor.initialize());
-  return stage;
+async function openInitialized(options: DraftOptions, repository: GitRepository): Promise<DraftStoryContext> {
+  const context = await open(options, repository);
+  await playWith(context, () => context.editor.initialize());
+  return context;
 }
 
 async function follow(
-  { editor, model, home }: DraftStage,
+  { editor, model, home }: DraftStoryContext,
   options: DraftOptions,
   repository: GitRepository,
-): Promise<DraftStage> {
+): Promise<DraftStoryContext> {
   await configure(home, model, options);
   editor.renew(options);
   return { editor, model: model.successor(), repository, home };
@@ -254,31 +254,31 @@ const configure = (home: string, model: ModelServer, { config }: DraftOptions): 
   writeConfig(home, model.url, { experimental: { acp_v2: true }, ...config });
 
 /** Whatever fails ends the agent, and shows what passed. */
-async function playWith(stage: DraftStage, play: () => Promise<unknown>): Promise<void> {
+async function playWith(context: DraftStoryContext, play: () => Promise<unknown>): Promise<void> {
   try {
     await play();
   } catch (error) {
-    console.error(`The wire, its last lines:\n${stage.editor.wire.excerpt()}`);
-    await close(stage);
+    console.error(`The wire, its last lines:\n${context.editor.wire.excerpt()}`);
+    await close(context);
     throw error;
   }
 }
 
-async function end(stage: DraftStage): Promise<void> {
-  await stage.editor.close();
-  await assertClean(stage);
+async function end(context: DraftStoryContext): Promise<void> {
+  await context.editor.close();
+  await assertClean(context);
 }
 
 /** Checks what passed, and that no process is left but the agent, if it is still to run. */
-async function assertClean({ editor, model, home }: DraftStage, agent?: number): Promise<void> {
+async function assertClean({ editor, model, home }: DraftStoryContext, agent?: number): Promise<void> {
   const problems = editor.problems();
   if (problems.length > 0) throw new Error(`The wire log found:\n${problems.join("\n")}`);
   model.assertClean();
-  const leftovers = await leftoversWith("HOME", home, { but: agent });
+  const leftovers = await findLeftoversWith("HOME", home, { but: agent });
   if (leftovers.length > 0) throw new Error("Processes outlived their story.");
 }
 
-async function close({ editor, model, home }: DraftStage): Promise<void> {
+async function close({ editor, model, home }: DraftStoryContext): Promise<void> {
   await editor.close().catch(() => {});
   await model.close();
   await rm(home, { recursive: true, force: true, maxRetries: 5, retryDelay: 100 });

@@ -1,6 +1,6 @@
-import { isObject, listOf, objectOf, textOf, type JsonObject } from "./json.ts";
+import { isObject, toList, toObject, toText, type JsonObject } from "./json.ts";
 import type { RuleName, Violation } from "./violation.ts";
-import { type Call, isUpdate, sessionOf, type Traffic } from "./wire-traffic.ts";
+import { type Call, isUpdate, getSessionId, type Traffic } from "./wire-traffic.ts";
 
 const base64 = /^(?:[A-Za-z0-9+/]{4})*(?:[A-Za-z0-9+/]{2}==|[A-Za-z0-9+/]{3}=)?$/;
 const endStates = new Set(["completed", "failed", "cancelled"]);
@@ -16,10 +16,10 @@ export function draftRules(traffic: readonly Traffic[]): Violation[] {
   let capabilities: JsonObject = {};
   return traffic.flatMap((item) => {
     if (item.type === "call" && item.method === "initialize")
-      capabilities = objectOf(item.params.capabilities);
+      capabilities = toObject(item.params.capabilities);
     if (item.type === "call" && item.by === "toAgent")
       for (const session of sessions.values()) session.quiet = undefined;
-    const id = sessionOf(item);
+    const id = getSessionId(item);
     if (id === undefined) return [];
     const watch = sessions.get(id) ?? new DraftWatch();
     sessions.set(id, watch);
@@ -55,10 +55,10 @@ class DraftWatch {
       if (isReplay && isIdle && !item.error) this.quiet = "a resume with replay";
       return [];
     }
-    if (isUpdate(item)) return this.#seeUpdate(objectOf(item.params.update));
-    if (item.method === "elicitation/create" && !isObject(objectOf(capabilities.elicitation).form))
+    if (isUpdate(item)) return this.#seeUpdate(toObject(item.params.update));
+    if (item.method === "elicitation/create" && !isObject(toObject(capabilities.elicitation).form))
       return [["capability", "The client has no forms"]];
-    if (item.method === "session/request_permission" && listOf(item.params.options).length === 0)
+    if (item.method === "session/request_permission" && toList(item.params.options).length === 0)
       return [["selection", "A permission has no options"]];
     return [];
   }
@@ -105,7 +105,7 @@ class DraftWatch {
       name: before?.name ?? update.name,
     });
     if (before?.ended) return [["tool", `The call ${id} changed after its end`]];
-    if (before === undefined && textOf(update.title) === undefined)
+    if (before === undefined && toText(update.title) === undefined)
       return [["tool", `The call ${id} began without a title`]];
     const hasOtherName =
       before?.name !== undefined && update.name !== undefined && update.name !== before.name;
@@ -117,7 +117,7 @@ class DraftWatch {
     if (update.cwd === undefined) return [];
     const before = this.#folders.get(id) ?? update.cwd;
     this.#folders.set(id, before);
-    const isRight = before === update.cwd && textOf(update.cwd)?.startsWith("/") === true;
+    const isRight = before === update.cwd && toText(update.cwd)?.startsWith("/") === true;
     return isRight ? [] : [["tool", `The terminal ${id} has a wrong folder`]];
   }
 

@@ -19,7 +19,7 @@ import { AgentProcess, type Exit } from "./agent-process.ts";
 import { plain, serve, type ClientKind } from "./clients.ts";
 import { environment } from "./environment.ts";
 import type { JsonObject } from "./json.ts";
-import { Person, type PermissionPolicy } from "./person.ts";
+import { ScriptedUser, type PermissionPolicy } from "./scripted-user.ts";
 import type { RuleName } from "./violation.ts";
 import { within } from "./waiting.ts";
 import { wireViolations } from "./wire-checks.ts";
@@ -51,7 +51,7 @@ export interface EditorOptions {
 /** An editor with a real agent process behind it. Everything on the wire is recorded and checked at the end. */
 export class Editor {
   client: ClientKind;
-  person: Person;
+  user: ScriptedUser;
   readonly elicitations: CreateElicitationRequest[] = [];
   #options: EditorOptions;
   readonly #allowed = new Set<RuleName>();
@@ -64,7 +64,7 @@ export class Editor {
   constructor(options: EditorOptions) {
     this.#options = options;
     this.client = options.client ?? plain();
-    this.person = new Person(options.permission);
+    this.user = new ScriptedUser(options.permission);
     this.#process = this.#spawn();
     this.#agent = this.#connect();
   }
@@ -84,11 +84,11 @@ export class Editor {
 
   /** What the person answers from now on. */
   set permission(policy: PermissionPolicy | undefined) {
-    this.person.policy = policy;
+    this.user.policy = policy;
   }
 
   get permissionRequests(): readonly RequestPermissionRequest[] {
-    return this.person.requests;
+    return this.user.requests;
   }
 
   get exited(): Promise<Exit> {
@@ -120,7 +120,7 @@ export class Editor {
   /** Cancels the turn and, as the protocol asks of clients, answers its open permission requests with "cancelled". */
   async cancel(sessionId: string): Promise<void> {
     await this.#agent.notify(methods.agent.session.cancel, { sessionId });
-    this.person.cancel(sessionId);
+    this.user.cancel(sessionId);
   }
 
   load(sessionId: string, more: Partial<NewSessionRequest> = {}) {
@@ -317,7 +317,7 @@ export class Editor {
   renew({ cwd, client: kind = plain(), permission }: Omit<EditorOptions, "home">): void {
     this.#options = { ...this.#options, cwd };
     this.client = kind;
-    this.person = new Person(permission);
+    this.user = new ScriptedUser(permission);
     this.elicitations.length = 0;
     this.#allowed.clear();
     this.#process.renewRecord();
@@ -337,7 +337,7 @@ export class Editor {
     const violations = [...this.#finished, this.wire].flatMap(wireViolations);
     const counted = violations.filter(({ rule }) => !this.#allowed.has(rule));
     return [
-      ...this.person.problems,
+      ...this.user.problems,
       ...this.#problems,
       ...counted.map(({ rule, order, text }) => `[${rule}] line ${order}: ${text}`),
     ];
@@ -361,7 +361,7 @@ export class Editor {
     const app = client({ name: this.client.info.name });
     app.onNotification(methods.client.session.update, () => {});
     app.onRequest(methods.client.session.requestPermission, async ({ params, signal }) => {
-      const outcome = this.person.ask(params, signal);
+      const outcome = this.user.ask(params, signal);
       this.wire.bell.ring();
       return { outcome: await outcome };
     });

@@ -2,8 +2,8 @@ import { join } from "node:path";
 
 /** No more of this machine than a program needs, and a home of its own. */
 export function environment(home: string): Record<string, string> {
-  const kept = ["PATH", "TMPDIR", "TEMP", "TMP", "SystemRoot", "ComSpec", "PATHEXT"];
-  const own = kept.flatMap((name) =>
+  const stored = ["PATH", "TMPDIR", "TEMP", "TMP", "SystemRoot", "ComSpec", "PATHEXT"];
+  const own = stored.flatMap((name) =>
     process.env[name] === undefined ? [] : [[name, process.env[name]] as const],
   );
   return {

@@ -25,12 +25,12 @@ export async function examples(): Promise<Example[]> {
     ...skills.filter((entry) => entry.isDirectory()).map(({ name }) => `skills/${name}/SKILL.md`),
   ];
   const found = await Promise.all(
-    pages.map(async (page) => examplesOf(page, await readFile(join(root, page), "utf8"))),
+    pages.map(async (page) => parseExamples(page, await readFile(join(root, page), "utf8"))),
   );
   return found.flat();
 }
 
-export function examplesOf(page: string, text: string): Example[] {
+export function parseExamples(page: string, text: string): Example[] {
   return [...text.matchAll(/^(`{3,})(\w+)\n([^]*?)^\1$/gm)].map((match) => {
     const [, , language = "", body = ""] = match;
     const before = text.slice(0, match.index);

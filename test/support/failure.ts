@@ -7,7 +7,7 @@ export interface Failure {
 }
 
 /** Returns the error response of a request. Throws if it succeeded or failed in another way. */
-export async function failureOf(answer: Promise<unknown>): Promise<Failure> {
+export async function expectFailure(answer: Promise<unknown>): Promise<Failure> {
   const outcome = await answer.then(
     (result) => new Error(`An error was expected, but the answer is ${JSON.stringify(result)}.`),
     (error: unknown) => error,

@@ -3,7 +3,7 @@
 import { spawn } from "node:child_process";
 import { appendFileSync, readFileSync } from "node:fs";
 import { createInterface } from "node:readline";
-import { pngOf } from "./png.ts";
+import { createPng } from "./png.ts";
 
 interface Request {
   id?: number;
@@ -84,7 +84,7 @@ function call(request: Request): void {
   remember(`call ${String(name)}`);
   const answer = (content: unknown[], more: object = {}) =>
     send({ id: request.id, result: { content, ...more } });
-  const said = String(Reflect.get(Object(given), "text"));
+  const reply = String(Reflect.get(Object(given), "text"));
   if (name === "fail")
     return answer([{ type: "text", text: `It ${painted("did not work")}.` }], { isError: true });
   if (name === "slow") {
@@ -111,10 +111,12 @@ function call(request: Request): void {
         { type: "image", data: Buffer.from("no picture").toString("base64"), mimeType: "image/png" },
         { type: "hologram" },
         "text?",
-        { type: "text", text: said },
+        { type: "text", text: reply },
       ]);
     case "large-picture":
-      return answer([{ type: "image", data: pngOf(3_000, 10).toString("base64"), mimeType: "image/png" }]);
+      return answer([
+        { type: "image", data: createPng(3_000, 10).toString("base64"), mimeType: "image/png" },
+      ]);
     case "no-answer":
       return send({ id: request.id, result: { nothing: true } });
     case "wrong-ids":
@@ -125,7 +127,7 @@ function call(request: Request): void {
       send({ method: "notifications/tools/list_changed" });
       break;
   }
-  return answer([{ type: "text", text: said }]);
+  return answer([{ type: "text", text: reply }]);
 }
 
 function take(request: Request): void {

@@ -3,24 +3,24 @@ import { dirname } from "node:path";
 import { Bell } from "./waiting.ts";
 
 /** Resolves when the file exists and its text matches. Watches the folder instead of polling. */
-export async function fileThat(
+export async function waitForFile(
   path: string,
   isWanted: (text: string) => boolean = () => true,
 ): Promise<void> {
   const bell = new Bell();
   const watcher = watch(dirname(path), () => bell.ring());
-  const look = () => {
-    const text = textOf(path);
+  const check = () => {
+    const text = readIfExists(path);
     return (text !== undefined && isWanted(text)) || undefined;
   };
   try {
-    await bell.until(look, `${path} to be as wanted`);
+    await bell.until(check, `${path} to be as wanted`);
   } finally {
     watcher.close();
   }
 }
 
-function textOf(path: string): string | undefined {
+function readIfExists(path: string): string | undefined {
   try {
     return readFileSync(path, "utf8");
   } catch {

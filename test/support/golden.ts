@@ -3,7 +3,7 @@ import { dirname } from "node:path";
 import { fileURLToPath } from "node:url";
 import { expect } from "vitest";
 import { codeOf } from "../../src/base/errors.ts";
-import { isObject, objectOf, type JsonObject } from "./json.ts";
+import { isObject, toObject, type JsonObject } from "./json.ts";
 import type { Direction, WireId, WireLog } from "./wire-log.ts";
 
 export interface GoldenPlaces {
@@ -62,12 +62,12 @@ export async function expectGolden(
 /** The messages of each direction without what differs from run to run. */
 export function normalise(wire: WireLog, places: GoldenPlaces): Record<Direction, unknown[]> {
   const messages = counted(wire).filter(({ json }) => places.counts?.(json) ?? true);
-  const names = namesOfIds(messages.map(({ json }) => json));
+  const names = collectIdNames(messages.map(({ json }) => json));
   const more = Object.entries(places.names ?? {});
   const clean = cleaner([...names, [places.cwd, "<cwd>"], [places.home, "<home>"], ...more, ...machine]);
   const of = (wanted: Direction) => {
     const wantedMessages = messages.filter(({ direction }) => direction === wanted);
-    return callsApart(firstTails(mergeChunks(wantedMessages.map(({ json }) => clean(json)))));
+    return separateCalls(firstTails(mergeChunks(wantedMessages.map(({ json }) => clean(json)))));
   };
   return { fromAgent: of("fromAgent"), toAgent: of("toAgent") };
 }
@@ -90,7 +90,7 @@ function counted(wire: WireLog): { direction: Direction; json: JsonObject }[] {
 
 /** A notice that takes a request back names it by the number that it has here. */
 function countedCancel(json: JsonObject, numbers: Map<WireId, number>): JsonObject {
-  const params = objectOf(json.params);
+  const params = toObject(json.params);
   const number = typeof params.requestId === "number" ? numbers.get(params.requestId) : undefined;
   return number === undefined ? json : { ...json, params: { ...params, requestId: number } };
 }
@@ -116,7 +116,7 @@ const toLines = (messages: unknown[]): string =>
   `[\n${messages.map((message) => JSON.stringify(message)).join(",\n")}\n]\n`;
 
 /** Each id in the order of appearance, with its name. */
-function namesOfIds(messages: unknown[]): [string, string][] {
+function collectIdNames(messages: unknown[]): [string, string][] {
   const names = new Map<string, string>();
   const counts = new Map<string, number>();
   visit(messages, (key, value) => {
@@ -129,11 +129,11 @@ function namesOfIds(messages: unknown[]): [string, string][] {
   return [...names];
 }
 
-function visit(value: unknown, look: (key: string, value: unknown) => void): void {
+function visit(value: unknown, check: (key: string, value: unknown) => void): void {
   if (typeof value !== "object" || value === null) return;
   for (const [key, inner] of Object.entries(value)) {
-    look(key, inner);
-    visit(inner, look);
+    check(key, inner);
+    visit(inner, check);
   }
 }
 
@@ -163,7 +163,7 @@ function cleaner(replacements: [string, string][]): (value: unknown) => unknown 
 const escape = (text: string): string => text.replaceAll(/[.*+?^${}()|[\]\\]/g, "\\$&");
 
 /** Calls that run at the same time go on in any order, so in a row of their updates each call's are put together. */
-function callsApart(messages: unknown[]): unknown[] {
+function separateCalls(messages: unknown[]): unknown[] {
   const rows: { keys: string[]; messages: unknown[] }[] = [];
   for (const message of messages) {
     const key = parallelKey(message);
@@ -183,9 +183,9 @@ function callsApart(messages: unknown[]): unknown[] {
 
 /** What belongs together in such a row: a call's updates, or what was asked of the editor's files. */
 function parallelKey(message: unknown): string | undefined {
-  const { method, params } = objectOf(message);
+  const { method, params } = toObject(message);
   if (String(method).startsWith("fs/")) return "";
-  const { sessionUpdate, toolCallId } = objectOf(objectOf(params).update);
+  const { sessionUpdate, toolCallId } = toObject(toObject(params).update);
   return sessionUpdate === "tool_call_update" ? String(toolCallId) : undefined;
 }
 
@@ -193,8 +193,8 @@ function parallelKey(message: unknown): string | undefined {
 function firstTails(messages: unknown[]): unknown[] {
   const seen = new Set<string>();
   return messages.filter((message) => {
-    const params = objectOf(objectOf(message).params);
-    const { sessionUpdate, toolCallId, content, _meta, ...others } = objectOf(params.update);
+    const params = toObject(toObject(message).params);
+    const { sessionUpdate, toolCallId, content, _meta, ...others } = toObject(params.update);
     const isTail = sessionUpdate === "tool_call_update" && content !== undefined;
     if (!isTail || Object.keys(others).length > 0) return true;
     const key = JSON.stringify([params.sessionId, toolCallId]);
@@ -206,8 +206,8 @@ function firstTails(messages: unknown[]): unknown[] {
 function mergeChunks(messages: unknown[]): unknown[] {
   const merged: unknown[] = [];
   for (const message of messages) {
-    const text = chunkOf(message);
-    const before = chunkOf(merged.at(-1));
+    const text = getChunk(message);
+    const before = getChunk(merged.at(-1));
     if (text && before && text.key === before.key)
       before.content.text = String(before.content.text) + String(text.content.text);
     else merged.push(message);
@@ -215,10 +215,10 @@ function mergeChunks(messages: unknown[]): unknown[] {
   return merged;
 }
 
-function chunkOf(message: unknown): { key: string; content: JsonObject } | undefined {
-  const params = objectOf(objectOf(message).params);
-  const update = objectOf(params.update);
-  const content = objectOf(update.content);
+function getChunk(message: unknown): { key: string; content: JsonObject } | undefined {
+  const params = toObject(toObject(message).params);
+  const update = toObject(params.update);
+  const content = toObject(update.content);
   if (!String(update.sessionUpdate).endsWith("_chunk") || content.type !== "text") return undefined;
   const key = JSON.stringify([params.sessionId, update.sessionUpdate, update.messageId]);
   return { key, content };

@@ -5,16 +5,16 @@ export function isObject(value: unknown): value is JsonObject {
 }
 
 /** The value as an object, or an empty one. */
-export function objectOf(value: unknown): JsonObject {
+export function toObject(value: unknown): JsonObject {
   return isObject(value) ? value : {};
 }
 
 /** The value as a list, or an empty one. */
-export function listOf(value: unknown): unknown[] {
+export function toList(value: unknown): unknown[] {
   return Array.isArray(value) ? value : [];
 }
 
-export function textOf(value: unknown): string | undefined {
+export function toText(value: unknown): string | undefined {
   return typeof value === "string" ? value : undefined;
 }
 

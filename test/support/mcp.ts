@@ -11,16 +11,22 @@ export function localServer(script: string, ...args: string[]) {
 
 /** The MCP project's own reference servers, as they are published. */
 export const everything = () =>
-  localServer(programOf(require.resolve("@modelcontextprotocol/server-everything/package.json")), "stdio");
+  localServer(
+    resolveProgram(require.resolve("@modelcontextprotocol/server-everything/package.json")),
+    "stdio",
+  );
 export const filesystem = (...folders: string[]) =>
-  localServer(programOf(require.resolve("@modelcontextprotocol/server-filesystem/package.json")), ...folders);
+  localServer(
+    resolveProgram(require.resolve("@modelcontextprotocol/server-filesystem/package.json")),
+    ...folders,
+  );
 export const memory = () =>
-  localServer(programOf(require.resolve("@modelcontextprotocol/server-memory/package.json")));
+  localServer(resolveProgram(require.resolve("@modelcontextprotocol/server-memory/package.json")));
 
 /** A server that does one thing wrong; see the program. */
 export const faulty = (fault: string, ...more: string[]) =>
   localServer(fileURLToPath(new URL("faulty-mcp-program.ts", import.meta.url)), fault, ...more);
 
-function programOf(description: string): string {
+function resolveProgram(description: string): string {
   return join(dirname(description), "dist/index.js");
 }

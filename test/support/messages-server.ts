@@ -1,10 +1,10 @@
 import type { IncomingHttpHeaders } from "node:http";
-import { blockOf, contentText } from "./chat-server.ts";
-import { isObject, listOf, objectOf, textOf, type JsonObject } from "./json.ts";
+import { createBlock, contentText } from "./chat-server.ts";
+import { isObject, toList, toObject, toText, type JsonObject } from "./json.ts";
 import { declarationViolations, hasLoneSurrogate } from "./model-checks.ts";
 import { MarkedCache, type PromptBlock } from "./prompt-cache.ts";
 import type { Usage } from "./reply.ts";
-import { sealOf } from "./seal.ts";
+import { createSeal } from "./seal.ts";
 import type { AnswerWriter, RequestView, ServedEvent, ServedWire } from "./served-wire.ts";
 
 /** Anthropic's Messages API as Anthropic has it (https://platform.claude.com/docs/en/api/messages/create). */
@@ -20,7 +20,7 @@ export function serveMessages(): ServedWire {
       ...headerViolations(headers),
       ...frameViolations(body),
       ...thinkingViolations(body),
-      ...messagesViolations(listOf(body.messages).map(objectOf)),
+      ...messagesViolations(toList(body.messages).map(toObject)),
       ...markViolations(body),
       ...toolViolations(body),
       ...(hasLoneSurrogate(body.messages) ? ["The messages contain half of a surrogate pair."] : []),
@@ -31,22 +31,22 @@ export function serveMessages(): ServedWire {
 }
 
 const contentOf = ({ content }: JsonObject): JsonObject[] =>
-  typeof content === "string" ? [{ type: "text", text: content }] : listOf(content).map(objectOf);
+  typeof content === "string" ? [{ type: "text", text: content }] : toList(content).map(toObject);
 
 const systemBlocks = ({ system }: JsonObject): JsonObject[] => contentOf({ content: system ?? [] });
 
 function viewMessages(body: JsonObject): RequestView {
-  const messages = listOf(body.messages).map(objectOf);
+  const messages = toList(body.messages).map(toObject);
   const users = messages.filter(({ role }) => role === "user");
   const texts = (message: JsonObject) => contentOf(message).filter(({ type }) => type === "text");
   const last = messages.at(-1);
   return {
     messages,
     system: systemBlocks(body)
-      .map(({ text }) => textOf(text) ?? "")
+      .map(({ text }) => toText(text) ?? "")
       .join("\n"),
     userText: contentText(texts(users.findLast((message) => texts(message).length > 0) ?? {})),
-    toolNames: listOf(body.tools).map((tool) => String(objectOf(tool).name)),
+    toolNames: toList(body.tools).map((tool) => String(toObject(tool).name)),
     toolResults: (last === undefined ? [] : contentOf(last))
       .filter(({ type }) => type === "tool_result")
       .map(({ content }) => contentText(content)),
@@ -55,13 +55,13 @@ function viewMessages(body: JsonObject): RequestView {
 
 /** The prompt in the order in which it is cached. */
 function blocksOf(body: JsonObject): PromptBlock[] {
-  const messages = listOf(body.messages).map(objectOf);
+  const messages = toList(body.messages).map(toObject);
   return [
-    ...listOf(body.tools).map(objectOf).map(blockOf),
-    ...systemBlocks(body).map(blockOf),
+    ...toList(body.tools).map(toObject).map(createBlock),
+    ...systemBlocks(body).map(createBlock),
     ...messages.flatMap((message) =>
       contentOf(message).map((block) => {
-        const { text, isMarked } = blockOf(block);
+        const { text, isMarked } = createBlock(block);
         return { text: `${String(message.role)}: ${text}`, isMarked };
       }),
     ),
@@ -69,7 +69,7 @@ function blocksOf(body: JsonObject): PromptBlock[] {
 }
 
 function headerViolations(headers: IncomingHttpHeaders): string[] {
-  const hasKey = textOf(headers["x-api-key"]) || /^Bearer \S+$/.test(headers.authorization ?? "");
+  const hasKey = toText(headers["x-api-key"]) || /^Bearer \S+$/.test(headers.authorization ?? "");
   return [
     ...(hasKey ? [] : ["The request has no key in `x-api-key`."]),
     ...(headers["anthropic-version"] === "2023-06-01" ? [] : ["The request has no `anthropic-version`."]),
@@ -91,7 +91,7 @@ function frameViolations(body: JsonObject): string[] {
     ...Object.keys(body)
       .filter((name) => !fields.has(name))
       .map((name) => `${name}: Extra inputs are not permitted`),
-    ...(textOf(body.model) ? [] : ["model: Field required"]),
+    ...(toText(body.model) ? [] : ["model: Field required"]),
     ...(body.stream === true ? [] : ["The request does not ask for a stream."]),
     ...(typeof most === "number" && most > 0 ? [] : ["max_tokens: Field required"]),
     ...(typeof temperature === "number" && (temperature < 0 || temperature > 1)
@@ -105,10 +105,10 @@ const minThinkingTokens = 1_024;
 const minThinkingTopP = 0.95;
 
 function thinkingViolations(body: JsonObject): string[] {
-  const { type = "disabled", budget_tokens: budget, ...rest } = objectOf(body.thinking);
+  const { type = "disabled", budget_tokens: budget, ...rest } = toObject(body.thinking);
   if (type === "disabled") return [];
   const { temperature, top_p: topP, top_k: topK, max_tokens: most } = body;
-  const { type: choice = "auto" } = objectOf(body.tool_choice);
+  const { type: choice = "auto" } = toObject(body.tool_choice);
   const isManual = type === "enabled";
   return [
     ...(isManual || type === "adaptive" ? [] : [`thinking.type: ${String(type)} is not known`]),
@@ -131,7 +131,7 @@ function thinkingViolations(body: JsonObject): string[] {
     ...(choice === "auto" || choice === "none"
       ? []
       : ["Thinking may not be enabled when tool_choice forces tool use."]),
-    ...(isManual ? turnViolations(listOf(body.messages).map(objectOf)) : []),
+    ...(isManual ? turnViolations(toList(body.messages).map(toObject)) : []),
   ];
 }
 
@@ -196,10 +196,10 @@ function blockViolations(block: JsonObject, role: string): string[] {
     ...Object.keys(block)
       .filter((name) => !known.includes(name))
       .map((name) => `${type}.${name}: Extra inputs are not permitted`),
-    ...(type === "text" && !textOf(block.text)?.trim()
+    ...(type === "text" && !toText(block.text)?.trim()
       ? ["text content blocks must contain non-whitespace text"]
       : []),
-    ...(type === "thinking" && block.signature !== sealOf(String(block.thinking))
+    ...(type === "thinking" && block.signature !== createSeal(String(block.thinking))
       ? ["Invalid `signature` in `thinking` block"]
       : []),
     ...(type === "tool_use" && !isObject(block.input) ? ["tool_use.input: Input should be an object"] : []),
@@ -212,8 +212,8 @@ function blockViolations(block: JsonObject, role: string): string[] {
 
 function resultViolations({ content }: JsonObject): string[] {
   if (content === undefined || typeof content === "string") return [];
-  return listOf(content)
-    .map(objectOf)
+  return toList(content)
+    .map(toObject)
     .flatMap((part) =>
       part.type === "tool_result" ? ["tool_result in tool_result"] : blockViolations(part, "user"),
     );
@@ -234,10 +234,10 @@ function pairViolations(messages: readonly JsonObject[]): string[] {
     for (const id of calls.filter((one) => !results.includes(one)))
       problems.push(`\`tool_use\` ids were found without \`tool_result\` blocks immediately after: ${id}.`);
     const before = messages[at - 1];
-    const asked = before === undefined ? [] : idsOf(before, "tool_use", "id");
+    const requested = before === undefined ? [] : idsOf(before, "tool_use", "id");
     const answers = idsOf(message, "tool_result", "tool_use_id");
     for (const [index, id] of answers.entries()) {
-      if (!asked.includes(id))
+      if (!requested.includes(id))
         problems.push(`unexpected \`tool_use_id\` found in \`tool_result\` blocks: ${id}.`);
       if (answers.indexOf(id) !== index) problems.push(`each tool_use must have a single result: ${id}.`);
     }
@@ -262,11 +262,11 @@ const idsOf = (message: JsonObject, type: string, field: string): string[] =>
 const marksLimit = 4;
 
 function markViolations(body: JsonObject): string[] {
-  const results = listOf(body.messages)
-    .map(objectOf)
+  const results = toList(body.messages)
+    .map(toObject)
     .flatMap(contentOf)
     .flatMap((block) => [block, ...(block.type === "tool_result" ? contentOf(block) : [])]);
-  const blocks = [...listOf(body.tools).map(objectOf), ...systemBlocks(body), ...results];
+  const blocks = [...toList(body.tools).map(toObject), ...systemBlocks(body), ...results];
   const marks = blocks.flatMap(({ cache_control: mark }) =>
     mark === undefined || mark === null ? [] : [mark],
   );
@@ -275,7 +275,7 @@ function markViolations(body: JsonObject): string[] {
       ? [`A maximum of 4 blocks with cache_control may be provided. Found ${marks.length}.`]
       : []),
     ...marks
-      .filter((mark) => objectOf(mark).type !== "ephemeral")
+      .filter((mark) => toObject(mark).type !== "ephemeral")
       .map((mark) => `cache_control: ${JSON.stringify(mark)} is not known`),
   ];
 }
@@ -289,7 +289,7 @@ const toolFields = new Set(
 function toolViolations(body: JsonObject): string[] {
   if (body.tools === undefined)
     return body.tool_choice === undefined ? [] : ["A tool_choice comes without tools."];
-  const tools = listOf(body.tools).map(objectOf);
+  const tools = toList(body.tools).map(toObject);
   return [
     ...tools.flatMap((tool) =>
       Object.keys(tool)
@@ -334,7 +334,7 @@ function writeMessages(model: string, id: string, first: Usage): AnswerWriter {
   };
   const delta = (index: number, inner: JsonObject) => event("content_block_delta", { index, delta: inner });
   const stop = ({ index, kind, text }: OpenBlock): ServedEvent[] => [
-    ...(kind === "thinking" ? [delta(index, { type: "signature_delta", signature: sealOf(text) })] : []),
+    ...(kind === "thinking" ? [delta(index, { type: "signature_delta", signature: createSeal(text) })] : []),
     event("content_block_stop", { index }),
   ];
   const closeAll = (): ServedEvent[] => {
@@ -363,7 +363,7 @@ function writeMessages(model: string, id: string, first: Usage): AnswerWriter {
   return {
     text: (text) => write("text", text),
     reasoning: (text) => write("thinking", text),
-    call(index, piece, begun) {
+    call(index, piece, isStarted) {
       const known = calls.get(index);
       const inner = { type: "input_json_delta", partial_json: piece };
       if (known !== undefined) return [delta(known.index, inner)];
@@ -371,8 +371,8 @@ function writeMessages(model: string, id: string, first: Usage): AnswerWriter {
       open = undefined;
       const [block, started] = start("call", {
         type: "tool_use",
-        id: begun?.id,
-        name: begun?.name,
+        id: isStarted?.id,
+        name: isStarted?.name,
         input: {},
       });
       calls.set(index, block);

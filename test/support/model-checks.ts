@@ -1,11 +1,11 @@
 import { Ajv2020 } from "ajv/dist/2020.js";
-import { isObject, listOf, objectOf, parseJson, textOf, type JsonObject } from "./json.ts";
+import { isObject, toList, toObject, parseJson, toText, type JsonObject } from "./json.ts";
 
 const toolName = /^[A-Za-z0-9_-]{1,64}$/;
 
 /** What a strict provider would refuse in the body of a chat request, as sentences. */
 export function requestViolations(body: JsonObject): string[] {
-  const messages = listOf(body.messages).map(objectOf);
+  const messages = toList(body.messages).map(toObject);
   return [
     ...frameViolations(body),
     ...orderViolations(messages),
@@ -18,9 +18,9 @@ export function requestViolations(body: JsonObject): string[] {
 
 function frameViolations(body: JsonObject): string[] {
   const problems: string[] = [];
-  if (!textOf(body.model)) problems.push("The request names no model.");
-  if (listOf(body.messages).length === 0) problems.push("The request has no messages.");
-  if (body.stream === true && objectOf(body.stream_options).include_usage !== true) {
+  if (!toText(body.model)) problems.push("The request names no model.");
+  if (toList(body.messages).length === 0) problems.push("The request has no messages.");
+  if (body.stream === true && toObject(body.stream_options).include_usage !== true) {
     problems.push("The request streams without stream_options.include_usage.");
   }
   return problems;
@@ -49,7 +49,7 @@ function messageViolations(message: JsonObject): string[] {
     .filter(([key, value]) => value === null && !(key === "content" && message.role === "assistant"))
     .map(([key]) => `A ${String(message.role)} message has null as ${key}.`);
   if (message.role === "tool") return [...problems, ...toolMessageViolations(message)];
-  if (message.role === "assistant" && listOf(message.tool_calls).length > 0) return problems;
+  if (message.role === "assistant" && toList(message.tool_calls).length > 0) return problems;
   if (message.role === "assistant" && "tool_calls" in message)
     problems.push("An assistant message has no tool calls in tool_calls.");
   if (isEmptyContent(message.content)) problems.push(`A ${String(message.role)} message is empty.`);
@@ -64,7 +64,7 @@ function toolMessageViolations(message: JsonObject): string[] {
 function isEmptyContent(content: unknown): boolean {
   if (typeof content === "string") return content.trim() === "";
   if (!Array.isArray(content) || content.length === 0) return true;
-  return content.some((part) => isObject(part) && part.type === "text" && !textOf(part.text)?.trim());
+  return content.some((part) => isObject(part) && part.type === "text" && !toText(part.text)?.trim());
 }
 
 /** Each call has exactly one result, and the results follow their calls directly. */
@@ -80,8 +80,8 @@ function callViolations(messages: JsonObject[]): string[] {
     }
     for (const id of open) problems.push(`The call ${id} has no tool message.`);
     open = new Set();
-    for (const call of listOf(message.tool_calls).map(objectOf)) {
-      const id = textOf(call.id) ?? "";
+    for (const call of toList(message.tool_calls).map(toObject)) {
+      const id = toText(call.id) ?? "";
       if (id === "") problems.push("A call has no id.");
       if (seen.has(id)) problems.push(`The call id ${id} is used twice.`);
       seen.add(id);
@@ -95,7 +95,7 @@ function callViolations(messages: JsonObject[]): string[] {
 
 function callShapeViolations(call: JsonObject): string[] {
   const problems: string[] = [];
-  const { name, arguments: input } = objectOf(call.function);
+  const { name, arguments: input } = toObject(call.function);
   if (call.type !== "function") problems.push(`A call has the type ${String(call.type)}.`);
   if (!toolName.test(String(name))) problems.push(`A call has the name ${JSON.stringify(name)}.`);
   if (!isObject(parseJson(String(input))))
@@ -105,7 +105,7 @@ function callShapeViolations(call: JsonObject): string[] {
 
 function toolViolations(body: JsonObject): string[] {
   if (!("tools" in body)) return "tool_choice" in body ? ["The request has a tool_choice but no tools."] : [];
-  const tools = listOf(body.tools).map((tool) => objectOf(objectOf(tool).function));
+  const tools = toList(body.tools).map((tool) => toObject(toObject(tool).function));
   return declarationViolations(tools.map((tool) => ({ ...tool, schema: tool.parameters })));
 }
 
@@ -120,14 +120,14 @@ export function declarationViolations(tools: readonly JsonObject[]): string[] {
       .filter((name) => !toolName.test(name))
       .map((name) => `A tool has the name ${JSON.stringify(name)}.`),
     ...tools
-      .filter((tool) => !textOf(tool.description))
+      .filter((tool) => !toText(tool.description))
       .map((tool) => `The tool ${String(tool.name)} has no description.`),
     ...tools.flatMap(schemaViolations),
   ];
 }
 
 function schemaViolations(tool: JsonObject): string[] {
-  const schema = objectOf(tool.schema);
+  const schema = toObject(tool.schema);
   if (schema.type !== "object") return [`The schema of the tool ${String(tool.name)} is not of type object.`];
   const { $schema: _, ...rest } = schema;
   const problem = schemaProblem(JSON.stringify(rest));

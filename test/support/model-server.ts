@@ -9,7 +9,7 @@ import { text as readText } from "node:stream/consumers";
 import { serveChat } from "./chat-server.ts";
 import { isObject, parseJson, type JsonObject } from "./json.ts";
 import { serveMessages } from "./messages-server.ts";
-import { type Bill, tokensIn } from "./prompt-cache.ts";
+import { type Bill, estimateTokens } from "./prompt-cache.ts";
 import { failure, Gate, say, type Step, type Usage } from "./reply.ts";
 import { usualUsage, writeReply } from "./reply-writer.ts";
 import { serveResponses } from "./responses-server.ts";
@@ -188,7 +188,7 @@ export class ModelServer {
     const steps = flatten(await this.#replyTo(request));
     for (const step of steps) if (step instanceof Gate) this.#gates.add(step);
     const model = String(body.model);
-    const usage = this.#countsTokens ? usageOf(request.bill) : usualUsage;
+    const usage = this.#countsTokens ? computeUsage(request.bill) : usualUsage;
     await writeReply(response, steps, {
       stream: body.stream === true,
       model,
@@ -214,7 +214,7 @@ export class ModelServer {
       body,
       ...view,
       bill: wire.bill(body),
-      ended: endOf(response),
+      ended: waitForEnd(response),
     };
     const name = list === this.requests ? `Request ${request.number}` : `Title request ${request.number}`;
     this.violations.push(...wire.violations(body, headers).map((text) => `${name}: ${text}`));
@@ -258,14 +258,14 @@ function isTitleRequest({ system, toolNames }: RequestView): boolean {
   return toolNames.length === 0 && /\btitles?\b/i.test(opening);
 }
 
-const usageOf = (bill: Bill): Usage => ({
-  promptTokens: tokensIn(bill),
+const computeUsage = (bill: Bill): Usage => ({
+  promptTokens: estimateTokens(bill),
   completionTokens: 20,
   cachedTokens: bill.read,
   writtenTokens: bill.write,
 });
 
-function endOf(response: ServerResponse): Promise<"answered" | "cut"> {
+function waitForEnd(response: ServerResponse): Promise<"answered" | "cut"> {
   return new Promise((resolve) => {
     response.once("close", () => resolve(response.writableFinished ? "answered" : "cut"));
   });

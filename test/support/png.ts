@@ -1,7 +1,7 @@
 import { crc32, deflateSync } from "node:zlib";
 
 /** A PNG of black pixels, or with other (perhaps too few) packed bytes behind its header. */
-export function pngOf(width: number, height: number, packed?: string): Buffer {
+export function createPng(width: number, height: number, packed?: string): Buffer {
   const header = Buffer.alloc(13);
   header.writeUInt32BE(width, 0);
   header.writeUInt32BE(height, 4);

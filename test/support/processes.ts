@@ -3,7 +3,7 @@ import { setTimeout as delay } from "node:timers/promises";
 import { execa } from "execa";
 
 /** Milliseconds between two looks at the process table, which announces nothing. */
-const lookEveryMs = 25;
+const pollIntervalMs = 25;
 
 export interface RunningProcess {
   pid: number;
@@ -22,7 +22,7 @@ async function runningProcesses(): Promise<RunningProcess[]> {
   });
 }
 
-export async function childrenOf(pid: number): Promise<RunningProcess[]> {
+export async function findChildren(pid: number): Promise<RunningProcess[]> {
   return (await runningProcesses()).filter(({ parent }) => parent === pid);
 }
 
@@ -32,7 +32,7 @@ export async function isRunning(pid: number): Promise<boolean> {
 }
 
 /** Processes whose environment has the variable with this value. Only Linux tells; elsewhere there are none. */
-export async function processesWith(variable: string, value: string): Promise<RunningProcess[]> {
+export async function findProcessesWith(variable: string, value: string): Promise<RunningProcess[]> {
   if (process.platform !== "linux") return [];
   const pids = await linuxPids();
   const marked = await Promise.all(pids.map((pid) => hasVariable(pid, `${variable}=${value}`)));
@@ -43,17 +43,17 @@ export async function processesWith(variable: string, value: string): Promise<Ru
  * The processes with this variable, but the one that may stay, that are still there after the deadline; usually none,
  * and then at once.
  */
-export async function leftoversWith(
+export async function findLeftoversWith(
   variable: string,
   value: string,
   { deadlineMs = 15_000, but }: { deadlineMs?: number; but?: number | undefined } = {},
 ): Promise<RunningProcess[]> {
   const until = performance.now() + deadlineMs;
-  const look = async () => (await processesWith(variable, value)).filter(({ pid }) => pid !== but);
-  let left = await look();
+  const check = async () => (await findProcessesWith(variable, value)).filter(({ pid }) => pid !== but);
+  let left = await check();
   while (left.length > 0 && performance.now() < until) {
-    await delay(lookEveryMs);
-    left = await look();
+    await delay(pollIntervalMs);
+    left = await check();
   }
   return left;
 }

@@ -20,10 +20,10 @@ export const anthropicPrice: CachePrice = { read: 0.1, write: 1.25 };
 export const openaiPrice: CachePrice = { read: 0.1, write: 1 };
 
 /** What a bill costs, in fresh input tokens. */
-export const costOf = ({ fresh, read, write }: Bill, price: CachePrice): number =>
+export const computeCost = ({ fresh, read, write }: Bill, price: CachePrice): number =>
   fresh + read * price.read + write * price.write;
-export const tokensIn = ({ fresh, read, write }: Bill): number => fresh + read + write;
-export const sumOf = (bills: readonly Bill[]): Bill =>
+export const estimateTokens = ({ fresh, read, write }: Bill): number => fresh + read + write;
+export const sumBills = (bills: readonly Bill[]): Bill =>
   bills.reduce(
     (sum, bill) => ({
       fresh: sum.fresh + bill.fresh,

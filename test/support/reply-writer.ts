@@ -5,7 +5,7 @@ import type { AnswerWriter, ServedEvent } from "./served-wire.ts";
 
 export const usualUsage: Usage = { promptTokens: 1000, completionTokens: 20 };
 
-export interface ReplyManner {
+export interface ReplyFormat {
   stream: boolean;
   model: string;
   /** Writes the answer's events. */
@@ -19,9 +19,9 @@ export interface ReplyManner {
 export async function writeReply(
   response: ServerResponse,
   steps: readonly Step[],
-  manner: ReplyManner,
+  manner: ReplyFormat,
 ): Promise<void> {
-  const gone = untilGone(response);
+  const gone = waitUntilClosed(response);
   const sink = manner.stream ? eventSink(response, manner.writer, gone) : bodySink(response, manner);
   const player = new Player(response, gone, manner, sink);
   for (const step of steps) {
@@ -36,7 +36,7 @@ interface Sink {
   open(): void;
   text(text: string): Promise<void>;
   reasoning(text: string): Promise<void>;
-  call(index: number, piece: string, begun?: { name: string; id: string | undefined }): Promise<void>;
+  call(index: number, piece: string, started?: { name: string; id: string | undefined }): Promise<void>;
   chunk(value: unknown): Promise<void>;
   bytes(bytes: Uint8Array): Promise<void>;
   conclude(end: { reason: string | undefined; usage: Usage; done: boolean }): Promise<void>;
@@ -46,13 +46,13 @@ class Player {
   ended = false;
   readonly #response: ServerResponse;
   readonly #gone: Promise<void>;
-  readonly #manner: ReplyManner;
+  readonly #manner: ReplyFormat;
   readonly #sink: Sink;
   #reason: string | undefined;
   #usage: Usage;
   #callCount = 0;
 
-  constructor(response: ServerResponse, gone: Promise<void>, manner: ReplyManner, sink: Sink) {
+  constructor(response: ServerResponse, gone: Promise<void>, manner: ReplyFormat, sink: Sink) {
     this.#response = response;
     this.#gone = gone;
     this.#manner = manner;
@@ -159,7 +159,8 @@ function eventSink(response: ServerResponse, writer: AnswerWriter, gone: Promise
   };
   const write = async (data: Uint8Array | string) => {
     open();
-    if (!response.write(data) && !response.destroyed) await Promise.race([heard(response, "drain"), gone]);
+    if (!response.write(data) && !response.destroyed)
+      await Promise.race([waitForEvent(response, "drain"), gone]);
   };
   const send = async (events: readonly ServedEvent[]) => {
     for (const { name, data } of events)
@@ -171,7 +172,7 @@ function eventSink(response: ServerResponse, writer: AnswerWriter, gone: Promise
     chunk: (value) => write(`data: ${JSON.stringify(value)}\n\n`),
     text: (text) => send(writer.text(text)),
     reasoning: (text) => send(writer.reasoning(text)),
-    call: (index, piece, begun) => send(writer.call(index, piece, begun)),
+    call: (index, piece, started) => send(writer.call(index, piece, started)),
     async conclude({ reason, usage, done }) {
       open();
       await send(writer.end(reason, usage));
@@ -181,16 +182,16 @@ function eventSink(response: ServerResponse, writer: AnswerWriter, gone: Promise
   };
 }
 
-function untilGone(response: ServerResponse): Promise<void> {
-  return response.destroyed ? Promise.resolve() : heard(response, "close");
+function waitUntilClosed(response: ServerResponse): Promise<void> {
+  return response.destroyed ? Promise.resolve() : waitForEvent(response, "close");
 }
 
-function heard(response: ServerResponse, event: "close" | "drain"): Promise<void> {
+function waitForEvent(response: ServerResponse, event: "close" | "drain"): Promise<void> {
   return new Promise((resolve) => response.once(event, resolve));
 }
 
 /** Collects what a stream would have sent, for chat completions; faults of the stream's form have no meaning here. */
-function bodySink(response: ServerResponse, manner: ReplyManner): Sink {
+function bodySink(response: ServerResponse, manner: ReplyFormat): Sink {
   const texts = { content: "", reasoning_content: "" };
   const calls: { id: unknown; type: "function"; function: { name: string; arguments: string } }[] = [];
   return {
@@ -203,11 +204,11 @@ function bodySink(response: ServerResponse, manner: ReplyManner): Sink {
     async reasoning(text) {
       texts.reasoning_content += text;
     },
-    async call(index, piece, begun) {
+    async call(index, piece, started) {
       const call = (calls[index] ??= {
-        id: begun?.id,
+        id: started?.id,
         type: "function",
-        function: { name: begun?.name ?? "", arguments: "" },
+        function: { name: started?.name ?? "", arguments: "" },
       });
       call.function.arguments += piece;
     },

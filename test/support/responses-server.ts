@@ -1,6 +1,6 @@
 import type { IncomingHttpHeaders } from "node:http";
 import { contentText } from "./chat-server.ts";
-import { isObject, listOf, objectOf, parseJson, textOf, type JsonObject } from "./json.ts";
+import { isObject, toList, toObject, parseJson, toText, type JsonObject } from "./json.ts";
 import { declarationViolations, hasLoneSurrogate } from "./model-checks.ts";
 import { PrefixCache } from "./prompt-cache.ts";
 import type { Usage } from "./reply.ts";
@@ -24,29 +24,29 @@ export function serveResponses(): ServedWire {
     violations: (body, headers) => [
       ...headerViolations(headers),
       ...frameViolations(body),
-      ...inputViolations(listOf(body.input).map(objectOf), reasoningBefore),
+      ...inputViolations(toList(body.input).map(toObject), reasoningBefore),
       ...toolViolations(body),
       ...(hasLoneSurrogate(body.input) ? ["The input contains half of a surrogate pair."] : []),
     ],
     write: (model) => writeResponses(model, () => ++items, reasoningBefore),
     bill: (body) => {
       const prompt = JSON.stringify([body.tools, body.instructions, body.input]);
-      return cache.take(prompt, textOf(body.prompt_cache_key));
+      return cache.take(prompt, toText(body.prompt_cache_key));
     },
   };
 }
 
 function viewResponses(body: JsonObject): RequestView {
-  const items = listOf(body.input).map(objectOf);
+  const items = toList(body.input).map(toObject);
   const lastOther = items.findLastIndex(({ type }) => type !== "function_call_output");
   const system = items.filter(({ role }) => role === "system" || role === "developer");
   return {
     messages: items,
-    system: [textOf(body.instructions) ?? [], ...system.map(({ content }) => contentText(content))]
+    system: [toText(body.instructions) ?? [], ...system.map(({ content }) => contentText(content))]
       .flat()
       .join("\n"),
     userText: contentText(items.findLast(({ role }) => role === "user")?.content),
-    toolNames: listOf(body.tools).map((tool) => String(objectOf(tool).name)),
+    toolNames: toList(body.tools).map((tool) => String(toObject(tool).name)),
     toolResults: items.slice(lastOther + 1).map(({ output }) => contentText(output)),
   };
 }
@@ -85,22 +85,22 @@ const keyLimit = 64;
 
 function frameViolations(body: JsonObject): string[] {
   const { include, max_output_tokens: most, prompt_cache_key: key } = body;
-  const { effort } = objectOf(body.reasoning);
+  const { effort } = toObject(body.reasoning);
   const thinks = effort !== undefined && effort !== "none";
   return [
     ...Object.keys(body)
       .filter((name) => !fields.has(name))
       .map((name) => `Unknown parameter: '${name}'.`),
-    ...Object.keys(objectOf(body.stream_options))
+    ...Object.keys(toObject(body.stream_options))
       .filter((name) => name !== "include_obfuscation")
       .map((name) => `Unknown parameter: 'stream_options.${name}'.`),
-    ...(textOf(body.model) ? [] : ["The request names no model."]),
+    ...(toText(body.model) ? [] : ["The request names no model."]),
     ...(body.stream === true ? [] : ["The request does not ask for a stream."]),
     ...(body.store === false ? [] : ["The request lets the vendor store the response."]),
     ...(body.previous_response_id === undefined
       ? []
       : ["The request goes on from a response that is not stored."]),
-    ...(thinks && !listOf(include).includes("reasoning.encrypted_content")
+    ...(thinks && !toList(include).includes("reasoning.encrypted_content")
       ? ["The request does not ask for the encrypted reasoning."]
       : []),
     ...(thinks && (body.temperature !== undefined || body.top_p !== undefined)
@@ -110,7 +110,7 @@ function frameViolations(body: JsonObject): string[] {
     ...(typeof key === "string" && key.length > keyLimit
       ? ["prompt_cache_key is longer than 64 characters."]
       : []),
-    ...(listOf(body.input).length === 0 ? ["The request has no input."] : []),
+    ...(toList(body.input).length === 0 ? ["The request has no input."] : []),
   ];
 }
 
@@ -126,7 +126,7 @@ function inputViolations(
 }
 
 const typeOf = (item: JsonObject | undefined): string =>
-  textOf(item?.type) ?? (item?.role === undefined ? "none" : "message");
+  toText(item?.type) ?? (item?.role === undefined ? "none" : "message");
 
 function itemViolations(item: JsonObject, next: JsonObject | undefined): string[] {
   const type = typeOf(item);
@@ -157,7 +157,7 @@ function messageViolations({ role, content }: JsonObject): string[] {
   const types = partTypes[String(role)];
   if (types === undefined) return [`Invalid value: '${String(role)}' as a role.`];
   if (typeof content === "string") return [];
-  const parts = listOf(content).map(objectOf);
+  const parts = toList(content).map(toObject);
   return [
     ...(parts.length === 0 ? [`A message of the role ${String(role)} has no content.`] : []),
     ...parts
@@ -186,7 +186,7 @@ function orderViolations(
   before: readonly JsonObject[],
   reasoningBefore: ReadonlyMap<string, string>,
 ): string[] {
-  const id = textOf(item.id) ?? "";
+  const id = toText(item.id) ?? "";
   const needed = reasoningBefore.get(id);
   if (needed === undefined || before.some((one) => one.id === needed)) return [];
   return [`Item '${id}' of type '${typeOf(item)}' came without its 'reasoning' item '${needed}'.`];
@@ -217,7 +217,7 @@ function callViolations(items: readonly JsonObject[]): string[] {
 function toolViolations(body: JsonObject): string[] {
   if (body.tools === undefined)
     return body.tool_choice === undefined ? [] : ["A tool_choice comes without tools."];
-  const tools = listOf(body.tools).map(objectOf);
+  const tools = toList(body.tools).map(toObject);
   return [
     ...tools
       .filter(({ type }) => type !== "function")
@@ -225,7 +225,7 @@ function toolViolations(body: JsonObject): string[] {
     ...declarationViolations(tools.map((tool) => ({ ...tool, schema: tool.parameters }))),
     ...tools
       .filter(
-        ({ strict, parameters }) => strict === true && objectOf(parameters).additionalProperties !== false,
+        ({ strict, parameters }) => strict === true && toObject(parameters).additionalProperties !== false,
       )
       .map(({ name }) => `The schema of the strict tool ${String(name)} allows additional properties.`),
   ];
@@ -270,10 +270,10 @@ function writeResponses(
   const begin = (): ServedEvent[] => {
     if (isBegun) return [];
     isBegun = true;
-    const begun = response({ status: "in_progress", incomplete_details: null, output: [], usage: null });
+    const started = response({ status: "in_progress", incomplete_details: null, output: [], usage: null });
     return [
-      event("response.created", { response: begun }),
-      event("response.in_progress", { response: begun }),
+      event("response.created", { response: started }),
+      event("response.in_progress", { response: started }),
     ];
   };
   const add = (kind: OpenItem["kind"], prefix: string, more: JsonObject): [OpenItem, ServedEvent] => {
@@ -359,7 +359,7 @@ function writeResponses(
   return {
     text: (text) => delta("message", text),
     reasoning: (text) => delta("reasoning", text),
-    call(index, piece, begun) {
+    call(index, piece, started) {
       const events = [...begin(), ...close()];
       const known = calls.get(index);
       const [item, added] =
@@ -367,8 +367,8 @@ function writeResponses(
           ? add("function_call", "fc", {
               status: "in_progress",
               arguments: "",
-              call_id: begun?.id,
-              name: begun?.name,
+              call_id: started?.id,
+              name: started?.name,
             })
           : [known, undefined];
       calls.set(index, item);

@@ -36,7 +36,7 @@ export class RunningCommand {
     return this.bell.until(() => /http\S+\/authorize\?\S+/.exec(this.#stderr)?.[0], "the address");
   }
 
-  says(words: string): Promise<boolean> {
+  waitForOutput(words: string): Promise<boolean> {
     return this.bell.until(() => this.#stderr.includes(words) || undefined, words);
   }
 

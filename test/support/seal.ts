@@ -1,12 +1,12 @@
 import { createHash } from "node:crypto";
 
 /** The seal under a vendor's own matter, by which it sees whether somebody changed it. */
-export const sealOf = (text: string): string =>
+export const createSeal = (text: string): string =>
   createHash("sha256").update(`sealed by the vendor: ${text}`).digest("base64");
 
 /** Thoughts that only the vendor reads. */
 export const encrypt = (text: string): string =>
-  `enc.${Buffer.from(text).toString("base64")}.${sealOf(text)}`;
+  `enc.${Buffer.from(text).toString("base64")}.${createSeal(text)}`;
 
 export function isEncrypted(text: unknown): boolean {
   if (typeof text !== "string") return false;

@@ -29,7 +29,7 @@ export interface AnswerWriter {
   call(
     index: number,
     piece: string,
-    begun?: { name: string; id: string | undefined },
+    started?: { name: string; id: string | undefined },
   ): readonly ServedEvent[];
   /** `reason` is one of chat completions, or the API's own; undefined for an answer without an end. */
   end(reason: string | undefined, usage: Usage): readonly ServedEvent[];

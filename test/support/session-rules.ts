@@ -1,6 +1,6 @@
-import { listOf, objectOf, textOf, type JsonObject } from "./json.ts";
+import { toList, toObject, toText, type JsonObject } from "./json.ts";
 import type { RuleName, Violation } from "./violation.ts";
-import { isUpdate, sessionOf, type Answer, type Call, type Notice, type Traffic } from "./wire-traffic.ts";
+import { isUpdate, getSessionId, type Answer, type Call, type Notice, type Traffic } from "./wire-traffic.ts";
 
 const kindsOfTurns = new Set([
   "user_message_chunk",
@@ -25,14 +25,14 @@ export function sessionRules(traffic: readonly Traffic[]): Violation[] {
   return traffic.flatMap((item) => {
     if (item.type === "call" && item.by === "toAgent")
       for (const session of sessions.values()) session.quiet = undefined;
-    const ids = new Set([sessionOf(item), createdSession(item)]);
+    const ids = new Set([getSessionId(item), createdSession(item)]);
     return [...ids].flatMap((id) => (id === undefined ? [] : watch(id).see(item)));
   });
 }
 
 /** New sessions get their id with the answer; a fork's is about its source too. */
 function createdSession(item: Traffic): string | undefined {
-  return item.type === "answer" ? textOf(objectOf(item.result).sessionId) : undefined;
+  return item.type === "answer" ? toText(toObject(item.result).sessionId) : undefined;
 }
 
 /** What the client knows of one session while the messages pass. */
@@ -95,7 +95,7 @@ class SessionWatch {
   #listen(call: Call, { result, error }: Answer): void {
     if (error || this.#open.size > 0) return;
     if (call.method === "session/load") this.quiet = "the answer to session/load";
-    if (objectOf(result).stopReason === "cancelled") this.quiet = "a cancelled turn";
+    if (toObject(result).stopReason === "cancelled") this.quiet = "a cancelled turn";
   }
 
   #endTurn(item: Answer): Violation[] {
@@ -107,7 +107,7 @@ class SessionWatch {
   }
 
   #seeUpdate(item: Notice): Violation[] {
-    const update = objectOf(item.params.update);
+    const update = toObject(item.params.update);
     const kind = String(update.sessionUpdate);
     const violations: Violation[] = [];
     if (this.quiet) violations.push(this.#violation("silence", item, `${kind} came after ${this.quiet}`));
@@ -145,8 +145,8 @@ class SessionWatch {
 
   #seeQuestion(item: Call | Notice): Violation[] {
     if (item.method !== "session/request_permission") return [];
-    const id = String(objectOf(item.params.toolCall).toolCallId);
-    if (listOf(objectOf(item.params.toolCall).content).length > 0) this.#asked.add(id);
+    const id = String(toObject(item.params.toolCall).toolCallId);
+    if (toList(toObject(item.params.toolCall).content).length > 0) this.#asked.add(id);
     const violations: Violation[] = [];
     if (!this.#inTurn())
       violations.push(this.#violation("turn", item, "A permission was asked for outside of a turn"));
@@ -170,5 +170,5 @@ class SessionWatch {
 }
 
 function describe(item: Call | Notice): string {
-  return isUpdate(item) ? `The update ${String(objectOf(item.params.update).sessionUpdate)}` : item.method;
+  return isUpdate(item) ? `The update ${String(toObject(item.params.update).sessionUpdate)}` : item.method;
 }

@@ -1,5 +1,5 @@
 import { setTimeout as delay } from "node:timers/promises";
-import { failureOf } from "./failure.ts";
+import { expectFailure } from "./failure.ts";
 import type { Editor } from "./editor.ts";
 import type { WireEntry } from "./wire-log.ts";
 
@@ -7,10 +7,10 @@ import type { WireEntry } from "./wire-log.ts";
 const quietMs = 250;
 
 /** Returns the messages that the agent sent without a request, up to the response of a harmless request. */
-export async function sentUnasked(editor: Editor): Promise<WireEntry[]> {
+export async function collectUnrequestedMessages(editor: Editor): Promise<WireEntry[]> {
   const before = editor.wire.entries.length;
   await delay(quietMs);
-  await failureOf(editor.request("_test/fence"));
+  await expectFailure(editor.request("_test/fence"));
   return editor.wire.entries
     .slice(before)
     .filter(({ direction, message }) => direction === "fromAgent" && message?.kind !== "response");

@@ -1,4 +1,4 @@
-import { objectOf, listOf, textOf, type JsonObject } from "./json.ts";
+import { toObject, toList, toText, type JsonObject } from "./json.ts";
 import type { ModelRequest, ModelServer, Reply } from "./model-server.ts";
 import * as reply from "./reply.ts";
 
@@ -12,26 +12,27 @@ const messageTokens = 4;
 
 /** Counts the prompt tokens of a request. */
 export function promptTokens({ messages, tools }: JsonObject): number {
-  const texts = listOf(messages).map(objectOf).flatMap(textsOf);
+  const texts = toList(messages).map(toObject).flatMap(listTexts);
   return texts.reduce(
     (sum, text) => sum + countTokens(text) + messageTokens,
     countTokens(JSON.stringify(tools ?? [])),
   );
 }
 
-function textsOf({ content, tool_calls: calls }: JsonObject): string[] {
+function listTexts({ content, tool_calls: calls }: JsonObject): string[] {
   const texts =
     typeof content === "string"
       ? [content]
-      : listOf(content).map((part) => textOf(objectOf(part).text) ?? "");
-  const called = listOf(calls).map((one) => objectOf(objectOf(one).function));
+      : toList(content).map((part) => toText(toObject(part).text) ?? "");
+  const called = toList(calls).map((one) => toObject(toObject(one).function));
   return [...texts, ...called.map(({ name, arguments: input }) => `${String(name)} ${String(input)}`)];
 }
 
 export const isSummaryRequest = (request: ModelRequest): boolean =>
   request.toolNames.length === 0 && request.userText.includes("Summarise our conversation");
 
-export const textOfRequest = (request: ModelRequest | undefined): string => JSON.stringify(request?.messages);
+export const getRequestText = (request: ModelRequest | undefined): string =>
+  JSON.stringify(request?.messages);
 
 /** Requests to a server with a small context window. */
 export interface SmallWindow {
@@ -60,18 +61,18 @@ export function serveWindow({ model, window, summary, answer }: WindowScript): S
     const wanted = Number(request.body.max_tokens ?? 0);
     if (tokens + wanted > window) {
       seen.refused.push(request);
-      return tooLong(window, tokens, wanted);
+      return createTooLongError(window, tokens, wanted);
     }
     seen.sizes.push(tokens);
     const isSummary = isSummaryRequest(request);
     if (isSummary) seen.summaries.push(request);
-    const said = isSummary ? summary(request) : answer(request);
-    return [said, reply.usage({ promptTokens: tokens, completionTokens: 40 })];
+    const replyText = isSummary ? summary(request) : answer(request);
+    return [replyText, reply.usage({ promptTokens: tokens, completionTokens: 40 })];
   });
   return seen;
 }
 
-const tooLong = (window: number, tokens: number, wanted: number): Reply =>
+const createTooLongError = (window: number, tokens: number, wanted: number): Reply =>
   reply.status(400, {
     object: "error",
     message: `This model's maximum context length is ${window} tokens. However, you requested ${tokens + wanted} tokens (${tokens} in the messages, ${wanted} in the completion). Please reduce the length of the messages or completion.`,

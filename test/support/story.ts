@@ -2,7 +2,7 @@ import { afterAll } from "vitest";
 import { plain } from "./clients.ts";
 import { Editor, type EditorOptions } from "./editor.ts";
 import { startModelServer, type ModelServer } from "./model-server.ts";
-import { leftoversWith } from "./processes.ts";
+import { findLeftoversWith } from "./processes.ts";
 import {
   gitRepository,
   temporaryFolder,
@@ -26,7 +26,7 @@ export interface StoryOptions extends Omit<EditorOptions, "home" | "cwd"> {
   initialize?: boolean;
 }
 
-export interface Stage {
+export interface StoryContext {
   editor: Editor;
   model: ModelServer;
   repository: GitRepository;
@@ -36,13 +36,13 @@ export interface Stage {
 /** Idle agents of one test file. */
 const idleLimit = 3;
 
-type Play = (stage: Stage) => Promise<void>;
+type StoryScript = (context: StoryContext) => Promise<void>;
 
 /**
  * Plays a story with a real agent, a scripted model and a real repository. At its end the model's requests, the
  * whole wire and the processes left behind are checked; a failure prints what passed on the wire.
  */
-export async function story(options: StoryOptions, play: Play): Promise<void> {
+export async function story(options: StoryOptions, play: StoryScript): Promise<void> {
   await using repository = await gitRepository(options.files);
   await playToEnd(await open(options, repository), play);
 }
@@ -54,21 +54,21 @@ export async function story(options: StoryOptions, play: Play): Promise<void> {
  * after the last. A story that ends the agent or writes into its home is the last of that one.
  */
 export function storiesOfOneAgent(): typeof story {
-  const idle = new Map<string, Stage>();
+  const idle = new Map<string, StoryContext>();
   afterAll(async () => {
-    for (const stage of idle.values()) await playToEnd(stage);
+    for (const context of idle.values()) await playToEnd(context);
   });
   return async (options, play) => {
     if (options.initialize === false) {
       await story(options, play);
       return;
     }
-    const key = startOf(options);
+    const key = getStartKey(options);
     await using repository = await gitRepository(options.files);
     const before = idle.get(key);
     idle.delete(key);
-    const stage = before ? await follow(before, options, repository) : await open(options, repository);
-    if (await playNext(stage, play)) idle.set(key, stage);
+    const context = before ? await follow(before, options, repository) : await open(options, repository);
+    if (await playNext(context, play)) idle.set(key, context);
     const [oldest, ...rest] = idle;
     if (oldest === undefined || rest.length < idleLimit) return;
     idle.delete(oldest[0]);
@@ -77,88 +77,88 @@ export function storiesOfOneAgent(): typeof story {
 }
 
 /** Options for starting the story's agent. */
-const startOf = ({ client = plain(), homeFiles, env, program }: StoryOptions): string =>
+const getStartKey = ({ client = plain(), homeFiles, env, program }: StoryOptions): string =>
   JSON.stringify([client.info, client.capabilities, homeFiles, env, program]);
 
-async function open(options: StoryOptions, repository: GitRepository): Promise<Stage> {
+async function open(options: StoryOptions, repository: GitRepository): Promise<StoryContext> {
   const home = await temporaryFolder(options.homeFiles, "fairlead-home-");
   const model = await startModelServer();
   await writeConfig(home.path, model.url, options.config, options.limit);
   const editor = new Editor({ ...options, home: home.path, cwd: repository.path });
-  const stage = { editor, model, repository, home };
-  if (options.initialize === false) return stage;
+  const context = { editor, model, repository, home };
+  if (options.initialize === false) return context;
   try {
     await editor.initialize();
-    return stage;
+    return context;
   } catch (error) {
-    report(stage);
-    await close(stage);
+    report(context);
+    await close(context);
     throw error;
   }
 }
 
 /** The configuration applies from the next session on. */
 async function follow(
-  { editor, model, home }: Stage,
+  { editor, model, home }: StoryContext,
   options: StoryOptions,
   repository: GitRepository,
-): Promise<Stage> {
+): Promise<StoryContext> {
   await writeConfig(home.path, model.url, options.config, options.limit);
   editor.renew({ ...options, cwd: repository.path });
   return { editor, model: model.successor(), repository, home };
 }
 
 /** Whether the agent is ready for another story: it runs, without sessions, in a home that is as it was. */
-async function playNext(stage: Stage, play: Play): Promise<boolean> {
-  const { editor, home } = stage;
+async function playNext(context: StoryContext, play: StoryScript): Promise<boolean> {
+  const { editor, home } = context;
   let isHomeChanged = false;
   const write = (files: Files) => {
     isHomeChanged = true;
     return home.write(files);
   };
   try {
-    await play({ ...stage, home: { ...home, write } });
+    await play({ ...context, home: { ...home, write } });
     if (editor.isOpen && !isHomeChanged) {
       await editor.deleteSessions();
-      await assertClean(stage, editor.pid);
+      await assertClean(context, editor.pid);
       return true;
     }
-    await end(stage);
+    await end(context);
   } catch (error) {
-    report(stage);
-    await close(stage);
+    report(context);
+    await close(context);
     throw error;
   }
-  await close(stage);
+  await close(context);
   return false;
 }
 
-async function playToEnd(stage: Stage, play: Play = async () => {}): Promise<void> {
+async function playToEnd(context: StoryContext, play: StoryScript = async () => {}): Promise<void> {
   try {
-    await play(stage);
-    await end(stage);
+    await play(context);
+    await end(context);
   } catch (error) {
-    report(stage);
+    report(context);
     throw error;
   } finally {
-    await close(stage);
+    await close(context);
   }
 }
 
-async function end(stage: Stage): Promise<void> {
-  await stage.editor.close();
-  await assertClean(stage);
+async function end(context: StoryContext): Promise<void> {
+  await context.editor.close();
+  await assertClean(context);
 }
 
-async function close({ editor, model, home }: Stage): Promise<void> {
+async function close({ editor, model, home }: StoryContext): Promise<void> {
   await editor.close();
   await model.close();
   await home.remove();
 }
 
 /** Checks the wire and that no process is left except a reusable agent. */
-async function assertClean({ editor, model, home }: Stage, agent?: number): Promise<void> {
-  const leftovers = await leftoversWith("HOME", home.path, { but: agent });
+async function assertClean({ editor, model, home }: StoryContext, agent?: number): Promise<void> {
+  const leftovers = await findLeftoversWith("HOME", home.path, { but: agent });
   editor.assertClean();
   model.assertClean();
   if (leftovers.length === 0) return;
@@ -166,13 +166,13 @@ async function assertClean({ editor, model, home }: Stage, agent?: number): Prom
   throw new Error(`Processes outlived their story: ${leftovers.map(({ command }) => command).join("; ")}`);
 }
 
-function report({ editor, model }: Stage): void {
+function report({ editor, model }: StoryContext): void {
   const problems = [...editor.problems(), ...model.violations].map((text) => `- ${text}\n`).join("");
-  const asked = model.requests
+  const requested = model.requests
     .map(({ number, userText }) => `- ${number}: ${userText.slice(0, 200)}\n`)
     .join("");
   console.error(
     `The wire, its last lines:\n${editor.wire.excerpt()}\nstderr:\n${editor.stderr.slice(-4000)}\n` +
-      `Problems found:\n${problems}Requests to the model:\n${asked}`,
+      `Problems found:\n${problems}Requests to the model:\n${requested}`,
   );
 }

@@ -38,16 +38,16 @@ export async function temporaryFolder(files: Files = {}, name = "fairlead-test-"
 export async function gitRepository(files: Files = { "README.md": "# Sample\n" }): Promise<GitRepository> {
   const folder = await temporaryFolder(files, "fairlead-repository-");
   const git = (...args: string[]) => runGit(folder.path, args);
-  const kept = join(firstCommits, createHash("sha256").update(JSON.stringify(files)).digest("hex"));
+  const stored = join(firstCommits, createHash("sha256").update(JSON.stringify(files)).digest("hex"));
   const target = join(folder.path, ".git");
-  if (existsSync(kept)) {
-    await cp(kept, target, { recursive: true });
+  if (existsSync(stored)) {
+    await cp(stored, target, { recursive: true });
     return { ...folder, git };
   }
   await git("init", "--quiet", "--initial-branch=main", "--template=");
   await git("add", "--all");
   await git("commit", "--quiet", "--allow-empty", "--message=First");
-  await keep(target, kept);
+  await keep(target, stored);
   return { ...folder, git };
 }
 

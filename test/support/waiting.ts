@@ -6,7 +6,7 @@ export class Bell {
   readonly #waiting = new Set<() => void>();
 
   ring(): void {
-    for (const look of this.#waiting) look();
+    for (const check of this.#waiting) check();
   }
 
   /** Resolves to the first value that `probe` finds, now or after a later ring. Rejects after the deadline, naming `what`. */
@@ -14,9 +14,9 @@ export class Bell {
     return new Promise((resolve, reject) => {
       const stop = () => {
         clearTimeout(timer);
-        this.#waiting.delete(look);
+        this.#waiting.delete(check);
       };
-      const look = () => {
+      const check = () => {
         try {
           const found = probe();
           if (found === undefined) return;
@@ -31,8 +31,8 @@ export class Bell {
         stop();
         reject(new Error(`Waited ${deadlineMs} ms for ${what}.`));
       }, deadlineMs);
-      this.#waiting.add(look);
-      look();
+      this.#waiting.add(check);
+      check();
     });
   }
 }

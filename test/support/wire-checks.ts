@@ -2,10 +2,10 @@ import { AcpSchema, type SchemaName } from "./acp-schema.ts";
 import { draftRules } from "./draft-rules.ts";
 import { sessionRules } from "./session-rules.ts";
 import { hasLoneSurrogate } from "./model-checks.ts";
-import { isObject, listOf, objectOf, textOf, type JsonObject } from "./json.ts";
+import { isObject, toList, toObject, toText, type JsonObject } from "./json.ts";
 import type { Violation } from "./violation.ts";
 import type { WireLog } from "./wire-log.ts";
-import { type Call, isUpdate, sessionOf, trafficOf, type Traffic } from "./wire-traffic.ts";
+import { type Call, isUpdate, getSessionId, parseTraffic, type Traffic } from "./wire-traffic.ts";
 
 /** Bytes; some clients break on 10 MiB, so that 1 MiB is a safe bound. */
 const lineLimitBytes = 1024 * 1024;
@@ -19,7 +19,7 @@ const schemas = {
 
 /** Everything that a strict client would find wrong with what the agent sent. */
 export function wireViolations(log: WireLog): Violation[] {
-  const traffic = trafficOf(log.entries);
+  const traffic = parseTraffic(log.entries);
   const violations = [
     ...lineViolations(log),
     ...answerViolations(log, traffic),
@@ -39,7 +39,7 @@ const stableRules = (traffic: Traffic[]): Violation[] => [
 function versionOf(traffic: Traffic[]): unknown {
   const answers = traffic.filter((item) => item.type === "answer" && item.call?.method === "initialize");
   return answers.map((item) =>
-    item.type === "answer" ? objectOf(item.result).protocolVersion : undefined,
+    item.type === "answer" ? toObject(item.result).protocolVersion : undefined,
   )[0];
 }
 
@@ -114,7 +114,7 @@ function schemaFor(traffic: Traffic[]): SchemaName {
 
 function capabilitiesIn(traffic: Traffic[]): JsonObject {
   const call = traffic.find((item) => item.type === "call" && item.method === "initialize");
-  return call?.type === "call" ? objectOf(call.params.clientCapabilities) : {};
+  return call?.type === "call" ? toObject(call.params.clientCapabilities) : {};
 }
 
 function schemaProblems(item: Traffic, schema: AcpSchema, wider: AcpSchema): string[] {
@@ -136,7 +136,7 @@ function capabilityViolations(traffic: Traffic[]): Violation[] {
   let capabilities: JsonObject = {};
   for (const item of traffic) {
     if (item.type === "call" && item.method === "initialize")
-      capabilities = objectOf(item.params.clientCapabilities);
+      capabilities = toObject(item.params.clientCapabilities);
     if (item.by === "toAgent") continue;
     for (const used of capabilitiesUsed(item)) {
       if (hasCapability(capabilities, used)) continue;
@@ -153,8 +153,8 @@ function capabilityViolations(traffic: Traffic[]): Violation[] {
 /** The client capabilities that a message needs, as paths. */
 function capabilitiesUsed(item: Traffic): string[] {
   if (item.type === "answer") {
-    const result = objectOf(item.result);
-    const methods = listOf(result.authMethods).map(objectOf);
+    const result = toObject(item.result);
+    const methods = toList(result.authMethods).map(toObject);
     return [
       ...optionCapabilities(result.configOptions),
       ...methods.filter(({ type }) => type === "terminal").map(() => "auth.terminal"),
@@ -163,13 +163,13 @@ function capabilitiesUsed(item: Traffic): string[] {
   if (item.method.startsWith("terminal/")) return ["terminal"];
   if (item.method === "fs/read_text_file") return ["fs.readTextFile"];
   if (item.method === "fs/write_text_file") return ["fs.writeTextFile"];
-  if (item.method === "elicitation/create") return [`elicitation.${textOf(item.params.mode) ?? "form"}`];
-  return isUpdate(item) ? updateCapabilities(objectOf(item.params.update)) : [];
+  if (item.method === "elicitation/create") return [`elicitation.${toText(item.params.mode) ?? "form"}`];
+  return isUpdate(item) ? updateCapabilities(toObject(item.params.update)) : [];
 }
 
 function updateCapabilities(update: JsonObject): string[] {
   const kind = String(update.sessionUpdate);
-  const meta = Object.keys(objectOf(update._meta));
+  const meta = Object.keys(toObject(update._meta));
   return [
     ...(kind === "notice" ? ["session.notices"] : []),
     ...(kind.startsWith("compaction_") ? ["session.compaction"] : []),
@@ -181,13 +181,13 @@ function updateCapabilities(update: JsonObject): string[] {
 }
 
 const optionCapabilities = (options: unknown): string[] =>
-  listOf(options).some((option) => objectOf(option).type === "boolean")
+  toList(options).some((option) => toObject(option).type === "boolean")
     ? ["session.configOptions.boolean"]
     : [];
 
 function hasCapability(capabilities: JsonObject, path: string): boolean {
   let value: unknown = capabilities;
-  for (const key of path.split(".")) value = objectOf(value)[key];
+  for (const key of path.split(".")) value = toObject(value)[key];
   return value === true || isObject(value);
 }
 
@@ -195,12 +195,12 @@ function selectionViolations(traffic: Traffic[]): Violation[] {
   const modes = new Map<string | undefined, string[]>();
   return traffic.flatMap((item): Violation[] => {
     if (item.by === "toAgent" || item.type === "call") return [];
-    const carried = item.type === "answer" ? objectOf(item.result) : objectOf(item.params.update);
+    const carried = item.type === "answer" ? toObject(item.result) : toObject(item.params.update);
     // A fork's answer is about the new session, not about the one that was asked for.
-    const session = textOf(carried.sessionId) ?? sessionOf(item);
+    const session = toText(carried.sessionId) ?? getSessionId(item);
     if (isObject(carried.modes)) modes.set(session, idsOf(carried.modes.availableModes, "id"));
-    const current = textOf(objectOf(carried.modes).currentModeId) ?? textOf(carried.currentModeId);
-    const options = listOf(carried.configOptions).map(objectOf);
+    const current = toText(toObject(carried.modes).currentModeId) ?? toText(carried.currentModeId);
+    const options = toList(carried.configOptions).map(toObject);
     // The one way to say that there are other modes now.
     const mode = options.find(({ category }) => category === "mode");
     if (mode !== undefined) modes.set(session, valuesOf(mode));
@@ -221,10 +221,10 @@ function optionProblems(option: JsonObject): string[] {
 }
 
 function valuesOf(option: JsonObject): string[] {
-  return listOf(option.options).flatMap((entry) =>
-    "group" in objectOf(entry) ? idsOf(objectOf(entry).options, "value") : idsOf([entry], "value"),
+  return toList(option.options).flatMap((entry) =>
+    "group" in toObject(entry) ? idsOf(toObject(entry).options, "value") : idsOf([entry], "value"),
   );
 }
 
 const idsOf = (list: unknown, key: string): string[] =>
-  listOf(list).map((entry) => String(objectOf(entry)[key]));
+  toList(list).map((entry) => String(toObject(entry)[key]));

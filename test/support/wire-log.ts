@@ -1,5 +1,5 @@
 import type { SessionUpdate } from "@agentclientprotocol/sdk";
-import { isObject, listOf, objectOf, parseJson, textOf, type JsonObject } from "./json.ts";
+import { isObject, toList, toObject, parseJson, toText, type JsonObject } from "./json.ts";
 import { Bell } from "./waiting.ts";
 
 export type Direction = "toAgent" | "fromAgent";
@@ -95,7 +95,7 @@ export class WireLog {
   }
 
   #appendLine(direction: Direction, bytes: Buffer): WireEntry[] {
-    const batch = this.#hasBatches && bytes[0] === arrayBegin ? listOf(parseJson(bytes.toString())) : [];
+    const batch = this.#hasBatches && bytes[0] === arrayBegin ? toList(parseJson(bytes.toString())) : [];
     if (batch.length === 0) return [this.#append(direction, bytes)];
     return batch.map((json) => this.#append(direction, Buffer.from(JSON.stringify(json)), batch.length));
   }
@@ -115,7 +115,7 @@ export class WireLog {
     this.entries.push(entry);
     this.#keepUpdate(entry);
     if (direction === "fromAgent" && entry.message?.kind === "response")
-      this.#hasBatches ||= objectOf(entry.message.result).protocolVersion === 2;
+      this.#hasBatches ||= toObject(entry.message.result).protocolVersion === 2;
     this.bell.ring();
     return entry;
   }
@@ -133,7 +133,7 @@ function parseMessage(line: string): WireMessage | string {
   const json = parseJson(line);
   if (!isObject(json)) return "is no JSON object";
   if (json.jsonrpc !== "2.0") return 'has no "jsonrpc": "2.0"';
-  const method = textOf(json.method);
+  const method = toText(json.method);
   const params = isObject(json.params) ? json.params : {};
   if (!("id" in json))
     return method ? { kind: "notification", method, params, json } : "has neither an id nor a method";
@@ -150,7 +150,7 @@ const isWireId = (id: unknown): id is WireId => id === null || typeof id === "st
 
 /** Only the tag is looked at; whether the rest is valid is the schema's question. */
 const isSessionUpdate = (value: unknown): value is SessionUpdate =>
-  typeof objectOf(value).sessionUpdate === "string";
+  typeof toObject(value).sessionUpdate === "string";
 
 function entryText({ atMs, direction, line }: WireEntry): string {
   const arrow = direction === "toAgent" ? "→" : "←";

@@ -32,7 +32,7 @@ export interface Notice {
   params: JsonObject;
 }
 
-export function trafficOf(entries: readonly WireEntry[]): Traffic[] {
+export function parseTraffic(entries: readonly WireEntry[]): Traffic[] {
   const open: Record<Direction, Map<WireId, Call[]>> = { toAgent: new Map(), fromAgent: new Map() };
   return entries.flatMap(({ order, direction, message }): Traffic[] => {
     if (message === undefined) return [];
@@ -57,7 +57,7 @@ export function trafficOf(entries: readonly WireEntry[]): Traffic[] {
 }
 
 /** The session that a message speaks of. */
-export function sessionOf(traffic: Traffic): string | undefined {
+export function getSessionId(traffic: Traffic): string | undefined {
   const params = traffic.type === "answer" ? traffic.call?.params : traffic.params;
   return typeof params?.sessionId === "string" ? params.sessionId : undefined;
 }

@@ -123,7 +123,7 @@ describe("a patch of several files", () => {
   test("is shown as a whole in the question, and asks for each path", async () => {
     await using place = await toolPlace(files);
     await read(place, "b.ts", "c.ts", "d.ts");
-    const asked = (name: string) => ({
+    const requested = (name: string) => ({
       permission: "edit",
       subjects: [{ text: name, also: [place.path(name)] }],
       always: [name],
@@ -145,7 +145,7 @@ describe("a patch of several files", () => {
           { path: place.path("d.ts"), oldText: "d\n", newText: "" },
         ],
       },
-      permissions: ["new/a.ts", "b.ts", "c.ts", "moved/c.ts", "d.ts"].map(asked),
+      permissions: ["new/a.ts", "b.ts", "c.ts", "moved/c.ts", "d.ts"].map(requested),
     });
     expect(await place.text("b.ts")).toBe("keep\nold\n");
   });

@@ -149,12 +149,12 @@ test.each([true, false])(
       },
     });
     const call = await tool.prepare({ command: "echo ran", timeout: 20_000 }, context());
-    const asked: unknown[] = [];
+    const requested: unknown[] = [];
     const ran = call.run({
       callId: "call",
       signal: new AbortController().signal,
       isAllowed: (permissions) => {
-        asked.push(permissions);
+        requested.push(permissions);
         return isAllowed;
       },
       output: () => {},
@@ -164,7 +164,7 @@ test.each([true, false])(
     if (isAllowed)
       expect(await ran).toMatchObject({ status: "completed", output: expect.stringContaining("ran") });
     else await expect(ran).rejects.toThrow("it would now need read for 2.log. Call it again.");
-    expect(asked).toEqual([[{ permission: "read", subjects: [{ text: "2.log" }], always: [] }]]);
+    expect(requested).toEqual([[{ permission: "read", subjects: [{ text: "2.log" }], always: [] }]]);
   },
 );
 

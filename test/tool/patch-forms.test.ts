@@ -17,8 +17,8 @@ const before: Files = {
   "c.txt": "c\r\nd\r\n",
   "e.txt": "e",
 };
-const begun = (...lines: string[]) => ["*** Begin Patch", ...lines].join("\n");
-const patch = (...lines: string[]) => `${begun(...lines)}\n*** End Patch`;
+const started = (...lines: string[]) => ["*** Begin Patch", ...lines].join("\n");
+const patch = (...lines: string[]) => `${started(...lines)}\n*** End Patch`;
 const two = ["*** Update File: b.txt", "@@", " one", "-two", "+2", " three"];
 const twoDone: Files = { "b.txt": "one\n2\nthree\n" };
 const indented = (lines: string, by: string) => lines.replaceAll(/^/gm, by);
@@ -30,10 +30,10 @@ const accepted: readonly Case[] = [
   ["a here-document alone", `<<EOF\n${patch(...two)}\nEOF\n`, twoDone],
   ["a command before the here-document", `cd . && apply_patch <<-EOF\n${patch(...two)}\nEOF\n`, twoDone],
   ["a fence around it", `\`\`\`\n${patch(...two)}\n\`\`\``, twoDone],
-  ["no end", begun(...two), twoDone],
-  ["no end, then an empty line", `${begun(...two)}\n`, twoDone],
-  ["no end in a here-document", `apply_patch <<'EOF'\n${begun(...two)}\nEOF`, twoDone],
-  ["no end in a fence", `\`\`\`diff\n${begun(...two)}\n\`\`\``, twoDone],
+  ["no end", started(...two), twoDone],
+  ["no end, then an empty line", `${started(...two)}\n`, twoDone],
+  ["no end in a here-document", `apply_patch <<'EOF'\n${started(...two)}\nEOF`, twoDone],
+  ["no end in a fence", `\`\`\`diff\n${started(...two)}\n\`\`\``, twoDone],
   ["blanks around the marks", `  *** Begin Patch  \n${two.join("\n")}\n *** End Patch `, twoDone],
   ["an indented header of a file", patch("  *** Update File: b.txt", ...two.slice(1)), twoDone],
   ["a tab before the header of a file", patch("\t*** Update File: b.txt", ...two.slice(1)), twoDone],

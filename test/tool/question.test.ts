@@ -13,14 +13,14 @@ const features = { question: "Which features?", header: "Features", options, mul
 /** What the model reads when the person answers so, and what the person was asked. */
 async function answered(questions: readonly unknown[], outcome: InquiryOutcome) {
   await using place = await toolPlace();
-  const asked: Inquiry[] = [];
+  const requested: Inquiry[] = [];
   const inquire = async (inquiry: Inquiry) => {
-    asked.push(inquiry);
+    requested.push(inquiry);
     return outcome;
   };
   const asking = { ...place, context: { ...place.context, inquire } };
   const result = await run(await prepare(questionTool, { questions }, asking), asking);
-  return { result, asked };
+  return { result, asked: requested };
 }
 
 describe("question", () => {
@@ -37,15 +37,18 @@ describe("question", () => {
   });
 
   test("asks all questions under its call and hands the answers back as text", async () => {
-    const { result, asked } = await answered([database, features, { ...database, question: "And then?" }], {
-      outcome: "answered",
-      answers: [
-        { chosen: ["SQLite"] },
-        { chosen: ["SQLite", "Postgres"], custom: "and a cache" },
-        { chosen: [] },
-      ],
-    });
-    expect(asked).toEqual([
+    const { result, asked: requested } = await answered(
+      [database, features, { ...database, question: "And then?" }],
+      {
+        outcome: "answered",
+        answers: [
+          { chosen: ["SQLite"] },
+          { chosen: ["SQLite", "Postgres"], custom: "and a cache" },
+          { chosen: [] },
+        ],
+      },
+    );
+    expect(requested).toEqual([
       {
         callId: "call",
         questions: [

@@ -5,7 +5,7 @@ import { messageOf } from "../../src/base/errors.ts";
 import { readImageHeader } from "../../src/tool/image/image-header.ts";
 import { outputLimitBytes, outputLimitLines, limitOutput } from "../../src/tool/output-limit.ts";
 import { readTool } from "../../src/tool/read/read.ts";
-import { pngOf } from "../support/png.ts";
+import { createPng } from "../support/png.ts";
 import { call, description, prepare, run, toolPlace } from "./tool-place.ts";
 
 const sha256 = (bytes: string | Buffer) => createHash("sha256").update(bytes).digest("hex");
@@ -130,14 +130,14 @@ test("binary files are refused, by their bytes and by their names", async () => 
 });
 
 test("an image is attached, whatever it is called", async () => {
-  await using place = await toolPlace({ "shot.txt": pngOf(3, 2) });
+  await using place = await toolPlace({ "shot.txt": createPng(3, 2) });
   expect(await call(readTool, { filePath: "shot.txt" }, place)).toEqual({
     status: "completed",
-    output: `shot.txt (image/png, ${pngOf(3, 2).length} bytes) is attached.`,
+    output: `shot.txt (image/png, ${createPng(3, 2).length} bytes) is attached.`,
     attachments: [
       {
         mime: "image/png",
-        url: `data:image/png;base64,${pngOf(3, 2).toString("base64")}`,
+        url: `data:image/png;base64,${createPng(3, 2).toString("base64")}`,
         filename: "shot.txt",
       },
     ],
@@ -145,7 +145,7 @@ test("an image is attached, whatever it is called", async () => {
 });
 
 test("a large image is attached smaller, and the model is told", async () => {
-  await using place = await toolPlace({ "wide.png": pngOf(4_000, 10) });
+  await using place = await toolPlace({ "wide.png": createPng(4_000, 10) });
   const { output, attachments } = await call(readTool, { filePath: "wide.png" }, place);
   expect(output).toMatch(/scaled down from 4000 × 10 to 2000 × 5 pixels\) is attached/);
   const bytes = Buffer.from(attachments?.[0]?.url.split(",")[1] ?? "", "base64");
@@ -154,8 +154,8 @@ test("a large image is attached smaller, and the model is told", async () => {
 
 test("an image or PDF that cannot be shown says why and what to do", async () => {
   await using place = await toolPlace({
-    "cut.png": pngOf(3, 2).subarray(0, 40),
-    "huge.png": pngOf(30_000, 30_000, ""),
+    "cut.png": createPng(3, 2).subarray(0, 40),
+    "huge.png": createPng(30_000, 30_000, ""),
     "cut.pdf": "%PDF-1.7\nhalf of it",
     "whole.pdf": "%PDF-1.7\n…\n%%EOF\n",
   });

@@ -2,7 +2,7 @@ import { brotliCompressSync, deflateSync, gzipSync } from "node:zlib";
 import { describe, expect, test } from "vitest";
 import { systemLookup } from "../../src/tool/web/web-request.ts";
 import { webfetchTool } from "../../src/tool/web/webfetch.ts";
-import { pngOf } from "../support/png.ts";
+import { createPng } from "../support/png.ts";
 import { call, description, prepare, run, toolPlace } from "./tool-place.ts";
 import { body, redirect, webServer } from "./web-server.ts";
 
@@ -88,7 +88,7 @@ describe("a page", () => {
   });
 
   test("that is an image becomes an attachment, other binary content is refused", async () => {
-    const png = pngOf(2, 2);
+    const png = createPng(2, 2);
     await using server = await webServer({
       "/png": body(png, { "content-type": "image/png" }),
       "/zip": body(png, { "content-type": "application/zip" }),

@@ -9,7 +9,7 @@ import type { Credentials } from "../../src/model/keys/credentials.ts";
 import { Catalog, catalogSchema, type KnownModel } from "../../src/model/catalog/known-models.ts";
 import { openModels } from "../../src/model/providers/providers.ts";
 import { costOf } from "../../src/model/answer/usage.ts";
-import { told } from "../support/told.ts";
+import { collectEvents } from "../support/collect-events.ts";
 
 const catalog = new Catalog(silentLog);
 type Env = Record<string, string>;
@@ -172,22 +172,22 @@ test("a provider whose address is empty or none is named with what is wrong, and
   expect(models.providers()).toEqual([]);
   const empty = "is empty; set the API address (https://…/v1) or the variable that it names, or remove it.";
   const where = (place: string) => `"fairlead config show ${place}" says in which file it stands.`;
-  const said = (name: string) => chosen(models, { configured: name });
+  const reply = (name: string) => chosen(models, { configured: name });
   expect(chosen(models)).toMatchObject({
     message: `No model can be used: provider.mine.options.baseURL ${empty} ${where("provider.mine.options.baseURL")}`,
   });
   for (const id of ["mine", "openai"])
-    expect(said(`${id}/m`)).toMatchObject({
+    expect(reply(`${id}/m`)).toMatchObject({
       message: `The model ${id}/m cannot be used: provider.${id}.options.baseURL ${empty} ${where(`provider.${id}.options.baseURL`)}`,
     });
-  expect(said("old/m")).toMatchObject({
+  expect(reply("old/m")).toMatchObject({
     message: `The model old/m cannot be used: provider.old.api is not a valid address; it must begin with http:// or https:// and a host. ${where("provider.old.api")}`,
   });
-  expect(said("bare/m")).toMatchObject({
+  expect(reply("bare/m")).toMatchObject({
     message:
       "The model bare/m cannot be used: the provider bare has no address in the configuration; set its options.baseURL.",
   });
-  expect(said("xai/m")).toMatchObject({ message: expect.stringContaining("options.apiKey is empty.") });
+  expect(reply("xai/m")).toMatchObject({ message: expect.stringContaining("options.apiKey is empty.") });
 });
 
 test("keys come from configuration, environment or the credentials file, in that order", () => {
@@ -467,7 +467,7 @@ test("asking a model whose provider cannot be used fails as a value", async () =
   const model = open({ OPENAI_API_KEY: "a" }).findByName("openai/gpt-5");
   if (model === undefined) throw new Error("no model");
   const request = { model, system: [], messages: [], tools: [], signal: new AbortController().signal };
-  expect(await told((take) => open().call(request, take))).toMatchObject([
+  expect(await collectEvents((take) => open().call(request, take))).toMatchObject([
     { type: "failed", error: { code: "no-model" } },
   ]);
 });

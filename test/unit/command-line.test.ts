@@ -8,9 +8,9 @@ import { tableLines } from "../../src/cli/terminal/output.ts";
 import { styleFor } from "../../src/cli/terminal/style.ts";
 
 function parse(...words: string[]) {
-  const asked = findCommand(words, commands);
-  if (asked.kind !== "call") throw new Error(`${words.join(" ")} asks for ${asked.kind}`);
-  return parseCall(asked.command, asked.args, commands);
+  const requested = findCommand(words, commands);
+  if (requested.kind !== "call") throw new Error(`${words.join(" ")} asks for ${requested.kind}`);
+  return parseCall(requested.command, requested.args, commands);
 }
 
 const pageOf = (width: number) => ({ style: styleFor({}, {}), width });

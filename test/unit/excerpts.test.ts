@@ -32,8 +32,8 @@ test("a person's long answer reaches the model with what was cut off it", async 
 });
 
 test("words of a provider and of a language server that are cut say so", () => {
-  const told = parseErrorAnswer({ status: 500, header: () => null, body: long, now: 0 });
-  expect(told.message).toContain(excerpt(long, 1_000));
+  const notice = parseErrorAnswer({ status: 500, header: () => null, body: long, now: 0 });
+  expect(notice.message).toContain(excerpt(long, 1_000));
   const range = { start: { line: 0, character: 0 } };
   expect(toProblems("/a.ts", "text", parseErrors([{ range, message: long }]))).toMatchObject([
     { message: excerpt(long, 500) },
@@ -42,7 +42,7 @@ test("words of a provider and of a language server that are cut say so", () => {
 
 test("a form of an MCP server that is too long asks for none of what it does not show, and says so", () => {
   const names = Array.from({ length: 33 }, (_, at) => `field${at}`);
-  const asked = toElicitation(
+  const requested = toElicitation(
     "shop",
     {
       message: "Who are you?",
@@ -54,7 +54,7 @@ test("a form of an MCP server that is too long asks for none of what it does not
     },
     undefined,
   );
-  expect(asked).toEqual({
+  expect(requested).toEqual({
     server: "shop",
     message: "Who are you?\n(It asks for 3 more fields, which are not shown.)",
     callId: undefined,

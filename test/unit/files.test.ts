@@ -149,16 +149,16 @@ test("a file that is not as expected is neither replaced nor removed", async () 
 test("tasks on the same files run one after the other, also when they name them in another order", async () => {
   const files = openFiles();
   const order: string[] = [];
-  const begun = deferred();
+  const started = deferred();
   const gate = deferred();
   const first = files.lock(["/a", "/b"], async () => {
     order.push("first begins");
-    begun.resolve(undefined);
+    started.resolve(undefined);
     await gate.promise;
     order.push("first ends");
   });
   const second = files.lock(["/b", "/a", "/b"], async () => void order.push("second"));
-  await begun.promise;
+  await started.promise;
   await files.lock(["/c"], async () => void order.push("other"));
   gate.resolve(undefined);
   await Promise.all([first, second]);

@@ -35,26 +35,26 @@ function call(callId: string, text = callId, options: Partial<GateCall> = {}): G
 }
 
 /** A person who answers when the test says so. */
-function person() {
-  const asked: { question: Question; signal: AbortSignal; answer: Deferred<Answer> }[] = [];
+function user() {
+  const requested: { question: Question; signal: AbortSignal; answer: Deferred<Answer> }[] = [];
   const arrivals: Deferred<void>[] = [];
   const ask: Ask = (question, signal) => {
     const answer = deferred<Answer>();
-    asked.push({ question, signal, answer });
-    arrivals[asked.length - 1]?.resolve();
+    requested.push({ question, signal, answer });
+    arrivals[requested.length - 1]?.resolve();
     return answer.promise;
   };
   const questionNumber = async (number: number) => {
-    if (!asked[number]) await (arrivals[number] = deferred()).promise;
-    const found = asked[number];
+    if (!requested[number]) await (arrivals[number] = deferred()).promise;
+    const found = requested[number];
     if (!found) throw new Error(`question ${number} was not asked`);
     return found;
   };
-  return { ask, asked, questionNumber };
+  return { ask, asked: requested, questionNumber };
 }
 
 function setUp(options: { ask?: Ask; approvals?: Approvals } = {}) {
-  const someone = person();
+  const someone = user();
   const entries: AuditEntry[] = [];
   const approvals = options.approvals ?? new Approvals();
   const gate = new Gate({
@@ -67,7 +67,7 @@ function setUp(options: { ask?: Ask; approvals?: Approvals } = {}) {
 
 describe("the gate", () => {
   test("allows and denies by rule without asking", async () => {
-    const { gate, asked, entries } = setUp();
+    const { gate, asked: requested, entries } = setUp();
     const deny: Rule = { permission: "bash", pattern: "rm *", action: "deny" };
     const rules: Rule[] = [{ permission: "*", pattern: "*", action: "allow" }, deny];
     expect(await gate.decide(call("1", "ls"), rules, never)).toEqual({ outcome: "allowed" });
@@ -77,7 +77,7 @@ describe("the gate", () => {
       subject: "rm a",
       rule: deny,
     });
-    expect(asked).toEqual([]);
+    expect(requested).toEqual([]);
     expect(entries.map(({ callId, outcome, by, subject }) => [callId, outcome, by, subject])).toEqual([
       ["1", "allowed", "rules", "ls"],
       ["2", "denied", "rules", "rm a"],
@@ -85,7 +85,7 @@ describe("the gate", () => {
   });
 
   test("never asks for a call of which one part is denied", async () => {
-    const { gate, asked } = setUp();
+    const { gate, asked: requested } = setUp();
     const permissions = ["ls", "rm a"].map((text) => ({
       permission: "bash",
       subjects: [{ text }],
@@ -93,7 +93,7 @@ describe("the gate", () => {
     }));
     const rules: Rule[] = [...askAll, { permission: "bash", pattern: "rm *", action: "deny" }];
     expect((await gate.decide(call("1", "x", { permissions }), rules, never)).outcome).toBe("denied");
-    expect(asked).toEqual([]);
+    expect(requested).toEqual([]);
   });
 
   test("asks with what is open, what always would allow, and why", async () => {
@@ -128,18 +128,18 @@ describe("the gate", () => {
   });
 
   test("asks one question at a time, in order", async () => {
-    const { gate, asked, questionNumber } = setUp();
+    const { gate, asked: requested, questionNumber } = setUp();
     const decisions = [gate.decide(call("1"), askAll, never), gate.decide(call("2"), askAll, never)];
     (await questionNumber(0)).answer.resolve({ reply: "once" });
     expect(await decisions[0]).toEqual({ outcome: "allowed" });
     const second = await questionNumber(1);
-    expect(asked.map(({ question }) => question.callId)).toEqual(["1", "2"]);
+    expect(requested.map(({ question }) => question.callId)).toEqual(["1", "2"]);
     second.answer.resolve({ reply: "once" });
     expect(await decisions[1]).toEqual({ outcome: "allowed" });
   });
 
   test("after always settles what waits and is covered, and asks for the rest", async () => {
-    const { gate, asked, approvals, questionNumber } = setUp();
+    const { gate, asked: requested, approvals, questionNumber } = setUp();
     const first = gate.decide(call("1", "git push"), askAll, never);
     const covered = gate.decide(call("2", "git pull"), askAll, never);
     const rest = gate.decide(call("3", "npm test"), askAll, never);
@@ -147,10 +147,10 @@ describe("the gate", () => {
     expect(await Promise.all([first, covered])).toEqual([{ outcome: "allowed" }, { outcome: "allowed" }]);
     (await questionNumber(1)).answer.resolve({ reply: "once" });
     expect(await rest).toEqual({ outcome: "allowed" });
-    expect(asked.map(({ question }) => question.callId)).toEqual(["1", "3"]);
+    expect(requested.map(({ question }) => question.callId)).toEqual(["1", "3"]);
     expect(approvals.list()).toEqual([{ permission: "bash", pattern: "git *", scope: "session" }]);
     expect(await gate.decide(call("4", "git log"), askAll, never)).toEqual({ outcome: "allowed" });
-    expect(asked.length).toBe(2);
+    expect(requested.length).toBe(2);
   });
 
   test("does not let an approval allow what is opaque", async () => {
@@ -177,7 +177,7 @@ describe("the gate", () => {
   });
 
   test("after reject settles what waits of that session, with the words for the first only", async () => {
-    const { gate, asked, questionNumber } = setUp();
+    const { gate, asked: requested, questionNumber } = setUp();
     const first = gate.decide(call("1"), askAll, never);
     const same = gate.decide(call("2"), askAll, never);
     const elsewhere = gate.decide(call("3", "3", { sessionId: other }), askAll, never);
@@ -186,7 +186,7 @@ describe("the gate", () => {
     expect(await same).toEqual({ outcome: "rejected", cause: "step" });
     (await questionNumber(1)).answer.resolve({ reply: "once" });
     expect(await elsewhere).toEqual({ outcome: "allowed" });
-    expect(asked.map(({ question }) => question.callId)).toEqual(["1", "3"]);
+    expect(requested.map(({ question }) => question.callId)).toEqual(["1", "3"]);
   });
 
   test("settles as cancelled at once on abort, though the person never answers, and goes on with the next", async () => {
@@ -208,7 +208,7 @@ describe("the gate", () => {
   });
 
   test("ignores an answer that comes too late", async () => {
-    const { gate, questionNumber, approvals, asked } = setUp();
+    const { gate, questionNumber, approvals, asked: requested } = setUp();
     const abort = new AbortController();
     const first = gate.decide(call("1", "git push"), askAll, abort.signal);
     const { answer } = await questionNumber(0);
@@ -219,11 +219,11 @@ describe("the gate", () => {
     (await questionNumber(1)).answer.resolve({ reply: "once" });
     await again;
     expect(approvals.list()).toEqual([]);
-    expect(asked.length).toBe(2);
+    expect(requested.length).toBe(2);
   });
 
   test("cancels a call that waits behind another, and one whose signal aborted before", async () => {
-    const { gate, asked, questionNumber } = setUp();
+    const { gate, asked: requested, questionNumber } = setUp();
     const abort = new AbortController();
     const first = gate.decide(call("1"), askAll, never);
     const waiting = gate.decide(call("2"), askAll, abort.signal);
@@ -232,7 +232,7 @@ describe("the gate", () => {
     expect(await gate.decide(call("3"), askAll, abort.signal)).toEqual({ outcome: "cancelled" });
     (await questionNumber(0)).answer.resolve({ reply: "cancelled" });
     expect(await first).toEqual({ outcome: "cancelled" });
-    expect(asked.length).toBe(1);
+    expect(requested.length).toBe(1);
   });
 
   test("settles everything as rejected when it is closed, and what comes after", async () => {
@@ -267,7 +267,7 @@ describe("the gate", () => {
 
   test("rejects the calls of a step after a no, those too that come later, and no others", async () => {
     const allowAll: Rule[] = [{ permission: "*", pattern: "*", action: "allow" }];
-    const { gate, asked, questionNumber } = setUp();
+    const { gate, asked: requested, questionNumber } = setUp();
     const first = gate.decide(call("1", "one", { step: "a" }), askAll, never);
     const waiting = gate.decide(call("2", "two", { step: "a" }), askAll, never);
     (await questionNumber(0)).answer.resolve({ reply: "reject" });
@@ -282,7 +282,7 @@ describe("the gate", () => {
       gate.decide(call("5", "five", { step: "a", sessionId: other }), allowAll, never),
     ];
     expect(await Promise.all(others)).toEqual([{ outcome: "allowed" }, { outcome: "allowed" }]);
-    expect(asked).toHaveLength(1);
+    expect(requested).toHaveLength(1);
   });
 
   test.each([

@@ -3,7 +3,7 @@ import { PhotonImage } from "@silvia-odwyer/photon-node";
 import { fitImage, imageLimitBytes, imageSideLimit } from "../../src/tool/image/image.ts";
 import { readImageHeader } from "../../src/tool/image/image-header.ts";
 import { fitMedium } from "../../src/tool/image/media.ts";
-import { pngOf } from "../support/png.ts";
+import { createPng } from "../support/png.ts";
 
 /** Noise does not pack well. */
 function noise(width: number, height: number): PhotonImage {
@@ -71,7 +71,7 @@ test("many bytes become fewer", async () => {
 });
 
 test("a wrong sum of what a picture can do without is mended, of what it needs is damage", async () => {
-  const png = pngOf(6, 4);
+  const png = createPng(6, 4);
   const text = Buffer.from("\0\0\0\0tEXt\0\0\0\0", "latin1");
   const flawed = Buffer.concat([png.subarray(0, 33), text, png.subarray(33)]);
   const fitted = await fitImage(flawed);
@@ -90,17 +90,17 @@ test("a kind that providers do not take is packed anew", async () => {
 });
 
 test("a bomb is refused by its header, a damaged inside when it is unpacked", async () => {
-  expect(await fitImage(pngOf(50_000, 50_000, ""))).toMatchObject({
+  expect(await fitImage(createPng(50_000, 50_000, ""))).toMatchObject({
     reason: expect.stringContaining("50000 × 50000 pixels"),
   });
-  expect(await fitImage(pngOf(5_000, 10, "no pixels"))).toMatchObject({
+  expect(await fitImage(createPng(5_000, 10, "no pixels"))).toMatchObject({
     reason: expect.stringContaining("cannot be decoded"),
   });
 });
 
 test("a cancel ends the work", async () => {
   const cancelled = AbortSignal.abort();
-  await expect(fitImage(pngOf(5_000, 10), cancelled)).rejects.toThrow(/abort/i);
+  await expect(fitImage(createPng(5_000, 10), cancelled)).rejects.toThrow(/abort/i);
 });
 
 test("what a message may hold goes by the bytes, not by what they are called", async () => {

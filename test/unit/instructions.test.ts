@@ -152,10 +152,13 @@ test("a folder in the place of a file is noted", async () => {
 test("a long file is cut between characters and says how to read the rest", async () => {
   const path = await write("project/AGENTS.md", `a${"é".repeat(FILE_LIMIT_BYTES)}`);
   const size = 2 * FILE_LIMIT_BYTES + 1;
-  const kept = `a${"é".repeat(FILE_LIMIT_BYTES / 2 - 1)}`;
+  const stored = `a${"é".repeat(FILE_LIMIT_BYTES / 2 - 1)}`;
   expect(await load()).toEqual({
     instructions: [
-      { path, text: `${kept}\n[Cut after ${FILE_LIMIT_BYTES} of ${size} bytes. Read ${path} for the rest.]` },
+      {
+        path,
+        text: `${stored}\n[Cut after ${FILE_LIMIT_BYTES} of ${size} bytes. Read ${path} for the rest.]`,
+      },
     ],
     notes: [`${path} was truncated to ${FILE_LIMIT_BYTES} of its ${size} bytes`],
   });

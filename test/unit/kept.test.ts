@@ -2,7 +2,7 @@ import { expect, test } from "vitest";
 import { memoizePer } from "../../src/base/memoize.ts";
 
 test("what was made is kept for its owner as long as all it was made of is the same", () => {
-  const kept = memoizePer<string>();
+  const stored = memoizePer<string>();
   const made: string[] = [];
   const [owner, other] = [{}, {}];
   const make = (what: string) => () => {
@@ -10,11 +10,11 @@ test("what was made is kept for its owner as long as all it was made of is the s
     return what;
   };
   const part = {};
-  expect(kept(owner, [part, 1], make("a"))).toBe("a");
-  expect(kept(owner, [part, 1], make("b"))).toBe("a");
-  expect(kept(other, [part, 1], make("c"))).toBe("c");
-  expect(kept(owner, [{}, 1], make("d"))).toBe("d");
-  expect(kept(owner, [part, 1], make("e"))).toBe("e");
-  expect(kept(owner, [part], make("f"))).toBe("f");
+  expect(stored(owner, [part, 1], make("a"))).toBe("a");
+  expect(stored(owner, [part, 1], make("b"))).toBe("a");
+  expect(stored(other, [part, 1], make("c"))).toBe("c");
+  expect(stored(owner, [{}, 1], make("d"))).toBe("d");
+  expect(stored(owner, [part, 1], make("e"))).toBe("e");
+  expect(stored(owner, [part], make("f"))).toBe("f");
   expect(made).toEqual(["a", "c", "d", "e", "f"]);
 });

@@ -64,16 +64,16 @@ async function place(behaviour: string, waits = { firstMs: 10_000, laterMs: 10_0
   };
 }
 
-const told = (...lines: string[]) => ["test reports new errors:", ...lines].join("\n");
+const notice = (...lines: string[]) => ["test reports new errors:", ...lines].join("\n");
 
 describe.each(["pushes", "pushes-versions", "is-asked", "is-odd"])("a server that %s", (behaviour) => {
   test("is asked about each edit, and only what is new is told", async () => {
     await using at = await place(behaviour);
     expect(await at.edit("a.txt", "wrong one\nfine", "first\nwrong one\nwrong two")).toBe(
-      told('a.txt:3:1: "wrong two" is wrong (W1)'),
+      notice('a.txt:3:1: "wrong two" is wrong (W1)'),
     );
     expect(await at.edit("a.txt", "first\nwrong one\nwrong two", "wrong two\nwrong one")).toBe("");
-    expect(await at.edit("b.txt", null, "  wrong too")).toBe(told('b.txt:1:3: "wrong too" is wrong (W1)'));
+    expect(await at.edit("b.txt", null, "  wrong too")).toBe(notice('b.txt:1:3: "wrong too" is wrong (W1)'));
     expect(await at.edit("b.txt", "  wrong too", null)).toBe("");
     expect(await at.edit("other.md", null, "wrong")).toBe("");
     expect(at.warnings).toEqual([]);
@@ -86,7 +86,7 @@ test("what somebody else changed meanwhile is not taken for the edit's", async (
   await at.folder.write({ "other.txt": "fine" });
   expect(await at.edit("other.txt", null, "fine")).toBe("");
   await at.folder.write({ "other.txt": "wrong by hand" });
-  expect(await at.edit("a.txt", "", "wrong")).toBe(told('a.txt:1:1: "wrong" is wrong (W1)'));
+  expect(await at.edit("a.txt", "", "wrong")).toBe(notice('a.txt:1:1: "wrong" is wrong (W1)'));
 });
 
 test("both ends of a move and several files of one change are looked at", async () => {
@@ -177,9 +177,9 @@ describe("a server at fault", () => {
   test("does not hold up a turn that is cancelled", async () => {
     await using at = await place("never-answers");
     const cancel = new AbortController();
-    const asked = at.diagnose([at.change("a.txt", "", "one")], cancel.signal);
+    const requested = at.diagnose([at.change("a.txt", "", "one")], cancel.signal);
     cancel.abort();
-    expect(await asked).toBe("");
+    expect(await requested).toBe("");
   });
 });
 

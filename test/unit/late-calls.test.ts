@@ -20,10 +20,10 @@ const baseURL = "http://127.0.0.1:1/v1";
 const endpoint = { provider: "test", baseURL, headers: {}, modelId: "m", options: {}, stallMs: 10_000 };
 
 test("what makes calls is loaded for all that ask at once, and again where that failed", async () => {
-  let asked = 0;
-  const send = () => Promise.reject(new Error(`refused ${++asked}`));
+  let requested = 0;
+  const send = () => Promise.reject(new Error(`refused ${++requested}`));
   const calls = new LazyCalls({ send, log: silentLog });
   const call = () => calls.call(request, endpoint, () => undefined);
   expect(await Promise.all([call(), call()])).toMatchObject([{ type: "failed" }, { type: "failed" }]);
-  expect(asked).toBe(2);
+  expect(requested).toBe(2);
 });

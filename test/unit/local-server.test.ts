@@ -46,10 +46,10 @@ describe("a refused connection", () => {
     ["local", "http://127.0.0.1:11434/v1", "http://127.0.0.1:11434. Start Ollama (ollama serve), or"],
     ["lmstudio", "http://localhost:1234/v1", "http://localhost:1234. Start LM Studio (lms server start), or"],
     ["mine", "http://localhost:8000/v1", "http://localhost:8000. Start the server of the provider mine, or"],
-  ])("of %s at %s says what to start", (provider, baseURL, said) => {
+  ])("of %s at %s says what to start", (provider, baseURL, reply) => {
     const message = describeNotRunning(refused, { provider, baseURL });
     expect(message).toEqual(
-      said === undefined ? undefined : expect.stringContaining(`Nothing listens on ${said}`),
+      reply === undefined ? undefined : expect.stringContaining(`Nothing listens on ${reply}`),
     );
   });
 });

@@ -6,7 +6,7 @@ import type { Message } from "../../src/message/message.ts";
 import { openModels } from "../../src/model/providers/providers.ts";
 import { type ModelServer, startModelServer } from "../support/model-server.ts";
 import * as reply from "../support/reply.ts";
-import { type Told, told } from "../support/told.ts";
+import { type CollectedEvent, collectEvents } from "../support/collect-events.ts";
 
 let server: ModelServer;
 beforeAll(async () => {
@@ -21,7 +21,7 @@ const question: Message = {
 const read = { name: "read", description: "Reads.", schema: { type: "object", properties: {} } };
 
 /** Asks a local server that answers just this. */
-async function eventsOf(provider: string, ...answer: reply.Step[]): Promise<Told[]> {
+async function eventsOf(provider: string, ...answer: reply.Step[]): Promise<CollectedEvent[]> {
   server.reply(answer);
   const config: Config = { provider: { [provider]: { options: { baseURL: server.url } } } };
   const models = openModels({ config, env: {}, credentials: {}, log: silentLog });
@@ -29,10 +29,10 @@ async function eventsOf(provider: string, ...answer: reply.Step[]): Promise<Told
   if (model === undefined) throw new Error(`${provider} cannot be used`);
   const signal = new AbortController().signal;
   const request = { model, system: [], messages: [question], tools: [read], signal };
-  return told((take) => models.call(request, take));
+  return collectEvents((take) => models.call(request, take));
 }
 
-async function eventsWithContext(context: number, words: string): Promise<Told[]> {
+async function eventsWithContext(context: number, words: string): Promise<CollectedEvent[]> {
   const options = { baseURL: server.url };
   const config: Config = {
     provider: { ollama: { options, models: { "qwen3:8b": { limit: { context } } } } },
@@ -42,7 +42,7 @@ async function eventsWithContext(context: number, words: string): Promise<Told[]
   if (model === undefined) throw new Error("ollama cannot be used");
   const signal = new AbortController().signal;
   const request = { model, system: [words], messages: [question], tools: [read], signal };
-  return told((take) => models.call(request, take));
+  return collectEvents((take) => models.call(request, take));
 }
 
 const refusal = (message: string, more: Record<string, unknown> = {}) => ({ error: { message, ...more } });
@@ -168,7 +168,7 @@ describe("what a local server refuses is told with what to do", () => {
 });
 
 /** What came of an answer, without the ids. */
-function gist(events: readonly Told[]) {
+function gist(events: readonly CollectedEvent[]) {
   const joined = (type: "text-delta" | "reasoning-delta") =>
     events.map((event) => (event.type === type ? event.text : "")).join("");
   const calls = events.filter((event) => event.type === "call");
@@ -189,7 +189,7 @@ const usage = { usage: { prompt_tokens: 10, completion_tokens: 4, total_tokens: 
 const lines = (chunks: readonly unknown[], newline = "\n") =>
   chunks.map((chunk) => `data: ${JSON.stringify(chunk)}${newline}${newline}`).join("");
 const sent = (text: string): reply.Step => ({ do: "bytes", bytes: Buffer.from(text) });
-const asked = (id: string | undefined, args: unknown) => ({
+const requested = (id: string | undefined, args: unknown) => ({
   ...(id !== undefined && { id }),
   type: "function",
   function: { name: "read", arguments: args },
@@ -203,8 +203,12 @@ describe("what a local server streams is understood", () => {
     [
       "whole calls without index and id, the arguments as objects, the end as of text",
       lines([
-        delta({ role: "assistant", content: null, tool_calls: [asked("", call(1)), asked("", call(2))] }),
-        delta({ content: "", tool_calls: [asked(undefined, call(3))] }),
+        delta({
+          role: "assistant",
+          content: null,
+          tool_calls: [requested("", call(1)), requested("", call(2))],
+        }),
+        delta({ content: "", tool_calls: [requested(undefined, call(3))] }),
         { ...delta({}, "stop"), ...usage },
       ]),
       { ...none, calls: [call(1), call(2), call(3)], ids: 3, reason: "tool-calls" },
@@ -212,8 +216,8 @@ describe("what a local server streams is understood", () => {
     [
       "calls of one index and one id each in a chunk of its own",
       lines([
-        delta({ tool_calls: [{ index: 0, ...asked("call_0", JSON.stringify(call(1))) }] }),
-        delta({ tool_calls: [{ index: 0, ...asked("call_0", JSON.stringify(call(2))) }] }, "stop"),
+        delta({ tool_calls: [{ index: 0, ...requested("call_0", JSON.stringify(call(1))) }] }),
+        delta({ tool_calls: [{ index: 0, ...requested("call_0", JSON.stringify(call(2))) }] }, "stop"),
         { choices: [], ...usage },
       ]),
       { ...none, calls: [call(1), call(2)], ids: 2, reason: "tool-calls" },
@@ -250,7 +254,7 @@ describe("what a local server streams is understood", () => {
       "thoughts in the text that never end, and a call",
       lines([
         delta({ content: "[THINK]Hm" }),
-        delta({ tool_calls: [{ index: 0, ...asked("a", JSON.stringify(call(1))) }] }, "tool_calls"),
+        delta({ tool_calls: [{ index: 0, ...requested("a", JSON.stringify(call(1))) }] }, "tool_calls"),
         { choices: [], ...usage },
       ]),
       { ...none, thoughts: "Hm", calls: [call(1)], ids: 1, reason: "tool-calls" },

@@ -81,9 +81,9 @@ describe("an authorization", () => {
         return browse(shown, signal);
       };
       expect(await run({ show })).toEqual({ outcome: "authorized" });
-      const asked = new URL(address);
-      expect([asked.origin, asked.pathname]).toEqual([server.origin, "/authorize"]);
-      expect(Object.fromEntries(asked.searchParams)).toEqual({
+      const requested = new URL(address);
+      expect([requested.origin, requested.pathname]).toEqual([server.origin, "/authorize"]);
+      expect(Object.fromEntries(requested.searchParams)).toEqual({
         response_type: "code",
         client_id: expect.stringMatching(/^client-/),
         code_challenge: expect.stringMatching(/^[\w-]{43}$/),
@@ -340,8 +340,8 @@ describe("tokens of a server", () => {
       await run();
       server.expireTokens();
       const other = new ServerTokens(settings, { store: openStore().store, fetch });
-      const asked = [tokens, tokens, other, other].map((each) => each.fetch(server.url, hello));
-      expect((await Promise.all(asked)).map(({ status }) => status)).toEqual([200, 200, 200, 200]);
+      const requested = [tokens, tokens, other, other].map((each) => each.fetch(server.url, hello));
+      expect((await Promise.all(requested)).map(({ status }) => status)).toEqual([200, 200, 200, 200]);
       expect(server.count("/token")).toBe(2);
     });
   });

@@ -32,22 +32,22 @@ test("a server that asks without reading the answers is not read any further unt
       onNoise: (line) => expect.unreachable(line),
     },
   );
-  let asked = 0;
+  let requested = 0;
   const all = Promise.withResolvers<void>();
   const answers: Promise<void>[] = [];
   const take = (message: JSONRPCMessage) => {
-    asked++;
+    requested++;
     if ("id" in message && message.id !== undefined)
       answers.push(transport.send({ jsonrpc: "2.0", id: message.id, result: { roots: [] } }));
-    if (asked === questions) all.resolve();
+    if (requested === questions) all.resolve();
   };
   Object.assign(transport, { onmessage: take });
   await transport.start();
   for (let id = 0; id < questions; id++)
     if (!output.write(question(id))) await Promise.race([once(output, "drain"), tick()]);
   for (let round = 0; round < 100; round++) await tick();
-  expect(asked).toBeGreaterThan(1_000);
-  expect(asked).toBeLessThan(questions);
+  expect(requested).toBeGreaterThan(1_000);
+  expect(requested).toBeLessThan(questions);
   expect(input.listenerCount("drain")).toBeLessThan(5);
   input.resume();
   await all.promise;

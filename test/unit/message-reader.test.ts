@@ -17,17 +17,17 @@ test("a language server that says far too much within a second is heard later, a
   const reader = new BoundedMessageReader(stream, { drained: undefined });
   const some = Promise.withResolvers<void>();
   const all = Promise.withResolvers<void>();
-  let heard = 0;
+  let received = 0;
   const count = 3_000;
   reader.listen(() => {
-    heard++;
-    if (heard === 2_000) some.resolve();
-    if (heard === count) all.resolve();
+    received++;
+    if (received === 2_000) some.resolve();
+    if (received === count) all.resolve();
   });
   for (let number = 0; number < 30; number++) stream.write(message.repeat(count / 30));
   await some.promise;
   for (let round = 0; round < 100; round++) await tick();
-  expect(heard).toBeLessThan(count);
+  expect(received).toBeLessThan(count);
   await all.promise;
 });
 

@@ -43,7 +43,8 @@ function provider(id: string, baseURL: string, more: { discover?: boolean } = {}
   return found;
 }
 
-const ask = (asked: Provider): Promise<ListedModels> => listModels(asked, new AbortController().signal);
+const ask = (requested: Provider): Promise<ListedModels> =>
+  listModels(requested, new AbortController().signal);
 
 describe("an entry of a list is understood as", () => {
   test.each<[string, unknown, KnownModel | undefined]>([
@@ -245,8 +246,8 @@ describe("lists that are kept", () => {
     const base = await serve(() => ({ body: { data: [{ id: "one" }] } }));
     const mine = provider("../../mine", base);
     await lists(folder.path).refresh(mine);
-    const kept = await lists(folder.path).load([mine, provider("../../mine", `${base}/other`)]);
-    expect([...kept.values()]).toEqual([
+    const stored = await lists(folder.path).load([mine, provider("../../mine", `${base}/other`)]);
+    expect([...stored.values()]).toEqual([
       {
         provider: "../../mine",
         baseURL: base,
@@ -289,18 +290,18 @@ describe("lists that are kept", () => {
     await one.refresh(mine);
     status = 500;
     await one.refresh(mine);
-    const kept = await one.load([mine]);
-    expect(kept.get("mine")?.models).toEqual([{ id: "one", name: "one" }]);
-    expect(listProblems(kept)).toEqual([
+    const stored = await one.load([mine]);
+    expect(stored.get("mine")?.models).toEqual([{ id: "one", name: "one" }]);
+    expect(listProblems(stored)).toEqual([
       expect.stringMatching(/^The models of mine could not be listed: .*500/),
     ]);
   });
 
   test("are asked for by themselves only where the configuration says so, once", async () => {
     await using folder = await temporaryFolder();
-    let asked = 0;
+    let requested = 0;
     const base = await serve(() => {
-      asked++;
+      requested++;
       return { body: { data: [{ id: "one" }] } };
     });
     const one = lists(folder.path);
@@ -310,12 +311,12 @@ describe("lists that are kept", () => {
     await keep(wanted);
     await keep(wanted);
     await one.close();
-    expect(asked).toBeLessThanOrEqual(1);
+    expect(requested).toBeLessThanOrEqual(1);
     const two = lists(folder.path);
     await two.refresh(wanted);
-    asked = 0;
+    requested = 0;
     two.keepFresh([wanted], await two.load([wanted]));
     await two.close();
-    expect(asked).toBe(0);
+    expect(requested).toBe(0);
   });
 });

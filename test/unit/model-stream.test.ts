@@ -17,7 +17,7 @@ import { Wires } from "../../src/model/wires/wires.ts";
 import { type HttpAnswer, sendHttp } from "../../src/model/http.ts";
 import { callModel } from "../../src/model/call/call-model.ts";
 import { listen } from "../support/listen.ts";
-import { type Told, told } from "../support/told.ts";
+import { type CollectedEvent, collectEvents } from "../support/collect-events.ts";
 
 type Answer = (response: ServerResponse, request: IncomingMessage, body: Record<string, unknown>) => void;
 
@@ -49,8 +49,8 @@ function ask(
   baseURL: string,
   { endpoint = {}, ...request }: Partial<ModelRequest> & { endpoint?: Partial<Endpoint> } = {},
   take?: (event: StepEvent) => void,
-): Promise<Told[]> {
-  const asked = [
+): Promise<CollectedEvent[]> {
+  const requested = [
     {
       model,
       system: ["be kind"],
@@ -71,7 +71,7 @@ function ask(
     },
     { wires: new Wires(sendHttp), log: silentLog },
   ] as const;
-  return told((each) => callModel(...asked, each), take);
+  return collectEvents((each) => callModel(...requested, each), take);
 }
 
 const stream = (response: ServerResponse) =>
@@ -89,11 +89,15 @@ const ending = (reason = "stop") => delta({}, reason) + usage + done;
 const newNotes = () => new AnswerNotes(() => {});
 
 /** Asks a server that streams just this. */
-async function answered(text: string, request: Parameters<typeof ask>[1] = {}): Promise<Told[]> {
+async function answered(text: string, request: Parameters<typeof ask>[1] = {}): Promise<CollectedEvent[]> {
   return ask(await serve((response) => stream(response).end(text)), request);
 }
 
-async function refused(status: number, body: unknown, headers: Record<string, string> = {}): Promise<Told[]> {
+async function refused(
+  status: number,
+  body: unknown,
+  headers: Record<string, string> = {},
+): Promise<CollectedEvent[]> {
   const base = await serve((response) =>
     response
       .writeHead(status, { "content-type": "application/json", ...headers })
@@ -104,10 +108,10 @@ async function refused(status: number, body: unknown, headers: Record<string, st
 
 const field = (field: string) => ({ provider: "test", model: "m", api: "chat", data: { field } });
 const tokens = { input: 10, output: 4, reasoning: 0, cache: { read: 0, write: 0 } };
-const textOf = (events: Told[]) =>
+const textOf = (events: CollectedEvent[]) =>
   events.map((event) => (event.type === "text-delta" ? event.text : "")).join("");
-const callsOf = (events: Told[]) => events.filter((event) => event.type === "call");
-const failureOf = (events: Told[]) => {
+const callsOf = (events: CollectedEvent[]) => events.filter((event) => event.type === "call");
+const failureOf = (events: CollectedEvent[]) => {
   const last = events.at(-1);
   return last?.type === "failed" ? last.error : undefined;
 };
@@ -157,8 +161,8 @@ test("texts that mean something in JSON stay text, in whatever order a chunk's f
       obfuscation,
     });
   const all = ["Sure", ...texts, "end"];
-  const said = all.map((content, at) => chunk({ content }, "x".repeat(at)));
-  expect(textOf(await answered(said.join("") + ending()))).toBe(all.join(""));
+  const reply = all.map((content, at) => chunk({ content }, "x".repeat(at)));
+  expect(textOf(await answered(reply.join("") + ending()))).toBe(all.join(""));
   const input = JSON.stringify({ path: all.join("") });
   const pieces = input
     .split("")
@@ -282,10 +286,10 @@ test("fifty calls at once come whole and in order, with ids of their own where t
     function: { name: "read", arguments: `{"n":${index}}` },
   }));
   const events = await answered(delta({ tool_calls: calls }) + ending("tool_calls"));
-  const told = callsOf(events);
-  expect(told.map(({ input }) => input)).toEqual(calls.map((_, n) => ({ n })));
-  expect(new Set(told.map(({ providerCallId }) => providerCallId)).size).toBe(50);
-  expect(told.every(({ providerCallId }) => providerCallId !== "")).toBe(true);
+  const notice = callsOf(events);
+  expect(notice.map(({ input }) => input)).toEqual(calls.map((_, n) => ({ n })));
+  expect(new Set(notice.map(({ providerCallId }) => providerCallId)).size).toBe(50);
+  expect(notice.every(({ providerCallId }) => providerCallId !== "")).toBe(true);
 });
 
 test("interleaved calls keep their own arguments", async () => {
@@ -862,7 +866,7 @@ test("an abort ends the call at once, before and inside the stream, whatever the
       stallMs: 20_000,
     };
     const deps = { wires: new Wires(send), log: silentLog };
-    const events = told((take) => callModel(request, endpoint, deps, take));
+    const events = collectEvents((take) => callModel(request, endpoint, deps, take));
     const started = performance.now();
     setTimeout(() => controller.abort(), 50);
     expect(failureOf(await events)).toEqual({
@@ -940,9 +944,9 @@ test("the key does not follow a redirect to another host, and follows one on its
 test.each([301, 302, 303])(
   "a %i is told with the address that it leads to, and not posted again",
   async (status) => {
-    const asked: (string | undefined)[] = [];
+    const requested: (string | undefined)[] = [];
     const base = await serve((response, request) => {
-      asked.push(request.url);
+      requested.push(request.url);
       response.writeHead(status, { location: "/v2/chat/completions?key=secret" }).end();
     });
     const failed = failureOf(await ask(base));
@@ -950,7 +954,7 @@ test.each([301, 302, 303])(
     expect(failed?.message).toBe(
       `${base}/chat/completions answers ${status} and leads to ${base}/v2/chat/completions, which would not receive the request. Is the base URL right? If that address is, set it as base URL, without /chat/completions.`,
     );
-    expect(asked).toEqual(["/chat/completions"]);
+    expect(requested).toEqual(["/chat/completions"]);
   },
 );
 

@@ -26,7 +26,7 @@ const foreignId = `toolu_${"x".repeat(70)}.1`;
 
 type PartInput<P = Part> = P extends Part ? Omit<P, "id"> : never;
 const part = (fields: PartInput): Part => ({ id: newPartId(), ...fields });
-const said = (text: string) => part({ type: "text", text });
+const reply = (text: string) => part({ type: "text", text });
 const thought = (text: string) => part({ type: "reasoning", text });
 const called = (callId: string, providerCallId: string, signature?: string) =>
   part({
@@ -45,9 +45,9 @@ const ended = part({
   cost: 0,
   reasoningDetails: [detail],
 });
-const asked = (text: string): Message => ({
+const requested = (text: string): Message => ({
   info: { id: newMessageId(), sessionId, role: "user", time: { created: 1 }, agent: "build" },
-  parts: [said(text)],
+  parts: [reply(text)],
 });
 function answered(model: ModelRef, ...parts: Part[]): Message {
   const info: AssistantInfo = {
@@ -80,10 +80,10 @@ async function requestOf(ref: ModelRef) {
     model,
     system: ["Be kind."],
     messages: [
-      asked("First"),
+      requested("First"),
       answered(foreign, thought("foreign thought"), called("own1", foreignId)),
-      answered(plain, thought("earlier thought"), said("Read it.")),
-      asked("Second"),
+      answered(plain, thought("earlier thought"), reply("Read it.")),
+      requested("Second"),
       answered(plain, thought("own thought"), called("own2", "abc123XYZ", "signature"), ended),
     ],
     tools: [
@@ -414,7 +414,7 @@ test("no usage is asked for where the configuration says that the server refuses
   const model = models.findByName("mine/scripted");
   if (model === undefined) throw new Error("no model");
   const signal = new AbortController().signal;
-  const request = { model, system: [], messages: [asked("Hi")], tools: [], signal };
+  const request = { model, system: [], messages: [requested("Hi")], tools: [], signal };
   const end = await models.call(request, () => undefined);
   const body = server.requests.at(-1)?.body;
   expect(isObject(body) && "stream_options" in body).toBe(false);

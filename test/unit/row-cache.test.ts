@@ -38,9 +38,9 @@ test("where there are more sessions than rows are kept of, those that are gone m
     rows.settle(gone.map(row));
     rows.add(one, lstatSync(path));
     expect(rows.find("p1", one.id, path)).toMatchObject(one);
-    const kept = join(root, "session_list.json");
+    const stored = join(root, "session_list.json");
     await vi.waitFor(
-      () => expect(JSON.parse(readFileSync(kept, "utf8"))).toMatchObject([{ ids: [one.id] }]),
+      () => expect(JSON.parse(readFileSync(stored, "utf8"))).toMatchObject([{ ids: [one.id] }]),
       {
         timeout: 10_000,
       },

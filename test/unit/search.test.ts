@@ -497,15 +497,15 @@ test.skipIf(process.platform === "win32")("a search ends with a program that is 
 
 test.each(engines)("%s tells how far a search is", async (engine) => {
   const search = openSearch({ env: {}, engine, progressMs: 0 });
-  const told: number[] = [];
-  const onProgress = async (files: number) => void told.push(files);
+  const notice: number[] = [];
+  const onProgress = async (files: number) => void notice.push(files);
   const query = { folder: root, limit: 10, onProgress, signal: new AbortController().signal };
   await search.files({ ...query, globs: ["*.ts"], order: "path" });
-  expect(told).toEqual(told.toSorted((one, other) => one - other));
-  expect(told.at(-1)).toBe(3);
-  told.length = 0;
+  expect(notice).toEqual(notice.toSorted((one, other) => one - other));
+  expect(notice.at(-1)).toBe(3);
+  notice.length = 0;
   await search.lines({ ...query, pattern: "needle" });
-  expect(told.length).toBeGreaterThan(2);
+  expect(notice.length).toBeGreaterThan(2);
 });
 
 test("without any ripgrep it searches all the same", async () => {

@@ -1,9 +1,9 @@
 import { describe, expect, test } from "vitest";
-import { listOf, objectOf, type JsonObject } from "../support/json.ts";
+import { toList, toObject, type JsonObject } from "../support/json.ts";
 import { serveMessages } from "../support/messages-server.ts";
-import { costOf, anthropicPrice, MarkedCache, PrefixCache } from "../support/prompt-cache.ts";
+import { computeCost, anthropicPrice, MarkedCache, PrefixCache } from "../support/prompt-cache.ts";
 import { serveResponses } from "../support/responses-server.ts";
-import { encrypt, sealOf } from "../support/seal.ts";
+import { encrypt, createSeal } from "../support/seal.ts";
 
 const usage = { promptTokens: 100, completionTokens: 10, cachedTokens: 40, writtenTokens: 30 };
 const schema = { type: "object", properties: {} };
@@ -18,7 +18,7 @@ describe("the scripted Messages API", () => {
   const text = (words: string) => ({ type: "text", text: words });
   const use = (id: string) => ({ type: "tool_use", id, name: "read", input: {} });
   const result = (id: string) => ({ type: "tool_result", tool_use_id: id, content: "one" });
-  const thought = { type: "thinking", thinking: "Hm", signature: sealOf("Hm") };
+  const thought = { type: "thinking", thinking: "Hm", signature: createSeal("Hm") };
   const mark = { cache_control: { type: "ephemeral" } };
   const good = {
     model: "claude",
@@ -119,7 +119,7 @@ describe("the scripted Messages API", () => {
     expect(data).toContainEqual({
       type: "content_block_delta",
       index: 0,
-      delta: { type: "signature_delta", signature: sealOf("Hm") },
+      delta: { type: "signature_delta", signature: createSeal("Hm") },
     });
     expect(data.at(-2)).toMatchObject({
       delta: { stop_reason: "tool_use" },
@@ -134,7 +134,7 @@ describe("the scripted Responses API", () => {
   const thought = { type: "reasoning", id: "rs_9", summary: [], encrypted_content: encrypt("Hm") };
   const use = { type: "function_call", call_id: "call_1", name: "read", arguments: "{}" };
   const result = { type: "function_call_output", call_id: "call_1", output: "one" };
-  const said = { role: "assistant", content: [{ type: "output_text", text: "Done" }] };
+  const reply = { role: "assistant", content: [{ type: "output_text", text: "Done" }] };
   const good = {
     model: "gpt",
     stream: true,
@@ -143,7 +143,7 @@ describe("the scripted Responses API", () => {
     reasoning: { effort: "medium", summary: "auto" },
     instructions: "You help.",
     tools: [{ type: "function", name: "read", description: "Reads", parameters: schema, strict: false }],
-    input: [user, thought, use, result, said, user],
+    input: [user, thought, use, result, reply, user],
   };
   const problems = (change: JsonObject, head: Record<string, string> = headers) =>
     serveResponses().violations({ ...good, ...change }, head);
@@ -170,12 +170,12 @@ describe("the scripted Responses API", () => {
     ["thoughts at the end", { input: [user, thought] }, /without its following item/],
     [
       "thoughts that were not encrypted here",
-      { input: [user, { ...thought, encrypted_content: "Z0FBQUE=" }, said] },
+      { input: [user, { ...thought, encrypted_content: "Z0FBQUE=" }, reply] },
       /could not be verified/,
     ],
     [
       "thoughts without what was encrypted",
-      { input: [user, { ...thought, encrypted_content: undefined }, said] },
+      { input: [user, { ...thought, encrypted_content: undefined }, reply] },
       /comes without its encrypted content/,
     ],
     ["an id of another kind", { input: [user, { ...use, id: "call_1" }, result] }, /begins with 'fc'/],
@@ -202,8 +202,8 @@ describe("the scripted Responses API", () => {
       ...writer.call(0, "{}", { name: "read", id: "call_1" }),
       ...writer.end("tool_calls", usage),
     ];
-    const last = objectOf(events.at(-1)?.data.response);
-    const items = listOf(last.output).map(objectOf);
+    const last = toObject(events.at(-1)?.data.response);
+    const items = toList(last.output).map(toObject);
     expect(items.map(({ type }) => type)).toEqual(["reasoning", "message", "function_call"]);
     expect(last.usage).toMatchObject({ input_tokens: 100, input_tokens_details: { cached_tokens: 40 } });
     const check = (sent: readonly unknown[]) =>
@@ -223,7 +223,7 @@ describe("Anthropic's cache", () => {
     expect(cache.take(first)).toEqual({ read: 0, write: 2_000, fresh: 1_000 });
     const second = [block("a"), block("b"), block("c"), block("d", true)];
     expect(cache.take(second)).toEqual({ read: 2_000, write: 2_000, fresh: 0 });
-    expect(costOf({ read: 2_000, write: 2_000, fresh: 0 }, anthropicPrice)).toBe(2_700);
+    expect(computeCost({ read: 2_000, write: 2_000, fresh: 0 }, anthropicPrice)).toBe(2_700);
     expect(cache.take([block("x"), ...second])).toEqual({ read: 0, write: 5_000, fresh: 0 });
   });
 

@@ -266,7 +266,7 @@ describe("the list", () => {
     const second = await named("second", 3);
     const third = await named("third", 2);
     const last = await named("last", 1);
-    const look = vi.spyOn(store.files, "fileNames");
+    const check = vi.spyOn(store.files, "fileNames");
     const page = async (cursor?: string) => {
       const { sessions, nextCursor } = await store.listRows({ limit: 1, ...(cursor && { cursor }) });
       return { titles: sessions.map(({ title }) => title), nextCursor };
@@ -278,7 +278,7 @@ describe("the list", () => {
     await other.create({ ...second, title: "changed elsewhere" });
     const next = await page(first.nextCursor);
     expect(next.titles).toEqual(["second"]);
-    expect(look).toHaveBeenCalledTimes(1);
+    expect(check).toHaveBeenCalledTimes(1);
 
     await store.create({ ...third, title: "changed here" });
     const after = await page(next.nextCursor);
@@ -294,19 +294,19 @@ describe("the list", () => {
     for (const info of sessions) writeFileSync(fileOf(info), JSON.stringify(info));
     const [gone, changed, torn] = sessions;
     if (!gone || !changed || !torn) throw new Error("no sessions");
-    const kept = join(root, "session_list.json");
+    const remaining = join(root, "session_list.json");
     // A file that just came is told from its successor only a moment later.
     await vi.waitFor(async () => {
       await list({ limit: 1 });
-      expect(existsSync(kept)).toBe(true);
+      expect(existsSync(remaining)).toBe(true);
     }, waiting);
 
     // What is kept counts, as one sees where it does not say what the files do.
     const [newest] = (await list({ limit: 1 })).sessions;
     expect(newest).toEqual(sessions.at(-1));
-    const [group]: RowGroup[] = JSON.parse(readFileSync(kept, "utf8"));
+    const [group]: RowGroup[] = JSON.parse(readFileSync(remaining, "utf8"));
     const updated = group?.updated.map((time) => (time === 10 ? 1_000 : time));
-    writeFileSync(kept, JSON.stringify([{ ...group, updated }]));
+    writeFileSync(remaining, JSON.stringify([{ ...group, updated }]));
     store = await open();
     expect((await list({ limit: 1 })).sessions).toEqual([sessions[10]]);
 
@@ -318,21 +318,21 @@ describe("the list", () => {
     const found = (await list({ limit: 1_000 })).sessions.map(({ id }) => id);
     expect(found.slice(0, 3)).toEqual([added.id, changed.id, sessions[10]?.id]);
     expect(found).toHaveLength(119);
-    await vi.waitFor(() => expect(readFileSync(kept, "utf8")).not.toContain(gone.id), waiting);
+    await vi.waitFor(() => expect(readFileSync(remaining, "utf8")).not.toContain(gone.id), waiting);
   });
 
   test("is kept where many sessions come, beside what was kept before, and read again as it is", async () => {
-    const kept = join(root, "session_list.json");
+    const remaining = join(root, "session_list.json");
     const first = await Promise.all(Array.from({ length: 100 }, () => created()));
     await store.close();
-    expect(idsIn(kept)).toHaveLength(100);
+    expect(idsIn(remaining)).toHaveLength(100);
 
     store = await open();
     const [oldest = sessionInfo()] = first;
     const renamed = { ...oldest, title: "Renamed", time: { created: 1, updated: 3_000 } };
     await store.create(renamed);
     const second = await Promise.all(Array.from({ length: 100 }, () => created()));
-    await vi.waitFor(() => expect(idsIn(kept)).toHaveLength(200), waiting);
+    await vi.waitFor(() => expect(idsIn(remaining)).toHaveLength(200), waiting);
     const read = vi.spyOn(store.files, "peek");
     expect((await list({ limit: 1 })).sessions).toEqual([renamed]);
     expect(read).toHaveBeenCalledTimes(1);
@@ -344,15 +344,15 @@ describe("the list", () => {
     const sessions = Array.from({ length: 120 }, () => sessionInfo());
     mkdirSync(join(root, "session", "p1"));
     for (const info of sessions) writeFileSync(fileOf(info), JSON.stringify(info));
-    const kept = join(root, "session_list.json");
+    const remaining = join(root, "session_list.json");
     await vi.waitFor(async () => {
       await list({ limit: 1 });
-      expect(existsSync(kept)).toBe(true);
+      expect(existsSync(remaining)).toBe(true);
     }, waiting);
     const write = vi.spyOn(store.files, "write");
     for (const { id } of sessions.slice(0, 20)) await store.remove(id);
     await list({ limit: 1 });
-    await vi.waitFor(() => expect(idsIn(kept)).toHaveLength(100), waiting);
+    await vi.waitFor(() => expect(idsIn(remaining)).toHaveLength(100), waiting);
     expect(write.mock.calls.length).toBeLessThan(5);
   });
 

@@ -23,9 +23,9 @@ test.runIf(process.platform === "linux").each([
     expect(codeOf(error)).toBe(code);
     expect(messageOf(error)).toMatch(new RegExp(`^${code}: .*, write$`));
     expect(messageOf(error)).not.toMatch(/unknown/i);
-    const told = toStoreError(error, "/data");
-    expect(told).toBeInstanceOf(UserError);
-    expect(messageOf(told)).toContain(`Sessions cannot be stored in /data: ${words} (${code}).`);
+    const notice = toStoreError(error, "/data");
+    expect(notice).toBeInstanceOf(UserError);
+    expect(messageOf(notice)).toContain(`Sessions cannot be stored in /data: ${words} (${code}).`);
   }
 });
 
@@ -35,11 +35,11 @@ test("a part of the program that cannot be opened for want of files is not said 
     code: "EMFILE",
     path,
   });
-  for (const told of [messageOf(error), importProblem(error)]) {
-    expect(told).toMatch(
+  for (const notice of [messageOf(error), importProblem(error)]) {
+    expect(notice).toMatch(
       /^A module of the program could not be loaded: too many files are open \(EMFILE\)\. Close/,
     );
-    expect(told).not.toMatch(/updated|removed|install/);
+    expect(notice).not.toMatch(/updated|removed|install/);
   }
   expect(messageOf(Object.assign(new Error("EMFILE: a.txt"), { code: "EMFILE", path: "a.txt" }))).toBe(
     "EMFILE: a.txt",

@@ -83,12 +83,12 @@ test("a program that was put aside and is taken up again goes on reading, until 
 
 test("who goes away agrees to no suggestion", async () => {
   const input = new PassThrough();
-  const said: string[] = [];
-  const questions = createLineQuestions(input, { write: (text) => said.push(text) });
+  const reply: string[] = [];
+  const questions = createLineQuestions(input, { write: (text) => reply.push(text) });
   input.end();
   const choices = [{ value: "a", label: "A" }];
   await expect(questions.choose("Which?", choices, { suggestion: "a" })).rejects.toThrow(
     "no answer to: Which? [a]",
   );
-  expect(said).toEqual(["   1. A\n", "Which? [a] ", "\n"]);
+  expect(reply).toEqual(["   1. A\n", "Which? [a] ", "\n"]);
 });

@@ -9,15 +9,15 @@ import { describeConsent } from "../../src/session-state/consent.ts";
 import { temporaryFolder, type Files } from "../support/temp.ts";
 
 function memoryTrust(): Trust {
-  const kept = new Map<string, TrustedFolder>();
+  const remaining = new Map<string, TrustedFolder>();
   return new Trust({
-    load: async (id) => kept.get(id),
+    load: async (id) => remaining.get(id),
     update: async (id, change) => {
-      const trusted = change(kept.get(id));
-      if (trusted === undefined) kept.delete(id);
-      else kept.set(id, trusted);
+      const trusted = change(remaining.get(id));
+      if (trusted === undefined) remaining.delete(id);
+      else remaining.set(id, trusted);
     },
-    ids: async () => [...kept.keys()],
+    ids: async () => [...remaining.keys()],
   });
 }
 

@@ -12,13 +12,13 @@ export type PermissionPolicy =
   | ((request: RequestPermissionRequest) => PermissionAnswer | Promise<PermissionAnswer>);
 
 /** A scripted user who answers permission requests by a policy. */
-export class Person {
+export class ScriptedUser {
   /** Without a policy, a permission request fails the test. */
   policy: PermissionPolicy | undefined;
   readonly requests: RequestPermissionRequest[] = [];
   readonly problems: string[] = [];
   /** Open requests, each with a function that answers it when its session is cancelled. */
-  readonly #asked = new Set<{ sessionId: string; cancel: () => void }>();
+  readonly #pending = new Set<{ sessionId: string; cancel: () => void }>();
 
   constructor(policy: PermissionPolicy | undefined) {
     this.policy = policy;
@@ -26,26 +26,29 @@ export class Person {
 
   /** Answers the session's open requests with "cancelled". A user with the policy "never" does not answer. */
   cancel(sessionId: string): void {
-    for (const asked of this.#asked) if (asked.sessionId === sessionId) asked.cancel();
+    for (const requested of this.#pending) if (requested.sessionId === sessionId) requested.cancel();
   }
 
   async ask(request: RequestPermissionRequest, signal: AbortSignal): Promise<RequestPermissionOutcome> {
     this.requests.push(request);
-    if (this.policy === "never") return outcomeOf(this.policy, request);
+    if (this.policy === "never") return toOutcome(this.policy, request);
     const cancelled = Promise.withResolvers<RequestPermissionOutcome>();
-    const asked = { sessionId: request.sessionId, cancel: () => cancelled.resolve({ outcome: "cancelled" }) };
-    signal.addEventListener("abort", asked.cancel, { once: true });
-    this.#asked.add(asked);
+    const requested = {
+      sessionId: request.sessionId,
+      cancel: () => cancelled.resolve({ outcome: "cancelled" }),
+    };
+    signal.addEventListener("abort", requested.cancel, { once: true });
+    this.#pending.add(requested);
     try {
       return await Promise.race([this.#decide(request), cancelled.promise]);
     } finally {
-      this.#asked.delete(asked);
+      this.#pending.delete(requested);
     }
   }
 
   async #decide(request: RequestPermissionRequest): Promise<RequestPermissionOutcome> {
     try {
-      if (this.policy !== undefined) return await outcomeOf(this.policy, request);
+      if (this.policy !== undefined) return await toOutcome(this.policy, request);
       this.problems.push(`Permission was asked for, but the test has no answer: ${request.toolCall.title}`);
     } catch (error) {
       this.problems.push(`The permission policy failed: ${String(error)}`);
@@ -55,7 +58,7 @@ export class Person {
 }
 
 /** Creates the outcome on the wire. Never resolves for "never"; rejects if the option was not offered. */
-async function outcomeOf(
+async function toOutcome(
   policy: PermissionPolicy,
   request: RequestPermissionRequest,
 ): Promise<RequestPermissionOutcome> {
