@@ -3,7 +3,9 @@ import { readdir, readFile, writeFile } from "node:fs/promises";
 import { type LoadHookSync, registerHooks } from "node:module";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
+import { isDeepStrictEqual } from "node:util";
 import { z } from "zod";
+import { isRecord } from "../src/base/text/record.ts";
 import { parseMarkdown } from "../src/config/files/markdown.ts";
 import {
   agentConfigSchema,
@@ -11,7 +13,13 @@ import {
   configSchema,
   skillFrontMatterSchema,
 } from "../src/config/schema.ts";
+import { messageIdSchema, partIdSchema, sessionIdSchema } from "../src/message/ids.ts";
 import { messageSchema, sessionInfoSchema } from "../src/message/message.ts";
+import { credentialsSchema } from "../src/model/keys/credentials.ts";
+import { storedApprovalsSchema } from "../src/permission/approvals.ts";
+import { permissionConfigSchema, toolsConfigSchema } from "../src/permission/evaluate.ts";
+import { projectSchema } from "../src/project/records.ts";
+import { changeSchema, storedMessageSchema } from "../src/storage/change.ts";
 import { modelTable } from "./model-table.ts";
 
 // Writes the files that are made from others; with --check it only says which of them are out of date.
@@ -23,6 +31,81 @@ const schemas = {
   "schema/session.schema.json": { title: "A stored session", schema: sessionInfoSchema },
   "schema/message.schema.json": { title: "A stored message", schema: messageSchema },
 };
+
+/** Schemas of values that are read often; `base/json-schema.ts` compiles their checks. */
+const checkedSchemas: Readonly<Record<string, z.ZodType>> = {
+  approvals: storedApprovalsSchema,
+  change: changeSchema,
+  credentials: credentialsSchema,
+  message: storedMessageSchema,
+  permission: permissionConfigSchema,
+  project: projectSchema,
+  session: sessionInfoSchema,
+  tools: toolsConfigSchema,
+};
+
+/** JSON schemas cannot express a custom check: the patterns of ids. */
+const idPatterns: ReadonlyMap<unknown, string> = new Map<unknown, string>([
+  [messageIdSchema, "^msg_[0-9A-Za-z]{1,64}$"],
+  [partIdSchema, "^prt_[0-9A-Za-z]{1,64}$"],
+  [sessionIdSchema, "^ses_[0-9A-Za-z]{1,64}$"],
+]);
+
+const inexpressibleTypes: ReadonlySet<string> = new Set([
+  "bigint",
+  "custom",
+  "date",
+  "function",
+  "map",
+  "set",
+  "symbol",
+  "transform",
+]);
+
+/** Returns the schemas of `checkedSchemas` without keywords that restrict nothing, because each start loads them. */
+function generateChecks(): unknown {
+  const registry = z.registry<{ id: string }>();
+  for (const [id, schema] of Object.entries(checkedSchemas)) registry.add(schema, { id });
+  const schemas = z.toJSONSchema(registry, {
+    io: "output",
+    reused: "ref",
+    unrepresentable: "any",
+    override({ zodSchema, jsonSchema }) {
+      const { type } = zodSchema._zod.def;
+      const pattern = idPatterns.get(zodSchema);
+      if (pattern !== undefined) Object.assign(jsonSchema, { type: "string", pattern });
+      else if (inexpressibleTypes.has(type))
+        throw new Error(`a schema of the type ${type} has no generated check`);
+    },
+  });
+  return omitRedundant(schemas);
+}
+
+function omitRedundant(schema: unknown): unknown {
+  if (Array.isArray(schema)) return schema.map(omitRedundant);
+  if (!isRecord(schema)) return schema;
+  const entries = Object.entries(schema).map(([key, value]) => [key, omitRedundant(value)] as const);
+  return Object.fromEntries(entries.filter(([key, value]) => !isRedundant(key, value, schema)));
+}
+
+function isRedundant(key: string, value: unknown, { type, const: constant, enum: values }: Json): boolean {
+  switch (key) {
+    case "$schema":
+    case "$id":
+      return true;
+    case "type":
+      return typeof constant === "string" || Array.isArray(values);
+    case "minimum":
+    case "maximum":
+      return type === "integer" && Math.abs(Number(value)) === Number.MAX_SAFE_INTEGER;
+    case "propertyNames":
+      return isDeepStrictEqual(value, { type: "string" });
+    default:
+      return false;
+  }
+}
+
+type Json = Readonly<Record<string, unknown>>;
 
 const packageSchema = z.object({
   name: z.string(),
@@ -96,6 +179,7 @@ const generated: [string, unknown][] = Object.entries(schemas).map(([path, { tit
   { title, ...z.toJSONSchema(schema, { io: "input", unrepresentable: "any" }) },
 ]);
 generated.push(["schema/tools.json", await toolSchemas()]);
+generated.push(["schema/checks.json", generateChecks()]);
 generated.push(["skills/index.json", await skillIndex()]);
 generated.push(["registry/fairlead/agent.json", await registryEntry()]);
 const texts = generated.map(([path, json]): [string, string] => [path, `${JSON.stringify(json, null, 2)}\n`]);

@@ -1,3 +1,5 @@
+import type { Check } from "./json-schema.ts";
+
 /** Checks a value: a schema, or a faster check with the same result. */
 export interface Validator<T> {
   safeParse(value: unknown): { success: true; data: T } | { success: false; error: ValidationError };
@@ -7,11 +9,12 @@ interface ValidationError {
   issues: readonly { path: readonly PropertyKey[]; message: string }[];
 }
 
-/** Returns a validator that tries a quick check first. The schema, which is slow to build, decides about the rest. */
-export function fastValidator<T>(
-  isValid: (value: unknown) => value is T,
-  schema: Validator<T>,
-): Validator<T> {
+/**
+ * Returns a validator that tries the check generated from the schema first. The schema, which is slow to build and
+ * copies the value, handles only values that it rejects or changes.
+ */
+export function fastValidator<T>(check: Check, schema: Validator<T>): Validator<T> {
+  const isValid = (value: unknown): value is T => check(value);
   return {
     safeParse: (value) => (isValid(value) ? { success: true, data: value } : schema.safeParse(value)),
   };

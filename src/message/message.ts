@@ -3,7 +3,7 @@ import { type MessageId, messageIdSchema, sessionIdSchema } from "./ids.ts";
 import { modelRefSchema } from "./model-ref.ts";
 import { partSchema, tokensSchema } from "./part.ts";
 
-export { isModelRef, type ModelRef, modelRefSchema } from "./model-ref.ts";
+export { type ModelRef, modelRefSchema } from "./model-ref.ts";
 
 /** Why a model call or a turn failed; codes are compared, messages are shown. */
 export const agentErrorSchema = z.object({

@@ -1,5 +1,7 @@
 import { z } from "zod";
-import { hasOnly, fastValidator } from "../base/validator.ts";
+import checks from "../../schema/checks.json" with { type: "json" };
+import { generatedCheck } from "../base/json-schema.ts";
+import { fastValidator } from "../base/validator.ts";
 import { UserError } from "../base/errors.ts";
 import type { Rule } from "./rule.ts";
 
@@ -22,12 +24,11 @@ export interface ApprovalStore {
 
 const entrySchema = z.object({ permission: z.string().min(1), pattern: z.string().min(1) });
 
-const storedApprovalsSchema = z.object({ approvals: z.array(entrySchema) });
+export const storedApprovalsSchema = z.object({ approvals: z.array(entrySchema) });
 export type StoredApprovals = z.infer<typeof storedApprovalsSchema>;
 type Entry = z.infer<typeof entrySchema>;
 
-/** Validates stored approvals with a quick check before the schema. */
-export const storedApprovals = fastValidator(isStoredApprovals, storedApprovalsSchema);
+export const storedApprovals = fastValidator(generatedCheck(checks, "approvals"), storedApprovalsSchema);
 
 /** Maximum number of approvals per scope; the oldest are dropped. */
 const approvalLimit = 1000;
@@ -108,8 +109,7 @@ export class Approvals {
 /** Throws {@link UserError} if the stored value is invalid. */
 function parseEntries(stored: unknown): Entry[] {
   if (stored === undefined) return [];
-  if (isStoredApprovals(stored)) return stored.approvals;
-  const parsed = storedApprovalsSchema.safeParse(stored);
+  const parsed = storedApprovals.safeParse(stored);
   if (parsed.success) return parsed.data.approvals;
   throw new UserError(
     `The project's stored approvals cannot be read: ${z.prettifyError(parsed.error)}. Delete them to be asked again.`,
@@ -126,17 +126,4 @@ function mergeEntries(entries: readonly Entry[], added: readonly Entry[]): Entry
 
 function isSame(left: Entry, right: Entry): boolean {
   return left.permission === right.permission && left.pattern === right.pattern;
-}
-
-function isStoredApprovals(value: unknown): value is StoredApprovals {
-  return hasOnly(value, ["approvals"]) && Array.isArray(value.approvals) && value.approvals.every(isEntry);
-}
-
-function isEntry(value: unknown): value is Entry {
-  if (!hasOnly(value, ["permission", "pattern"])) return false;
-  return isNonEmptyString(value.permission) && isNonEmptyString(value.pattern);
-}
-
-function isNonEmptyString(value: unknown): boolean {
-  return typeof value === "string" && value !== "";
 }

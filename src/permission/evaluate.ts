@@ -1,8 +1,11 @@
 import { z } from "zod";
+import checks from "../../schema/checks.json" with { type: "json" };
 import { UserError } from "../base/errors.ts";
+import { generatedCheck } from "../base/json-schema.ts";
 import { lazy } from "../base/lazy.ts";
+import { fastValidator } from "../base/validator.ts";
 import { covers, expandHome, isCatchAll, matches, overlaps } from "./pattern.ts";
-import { actionSchema, isAction } from "./rule.ts";
+import { actionSchema } from "./rule.ts";
 import type { Action, PermissionRequest, Rule, Ruleset, Subject } from "./rule.ts";
 
 /** The result of the rules for a call, with the deciding subject and rule. */
@@ -153,11 +156,14 @@ const patternLimit = 1000;
 
 const patternSchema = z.string().max(patternLimit);
 const patternsSchema = z.record(patternSchema, actionSchema);
-const permissionConfigSchema = z.union([
+export const permissionConfigSchema = z.union([
   actionSchema,
   z.record(patternSchema, z.union([actionSchema, patternsSchema])),
 ]);
-const toolsConfigSchema = z.record(z.string(), z.boolean());
+export const toolsConfigSchema = z.record(z.string(), z.boolean());
+
+const permissionConfig = fastValidator(generatedCheck(checks, "permission"), permissionConfigSchema);
+const toolsConfig = fastValidator(generatedCheck(checks, "tools"), toolsConfigSchema);
 
 /** Tools that change files, under the permission `edit`. */
 const editTools = new Set(["edit", "write", "multiedit", "apply_patch", "patch"]);
@@ -185,20 +191,9 @@ export function parseRules(config: unknown, home: string): Rule[] {
 type Permissions = z.infer<typeof permissionConfigSchema>;
 
 function toPermissions(config: unknown): Permissions {
-  if (isPermissions(config)) return config;
-  const parsed = permissionConfigSchema.safeParse(config);
+  const parsed = permissionConfig.safeParse(config);
   if (parsed.success) return parsed.data;
   throw new UserError(`permission: ${z.prettifyError(parsed.error)}. Use "allow", "ask" or "deny".`);
-}
-
-/** Quick check; the schema, which is slow to build, is only used to describe errors. */
-function isPermissions(config: unknown): config is Permissions {
-  return isAction(config) || isRecordOf(config, (value) => isAction(value) || isRecordOf(value, isAction));
-}
-
-function isRecordOf(value: unknown, isRight: (value: unknown) => boolean): boolean {
-  if (typeof value !== "object" || value === null || Array.isArray(value)) return false;
-  return Object.entries(value).every(([key, entry]) => key.length <= patternLimit && isRight(entry));
 }
 
 /** Parses the older key `tools`, which switches tools on and off by name. Throws {@link UserError}. */
@@ -211,14 +206,9 @@ export function parseToolSwitches(config: unknown): Rule[] {
 type Switches = z.infer<typeof toolsConfigSchema>;
 
 function toSwitches(config: unknown): Switches {
-  if (isSwitches(config)) return config;
-  const parsed = toolsConfigSchema.safeParse(config);
+  const parsed = toolsConfig.safeParse(config);
   if (parsed.success) return parsed.data;
   throw new UserError(`tools: ${z.prettifyError(parsed.error)}. Use true or false for each tool.`);
-}
-
-function isSwitches(config: unknown): config is Switches {
-  return isRecordOf(config, (value) => typeof value === "boolean");
 }
 
 /** Returns the first layer of every agent's rules. The folders are absolute real paths outside the workspace to allow. */

@@ -3,10 +3,6 @@ import { z } from "zod";
 export const actionSchema = z.enum(["allow", "ask", "deny"]);
 export type Action = z.infer<typeof actionSchema>;
 
-/** Agrees with the schema, without building it. */
-export const isAction = (value: unknown): value is Action =>
-  value === "allow" || value === "ask" || value === "deny";
-
 /** In `permission` and `pattern`, `*` matches any characters and `?` exactly one. */
 export interface Rule {
   permission: string;

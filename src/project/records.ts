@@ -1,6 +1,8 @@
 import { z } from "zod";
-import { hasOnly, fastValidator } from "../base/validator.ts";
-import { isModelRef, type ModelRef, modelRefSchema } from "../message/message.ts";
+import checks from "../../schema/checks.json" with { type: "json" };
+import { generatedCheck } from "../base/json-schema.ts";
+import { fastValidator } from "../base/validator.ts";
+import { type ModelRef, modelRefSchema } from "../message/message.ts";
 import { Approvals, storedApprovals } from "../permission/approvals.ts";
 import { Trust, trustedFolderSchema } from "../permission/trust.ts";
 import type { JsonStore } from "../storage/json/json-store.ts";
@@ -57,25 +59,11 @@ function openTrust(files: () => Promise<JsonStore>): Trust {
   });
 }
 
-const projectSchema = z.object({
+export const projectSchema = z.object({
   /** The repository's root, or the session's folder outside git. The project id is derived from it. */
   root: z.string().optional(),
   /** Times of the first and the newest session with a turn, in milliseconds since 1970. */
   time: z.object({ created: z.number(), seen: z.number() }).optional(),
   lastUsedModel: modelRefSchema.optional(),
 });
-const storedProject = fastValidator(isProject, projectSchema);
-
-function isProject(value: unknown): value is z.infer<typeof projectSchema> {
-  if (!hasOnly(value, ["root", "time", "lastUsedModel"])) return false;
-  const { root, time, lastUsedModel } = value;
-  return (
-    (root === undefined || typeof root === "string") &&
-    (time === undefined || isTimeRange(time)) &&
-    (lastUsedModel === undefined || isModelRef(lastUsedModel))
-  );
-}
-
-function isTimeRange(value: unknown): boolean {
-  return hasOnly(value, ["created", "seen"]) && Number.isFinite(value.created) && Number.isFinite(value.seen);
-}
+const storedProject = fastValidator(generatedCheck(checks, "project"), projectSchema);

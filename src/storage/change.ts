@@ -1,14 +1,15 @@
 import { z } from "zod";
-import { hasOnly, fastValidator } from "../base/validator.ts";
+import checks from "../../schema/checks.json" with { type: "json" };
+import { generatedCheck } from "../base/json-schema.ts";
+import { fastValidator } from "../base/validator.ts";
 import { messageIdSchema, partIdSchema, type MessageId } from "../message/ids.ts";
 import { type Message, messageInfoSchema, messageSchema, sessionInfoSchema } from "../message/message.ts";
 import { type Part, partSchema } from "../message/part.ts";
-import { isPlainMessage, isPlainSession } from "../message/plain.ts";
 
 const seqSchema = z.number().int().nonnegative();
 
 /** One line of a session's journal. `seq` only grows within a session; a merged delta has the last delta's `seq`. */
-const changeSchema = z.discriminatedUnion("type", [
+export const changeSchema = z.discriminatedUnion("type", [
   /** The first line. It is not a change; it holds the `seq` to continue from. */
   z.object({ type: z.literal("start"), seq: seqSchema }),
   z.object({ type: z.literal("message"), seq: seqSchema, info: messageInfoSchema }),
@@ -25,28 +26,14 @@ const changeSchema = z.discriminatedUnion("type", [
   z.object({ type: z.literal("session"), seq: seqSchema, info: sessionInfoSchema }),
 ]);
 export type Change = z.infer<typeof changeSchema>;
-/**
- * Checks a journal line. The journal of a closed session has only its first line and the session, so those are
- * checked fast.
- */
-export const storedChange = fastValidator<Change>(isPlainChange, changeSchema);
+export const storedChange = fastValidator(generatedCheck(checks, "change"), changeSchema);
 type MessageChange = Extract<Change, { type: "message" }>;
 type PartChange = Extract<Change, { type: "part" | "delta" }>;
 
 /** A message's file: the message with all changes up to and including `seq`. */
-const storedMessageSchema = messageSchema.extend({ seq: seqSchema });
-export const storedMessage = fastValidator(isPlainMessage, storedMessageSchema);
+export const storedMessageSchema = messageSchema.extend({ seq: seqSchema });
+export const storedMessage = fastValidator(generatedCheck(checks, "message"), storedMessageSchema);
 export type StoredMessage = Message & { seq: number };
-
-function isPlainChange(value: unknown): value is Extract<Change, { type: "start" | "session" }> {
-  if (!hasOnly(value, ["type", "seq", "info"]) || !isCount(value.seq)) return false;
-  if (value.type === "session") return isPlainSession(value.info);
-  return value.type === "start" && value.info === undefined;
-}
-
-function isCount(value: unknown): boolean {
-  return typeof value === "number" && Number.isSafeInteger(value) && value >= 0;
-}
 
 export function messageIdsOf(change: Change): MessageId[] {
   if (change.type === "start" || change.type === "session") return [];

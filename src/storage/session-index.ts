@@ -1,11 +1,12 @@
 import { existsSync } from "node:fs";
 import { sep } from "node:path";
 import { setImmediate as yieldToEventLoop } from "node:timers/promises";
+import checks from "../../schema/checks.json" with { type: "json" };
+import { generatedCheck } from "../base/json-schema.ts";
 import { fastValidator } from "../base/validator.ts";
 import type { Log } from "../base/log.ts";
 import { isSessionId, type SessionId } from "../message/ids.ts";
 import { type SessionInfo, sessionInfoSchema } from "../message/message.ts";
-import { isPlainSession } from "../message/plain.ts";
 import type { JsonStore } from "./json/json-store.ts";
 import type { RebuiltSession, SessionPlace } from "./rebuilt-session.ts";
 import { RowCache } from "./row-cache.ts";
@@ -274,7 +275,7 @@ export class SessionIndex {
   }
 }
 
-const infoValidator = fastValidator(isPlainSession, sessionInfoSchema);
+const infoValidator = fastValidator(generatedCheck(checks, "session"), sessionInfoSchema);
 
 function toRow(info: SessionInfo): SessionRow {
   return {

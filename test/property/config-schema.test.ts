@@ -1,9 +1,11 @@
 import * as fc from "fast-check";
 import { expect, test } from "vitest";
 import generatedSchema from "../../schema/config.schema.json" with { type: "json" };
-import { conforms } from "../../src/config/files/json-schema.ts";
+import { compileSchema } from "../../src/base/json-schema.ts";
 import { configSchema } from "../../src/config/schema.ts";
 import { tries } from "../support/run-length.ts";
+
+const conforms = compileSchema(generatedSchema);
 
 /** The names that the schema knows anywhere, so that what is made up often means something. */
 const names = fc.constantFrom(...namesIn(generatedSchema));
@@ -34,7 +36,7 @@ test("what the generated schema lets pass is right by the schema itself, and com
   fc.assert(
     fc.property(fc.dictionary(names, value, { maxKeys: 3 }), (config) => {
       const parsed = configSchema.safeParse(structuredClone(config));
-      expect(conforms(config, generatedSchema)).toBe(parsed.success);
+      expect(conforms(config)).toBe(parsed.success);
       if (parsed.success) expect(parsed.data).toEqual(config);
     }),
     { numRuns: tries(2_000) },
@@ -48,13 +50,12 @@ test.each([
   { agent: { mine: { mode: "subagent", steps: 3, temperature: 0.5, anything: [1] } }, theme: "dark" },
   { command: { hi: { template: "say $1" } }, retry: { attempts: 2 }, max_cost: { turn: 0.5 } },
 ])("a configuration as people write them needs the generated schema only: %j", (config) => {
-  expect(conforms(config, generatedSchema)).toBe(true);
+  expect(conforms(config)).toBe(true);
   expect(configSchema.parse(config)).toEqual(config);
 });
 
-test("a key that could become a prototype, or a keyword that is not known, is not let pass", () => {
-  expect(conforms(JSON.parse('{"provider":{"__proto__":{}}}'), generatedSchema)).toBe(false);
-  expect(conforms("text", { type: "string", pattern: "^t" })).toBe(false);
+test("a key that could become a prototype does not pass", () => {
+  expect(conforms(JSON.parse('{"provider":{"__proto__":{}}}'))).toBe(false);
 });
 
 function namesIn(schema: unknown): string[] {

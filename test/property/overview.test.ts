@@ -6,7 +6,7 @@ import { checkCommand } from "../../src/cli/commands/permission-check.ts";
 import { evaluate, outputRules, parseRules, readingCommandRules } from "../../src/permission/evaluate.ts";
 import { isCatchAll } from "../../src/permission/pattern.ts";
 import { judge } from "../../src/permission/judge.ts";
-import { type Action, isAction, type Rule, type Ruleset } from "../../src/permission/rule.ts";
+import { type Action, actionSchema, type Rule, type Ruleset } from "../../src/permission/rule.ts";
 import { describeRules } from "../../src/slash-commands/permissions-command.ts";
 import { tries } from "../support/run-length.ts";
 import { context } from "../unit/shell-table.ts";
@@ -62,7 +62,7 @@ function readOverview(lines: readonly string[]): Rule[] {
       ].flatMap(([, verb, list, text]): Ruleset => {
         if (list === " what only reads") return readingCommandRules();
         if (list === " readers of") return outputRules("bash", text ?? "");
-        return isAction(verb) ? [{ permission, pattern: text ?? "*", action: verb }] : [];
+        return [{ permission, pattern: text ?? "*", action: actionSchema.parse(verb) }];
       });
     });
   });

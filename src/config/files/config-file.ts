@@ -2,9 +2,9 @@ import { basename } from "node:path";
 import { getNodeValue, parseTree, printParseErrorCode, type Node, type ParseError } from "jsonc-parser";
 import type { z } from "zod";
 import generatedSchema from "../../../schema/config.schema.json" with { type: "json" };
+import { compileSchema } from "../../base/json-schema.ts";
 import { isRecord } from "../../base/text/record.ts";
 import { describeExpectation, describeUnknownSetting, getValue } from "./expectation.ts";
-import { conforms } from "./json-schema.ts";
 import {
   findNode,
   findOffsetDeeperThan,
@@ -150,9 +150,11 @@ function reportTooManyErrors(
 const byPlace = (one: ConfigProblem, other: ConfigProblem): number =>
   one.line - other.line || one.column - other.column;
 
+const check = compileSchema(generatedSchema);
+
 /** Uses the generated JSON schema: building the zod schema, which explains errors, would slow the start. */
 function isValid(value: unknown): value is Config {
-  return conforms(value, generatedSchema);
+  return check(value);
 }
 
 /** Creates a problem at a path, or at its nearest parent that exists in the file. */

@@ -2,14 +2,17 @@ import { randomUUID } from "node:crypto";
 import { rename, rm, writeFile } from "node:fs/promises";
 import { dirname, join } from "node:path";
 import { z } from "zod";
+import checks from "../../../schema/checks.json" with { type: "json" };
 import { codeOf, messageOf, UserError } from "../../base/errors.ts";
-import { hasOnly } from "../../base/validator.ts";
+import { generatedCheck } from "../../base/json-schema.ts";
+import { fastValidator } from "../../base/validator.ts";
 import { statOrUndefined } from "../../base/files/file-stat.ts";
 import { makeFolder } from "../../base/files/make-folder.ts";
 import { readRegularFile } from "../../base/files/regular-file.ts";
 import { lockFolderOf, updateSharedFile } from "../../storage/json/lock.ts";
 
-const credentialsSchema = z.record(z.string(), z.looseObject({ apiKey: z.string().optional() }));
+export const credentialsSchema = z.record(z.string(), z.looseObject({ apiKey: z.string().optional() }));
+const storedCredentials = fastValidator(generatedCheck(checks, "credentials"), credentialsSchema);
 
 const fileLimitBytes = 1024 * 1024;
 
@@ -23,23 +26,20 @@ export async function loadCredentials(dataFolder: string): Promise<Credentials> 
   const path = credentialsPath(dataFolder);
   const text = await readIfThere(path);
   if (text === undefined) return {};
-  try {
-    const value: unknown = JSON.parse(text);
-    return isCredentials(value) ? value : credentialsSchema.parse(value);
-  } catch {
-    // The parser's message quotes the file, which contains keys.
-    throw new UserError(
-      `${path} is not valid: expected {"provider": {"apiKey": "…"}}. Fix or delete it, then run "fairlead setup".`,
-    );
-  }
+  const parsed = storedCredentials.safeParse(parseOrUndefined(text));
+  if (parsed.success) return parsed.data;
+  // The reason would quote the file, which contains keys.
+  throw new UserError(
+    `${path} is not valid: expected {"provider": {"apiKey": "…"}}. Fix or delete it, then run "fairlead setup".`,
+  );
 }
 
-/** Fast check for valid files: building the schema is slow. */
-function isCredentials(value: unknown): value is Credentials {
-  if (typeof value !== "object" || value === null || Array.isArray(value)) return false;
-  return Object.values(value).every(
-    (entry) => hasOnly(entry, ["apiKey"]) && typeof entry.apiKey === "string",
-  );
+function parseOrUndefined(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch {
+    return undefined;
+  }
 }
 
 /** Stores or removes a provider's key. Only the user can read the file. */
