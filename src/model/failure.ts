@@ -263,7 +263,7 @@ const hints: readonly { words: RegExp; hint: string }[] = [
   {
     // OpenAI: https://developers.openai.com/api/docs/models/gpt-6.1-sol
     words: /\/v1\/responses/,
-    hint: " Fairlead speaks chat completions only: choose another model, or reach this one through OpenRouter.",
+    hint: ' Set "api": "responses" for this model, or for its provider, in fairlead.json.',
   },
   {
     words: /does not support tools/i,

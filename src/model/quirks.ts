@@ -111,6 +111,29 @@ const cases: readonly Case[] = [
     source: "https://docs.fireworks.ai/guides/reasoning",
   },
   {
+    // The cookbook asks for the raw reasoning between calls; other thinking models lose context without it too.
+    model: /gpt-oss|qwen|grok|nemotron/,
+    quirks: { returnsReasoning: "turn" },
+    source: "https://developers.openai.com/cookbook/articles/gpt-oss/handle-raw-cot",
+  },
+  {
+    // Gateways want the signed blocks back (`thinking_blocks`, `reasoning_details`).
+    model: /claude/,
+    quirks: { returnsReasoning: "turn", returnsReasoningDetails: true },
+    source: "https://docs.litellm.ai/docs/reasoning_content",
+  },
+  {
+    model: /minimax-m/,
+    quirks: { returnsReasoningDetails: true },
+    source: "https://platform.minimax.io/docs/guides/text-m2-function-call",
+  },
+  {
+    // Without marks each request costs the full price.
+    model: /claude/,
+    quirks: { marksCache: true },
+    source: "https://docs.litellm.ai/docs/completion/prompt_caching",
+  },
+  {
     model: /claude-(opus-4[.-][5-9]|sonnet-4[.-][5-9]|haiku-4[.-][5-9]|opus-4[.-]1)/,
     quirks: { samplers: "one" },
     source: "https://platform.claude.com/docs/en/models/haiku-4-5/migration-guide",
@@ -123,7 +146,7 @@ const cases: readonly Case[] = [
 
   {
     provider: /(^openai$|\.openai\.com$|\.azure\.com$)/,
-    quirks: { maxTokensField: "max_completion_tokens" },
+    quirks: { maxTokensField: "max_completion_tokens", takesCacheKey: true },
     source: "https://platform.openai.com/docs/api-reference/chat/create",
   },
   {
@@ -146,9 +169,16 @@ const cases: readonly Case[] = [
     source: "https://developers.openai.com/api/docs/guides/deployment-checklist",
   },
   {
-    // Chat completions ignores the effort.
+    // Chat completions ignores the effort and has neither thinking nor a prompt cache.
     provider: anthropic,
-    quirks: { callId: /^[A-Za-z0-9_-]{1,64}$/, hasEfforts: false },
+    quirks: {
+      callId: /^[A-Za-z0-9_-]{1,64}$/,
+      hasEfforts: false,
+      marksCache: false,
+      returnsReasoning: "never",
+      returnsReasoningDetails: false,
+      streamsToolInput: true,
+    },
     source: "https://platform.claude.com/docs/en/api/openai-sdk",
   },
   {
@@ -166,6 +196,11 @@ const cases: readonly Case[] = [
     provider: mistral,
     quirks: { asksForUsage: false, callId: /^[A-Za-z0-9]{9}$/, answersTools: true },
     source: "https://docs.mistral.ai/api/endpoint/chat",
+  },
+  {
+    provider: mistral,
+    quirks: { takesCacheKey: true },
+    source: "https://docs.mistral.ai/studio-api/conversations/advanced/prompt-caching",
   },
   {
     // Ignores the temperature while reasoning; rejects messages with calls but without reasoning.
@@ -198,8 +233,9 @@ const cases: readonly Case[] = [
     source: "https://docs.together.ai/docs/glm-5.3-quickstart",
   },
   {
+    // Takes no reasoning back.
     provider: alibaba,
-    quirks: { effort: "enable_thinking" },
+    quirks: { effort: "enable_thinking", returnsReasoning: "never" },
     source: "https://www.alibabacloud.com/help/en/model-studio/deep-thinking",
   },
   {
@@ -241,7 +277,7 @@ const cases: readonly Case[] = [
   },
   {
     provider: openrouter,
-    model: /claude/,
+    model: /qwen/,
     quirks: { marksCache: true },
     source: "https://openrouter.ai/docs/guides/best-practices/prompt-caching",
   },

@@ -162,7 +162,7 @@ describe("what a local server refuses is told with what to do", () => {
       "Function tools are not supported in /v1/chat/completions. Please use /v1/responses instead.";
     const [failed] = await eventsOf("openai", reply.status(400, refusal(words)));
     expect(failed).toMatchObject({
-      error: { code: "bad-request", message: expect.stringContaining("through OpenRouter") },
+      error: { code: "bad-request", message: expect.stringContaining('Set "api": "responses"') },
     });
   });
 });

@@ -118,6 +118,7 @@ const moonshotSchema = {
   properties: { path: { anyOf: [{ type: "string" }, { type: "null" }] } },
   additionalProperties: false,
 };
+const cacheKey = { prompt_cache_key: sessionId };
 const usage = { stream_options: { include_usage: true } };
 const sampled = { temperature: 0.3, top_p: 0.9 };
 
@@ -213,28 +214,33 @@ const marked = [true, false, false, false, false, true, false, true];
 /** Each preset with what its provider documents of the request. */
 const rows: Row[] = [
   row("openai", "gpt-5", "high", "https://api.openai.com/v1", {
+    ...cacheKey,
     max_completion_tokens: 32_000,
     reasoning_effort: "high",
     ...usage,
   }),
   // Tools without reasoning only, since GPT-5.4.
   row("openai", "gpt-5.6-sol", undefined, "https://api.openai.com/v1", {
+    ...cacheKey,
     max_completion_tokens: 32_000,
     reasoning_effort: "none",
     ...usage,
   }),
   // Knows no effort "none"; OpenAI says itself that it takes tools elsewhere.
   row("openai", "gpt-6.1-sol", undefined, "https://api.openai.com/v1", {
+    ...cacheKey,
     max_completion_tokens: 32_000,
     reasoning_effort: "medium",
     ...usage,
   }),
   row("openai", "gpt-6-luna", undefined, "https://api.openai.com/v1", {
+    ...cacheKey,
     max_completion_tokens: 32_000,
     reasoning_effort: "none",
     ...usage,
   }),
   row("openai", "gpt-4.1", undefined, "https://api.openai.com/v1", {
+    ...cacheKey,
     max_completion_tokens: 32_000,
     ...sampled,
     ...usage,
@@ -300,7 +306,7 @@ const rows: Row[] = [
     "mistral-medium-latest",
     "high",
     "https://api.mistral.ai/v1",
-    { reasoning_effort: "high", ...sampled },
+    { ...cacheKey, reasoning_effort: "high", ...sampled },
     { callIds: [expect.stringMatching(/^[A-Za-z0-9]{9}$/), "abc123XYZ"] },
   ),
   row("groq", "openai/gpt-oss-120b", "low", "https://api.groq.com/openai/v1", {
@@ -309,7 +315,14 @@ const rows: Row[] = [
     ...sampled,
     ...usage,
   }),
-  row("xai", "grok-4.7", "low", "https://api.x.ai/v1", { reasoning_effort: "low", ...sampled, ...usage }),
+  row(
+    "xai",
+    "grok-4.7",
+    "low",
+    "https://api.x.ai/v1",
+    { reasoning_effort: "low", ...sampled, ...usage },
+    { reasoning: turnOnly },
+  ),
   row(
     "togetherai",
     "zai-org/GLM-5.3",
@@ -377,14 +390,35 @@ const rows: Row[] = [
     ...sampled,
     ...usage,
   }),
-  row("ollama", "qwen3:8b", "low", "http://localhost:11434/v1", {
-    reasoning_effort: "low",
-    ...sampled,
-    ...usage,
-  }),
-  row("lmstudio", "qwen/qwen3", undefined, "http://localhost:1234/v1", { ...sampled, ...usage }),
+  row(
+    "ollama",
+    "qwen3:8b",
+    "low",
+    "http://localhost:11434/v1",
+    {
+      reasoning_effort: "low",
+      ...sampled,
+      ...usage,
+    },
+    { reasoning: turnOnly },
+  ),
+  row(
+    "lmstudio",
+    "qwen/qwen3",
+    undefined,
+    "http://localhost:1234/v1",
+    { ...sampled, ...usage },
+    { reasoning: turnOnly },
+  ),
   row("llamacpp", "local", undefined, "http://localhost:8080/v1", { ...sampled, ...usage }),
-  row("vllm", "Qwen/Qwen3", undefined, "http://localhost:8000/v1", { ...sampled, ...usage }),
+  row(
+    "vllm",
+    "Qwen/Qwen3",
+    undefined,
+    "http://localhost:8000/v1",
+    { ...sampled, ...usage },
+    { reasoning: turnOnly },
+  ),
 ];
 
 describe("each preset's request is what its provider documents", () => {

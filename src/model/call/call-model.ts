@@ -54,8 +54,8 @@ export async function callModel(
   take: (event: StepEvent) => void,
 ): Promise<StepEnd> {
   const call = new Call(request, endpoint, take);
-  const { ref, api = "chat" } = request.model;
-  const events = new StepEvents(call.notes, { provider: ref.provider, model: ref.model, api });
+  const { provider, model } = request.model.ref;
+  const events = new StepEvents(call.notes, { provider, model, api: endpoint.api ?? "chat" });
   const failure = await call.run(async () => {
     const stream = await openStream(request, endpoint, wires, call);
     await call.readParts(stream, (part) => {
@@ -211,7 +211,12 @@ function toCallParams(
   const { model, messages } = request;
   const quirks = quirksFor(endpoint);
   const system = request.system.join("\n\n");
-  const prompt = toPrompt(messages, { model, quirks, omitsThoughts: refused.has(endpoint, "thoughts") });
+  const prompt = toPrompt(messages, {
+    model,
+    api: endpoint.api ?? "chat",
+    quirks,
+    omitsThoughts: refused.has(endpoint, "thoughts"),
+  });
   const maxOutputTokens = request.maxOutputTokens ?? outputTokensFor(request);
   const { temperature, topP } = request;
   const params: CallParams = {

@@ -1,5 +1,6 @@
 import { createHash } from "node:crypto";
 import { isRecord } from "../../base/text/record.ts";
+import type { Api } from "../../config/api.ts";
 import { carriedText } from "../../message/carried.ts";
 import type { Message } from "../../message/message.ts";
 import {
@@ -22,6 +23,7 @@ export const compactionQuestion = "What did we do so far?";
 
 export interface PromptOptions {
   readonly model: Model;
+  readonly api?: Api;
   readonly quirks?: Quirks;
   /** Whether the provider rejected thoughts that were sent back. */
   readonly omitsThoughts?: boolean;
@@ -47,7 +49,12 @@ type ToolResult = Extract<
  */
 export function toPrompt(
   messages: readonly Message[],
-  { model, quirks = quirksOf(model.ref.provider, "", model.ref.model), omitsThoughts = false }: PromptOptions,
+  {
+    model,
+    api = model.api ?? "chat",
+    quirks = quirksOf(model.ref.provider, "", model.ref.model),
+    omitsThoughts = false,
+  }: PromptOptions,
 ): Prompt {
   const usedIds = new Set<string>();
   const lastQuestion = messages.findLastIndex(({ info }) => info.role === "user");
@@ -57,8 +64,9 @@ export function toPrompt(
     const { provider, model: id } = message.info.model;
     const context: StepContext = {
       model,
+      api,
       quirks,
-      callIds: assignCallIds(message, quirks, usedIds),
+      callIds: assignCallIds(message, api === "chat" ? quirks.callId : usualCallId, usedIds),
       isOwn: provider === model.ref.provider && id === model.ref.model,
       isRunningTurn: index > lastQuestion,
       omitsThoughts,
@@ -78,6 +86,7 @@ type CallIds = ReadonlyMap<ToolPart, string>;
 
 interface StepContext {
   readonly model: Model;
+  readonly api: Api;
   readonly quirks: Quirks;
   readonly callIds: CallIds;
   /** Whether the model of the request wrote the message. */
@@ -131,14 +140,12 @@ function toStepMessages(parts: readonly Part[], context: StepContext): Prompt {
     ...(thoughts.fields && { providerOptions: { openaiCompatible: thoughts.fields } }),
   };
   if (calls.length === 0) return [assistant];
-  const isChat = apiOf(context) === "chat";
+  const isChat = context.api === "chat";
   const results = calls.map((part) => toResult(part, context, isChat ? [] : mediaOf(part, context.model)));
   const media = isChat ? calls.flatMap((part) => mediaOf(part, context.model, true)) : [];
   const answers: Prompt = [assistant, { role: "tool", content: results }];
   return media.length === 0 ? answers : [...answers, { role: "user", content: media }];
 }
-
-const apiOf = ({ model }: StepContext) => model.api ?? "chat";
 
 type Data = NonNullable<PromptMessage["providerOptions"]>[string];
 
@@ -148,7 +155,7 @@ function ownData(
   context: StepContext,
 ): Data | undefined {
   const { ref } = context.model;
-  const isOwn = from?.provider === ref.provider && from.model === ref.model && from.api === apiOf(context);
+  const isOwn = from?.provider === ref.provider && from.model === ref.model && from.api === context.api;
   return isOwn ? from.data : undefined;
 }
 
@@ -164,7 +171,7 @@ interface Thoughts {
 function pickThoughts(parts: readonly Part[], hasCalls: boolean, context: StepContext): Thoughts {
   if (context.omitsThoughts) return { parts: new Map() };
   const thoughts = parts.filter((part) => part.type === "reasoning");
-  switch (apiOf(context)) {
+  switch (context.api) {
     case "chat":
       return pickChatThoughts(parts, thoughts, hasCalls, context);
     case "responses":
@@ -218,7 +225,9 @@ function pickChatThoughts(
   const isWanted =
     returnsReasoning === "calls" ? hasCalls : returnsReasoning === "turn" && context.isRunningTurn;
   if (!isWanted) return { parts: new Map() };
-  const own = context.isOwn ? thoughts.filter(({ text }) => text !== "") : [];
+  const isOwn = (part: ReasoningPart) =>
+    part.providerMetadata === undefined ? context.isOwn : ownData(part, context) !== undefined;
+  const own = thoughts.filter((part) => part.text !== "" && isOwn(part));
   if (own.length === 0) return { parts: new Map(), blank: returnsReasoning === "calls" };
   if (own.every((part) => ownData(part, context)?.field === "reasoning"))
     return { parts: new Map(), fields: { reasoning: own.map(({ text }) => text).join("") } };
@@ -339,8 +348,11 @@ function withData<P extends AssistantPart>(part: P, data: Data | undefined, name
 
 const text = (text: string) => ({ type: "text" as const, text });
 
+/** Ids of calls that Responses and Messages accept. */
+const usualCallId = /^[A-Za-z0-9_-]{1,64}$/;
+
 /** Assigns each call a unique id: the provider's own if it is valid here, otherwise one derived from ours. */
-function assignCallIds({ info, parts }: Message, { callId: allowed }: Quirks, used: Set<string>): CallIds {
+function assignCallIds({ info, parts }: Message, allowed: RegExp, used: Set<string>): CallIds {
   const ids = new Map<ToolPart, string>();
   const isFree = (id: string) => allowed.test(id) && !used.has(id);
   for (const part of info.role === "user" ? [] : parts) {

@@ -175,7 +175,7 @@ export function openModels({
         return failed(unusableModelError(formatModelRef(request.model.ref), config));
       const endpoint = {
         ...providerModels.endpointOf(provider, request.model, request.options),
-        stallMs: stallLimit(provider, stallMs),
+        stallMs: stallLimit(provider, request.model, stallMs),
       };
       const { keyCommand } = provider;
       if (keyCommand === undefined) return calls.call(request, endpoint, take);
@@ -206,16 +206,21 @@ const isSameModel = (listed: string, id: string): boolean =>
   listed === id || listed === `${id}:latest` || listed === `models/${id}`;
 
 /** Returns how long a call may be silent: the provider's timeout, the configured one or the default. */
-function stallLimit({ local, config }: Provider, configuredMs: number | undefined): number {
+function stallLimit({ local, config }: Provider, { api }: Model, configuredMs: number | undefined): number {
   const timeout = config.options?.timeout;
   if (timeout === false) return longestStallMs;
-  return timeout ?? configuredMs ?? (local ? localStallMs : defaultStallMs);
+  if (timeout !== undefined || configuredMs !== undefined) return timeout ?? configuredMs ?? defaultStallMs;
+  if (local) return localStallMs;
+  return api === "responses" ? thinkingStallMs : defaultStallMs;
 }
 
 /** The longest delay of a timer. */
 const longestStallMs = 2 ** 31 - 1;
 
 const defaultStallMs = 120_000;
+
+/** Over Responses, a model that thinks without a summary sends nothing. */
+const thinkingStallMs = 300_000;
 
 /** A local model may process a long prompt for minutes before its first token. */
 const localStallMs = 600_000;
