@@ -1,35 +1,9 @@
 import { copyFileSync, existsSync, renameSync, rmSync, utimesSync } from "node:fs";
 import { createRequire } from "node:module";
-import { build, type BuildOptions, type OutputOptions, type Plugin } from "rolldown";
-import { lateNodeParts } from "./late-node-parts.ts";
+import { build, type BuildOptions, type OutputOptions } from "rolldown";
 import { lazySchemas, schemaLibrary } from "./lazy-schemas.ts";
 import { leanSdk } from "./lean-sdk.ts";
 import { nativeLock } from "./native-lock.ts";
-import { startParts } from "./start-parts.ts";
-
-/** Writes what is not ASCII as escapes: V8 keeps two bytes for each character of a source that has a single "…". */
-const asciiOnly: Plugin = {
-  name: "ascii-only",
-  generateBundle(_, bundle) {
-    for (const part of Object.values(bundle)) {
-      if (part.type !== "chunk") continue;
-      // There an escape would read as something else.
-      if (/\\[^\0-\x7f]|String\.raw`[^`]*[^\0-\x7f]/.test(part.code))
-        throw new Error(`${part.fileName} has a letter that cannot be written as an escape`);
-      part.code = part.code.replaceAll(/[^\0-\x7f]/g, toEscape);
-    }
-  },
-};
-
-/** The schema that every start checks configuration by needs no words: they are half of it. */
-const wordlessSchema: Plugin = {
-  name: "wordless-schema",
-  transform(code, id) {
-    if (!id.endsWith("/schema/config.schema.json")) return undefined;
-    const isWords = (key: string, value: unknown) => key === "description" && typeof value === "string";
-    return JSON.stringify(JSON.parse(code, (key, value) => (isWords(key, value) ? undefined : value)));
-  },
-};
 
 /**
  * Of the protocol's library errors are used without the rest of it, which builds hundreds of schemas when it loads; the
@@ -39,16 +13,12 @@ function hasEffects(id: string): boolean {
   return !id.includes("/@agentclientprotocol/sdk/") && !/\/zod\/v4\/(mini\/|(\w+\/)?index\.js$)/.test(id);
 }
 
-function toEscape(unit: string): string {
-  return `\\u${unit.charCodeAt(0).toString(16).padStart(4, "0")}`;
-}
-
 // Bundles the program into dist/: a small first file, and the rest in parts that load when they are needed.
 // The folder is replaced at once, so that a program that starts meanwhile finds a whole one.
 const startedAt = new Date();
 const fresh = `dist-new-${process.pid}`;
 const bundled = {
-  plugins: [lazySchemas(), leanSdk, nativeLock, wordlessSchema, lateNodeParts, asciiOnly],
+  plugins: [lazySchemas(), leanSdk, nativeLock],
   platform: "node",
   external: ["@vscode/ripgrep", "fs-native-extensions/package.json"],
   moduleTypes: { ".md": "text", ".json": "json" },
@@ -70,8 +40,7 @@ const output: OutputOptions = {
   chunkFileNames: "[name]-[hash].cjs",
 };
 const program = { ...bundled, input: { main: "src/cli/main.ts", [schemaLibrary]: schemaLibrary } };
-const { output: split } = await build({ ...program, output, write: false });
-await build({ ...program, output: { ...output, codeSplitting: startParts(split) } });
+await build({ ...program, output });
 // What runs beside the program shares nothing with it, so that each loads what it needs and no more: the threads that
 // unpack images and convert pages, and the process of authors' modules.
 const workers = {

@@ -26,13 +26,7 @@ fs.writeSync = (file, text, ...rest) => {
 function look(text) {
   if (isAnswered || !text.includes('"sessionId":"ses_')) return;
   isAnswered = true;
-  writeSync(2, `loaded ${JSON.stringify({ files: files.splice(0), ofNode: partsOfNode() })}\n`);
-}
-
-/** Those of Node that take a millisecond or more. */
-function partsOfNode() {
-  const names = process.moduleLoadList.map((name) => name.replace("NativeModule ", ""));
-  return names.filter((name) => ["child_process", "crypto", "v8"].includes(name));
+  writeSync(2, `loaded ${JSON.stringify({ files: files.splice(0) })}\n`);
 }
 
 process.on("SIGUSR2", () => {
