@@ -4,6 +4,7 @@ import { build, type BuildOptions, type OutputOptions } from "rolldown";
 import { lazySchemas, schemaLibrary } from "./lazy-schemas.ts";
 import { leanSdk } from "./lean-sdk.ts";
 import { nativeLock } from "./native-lock.ts";
+import { ownSourceMaps, withSourceMaps } from "./source-maps.ts";
 
 /**
  * Of the protocol's library errors are used without the rest of it, which builds hundreds of schemas when it loads; the
@@ -18,7 +19,7 @@ function hasEffects(id: string): boolean {
 const startedAt = new Date();
 const fresh = `dist-new-${process.pid}`;
 const bundled = {
-  plugins: [lazySchemas(), leanSdk, nativeLock],
+  plugins: [lazySchemas(), leanSdk, nativeLock, ownSourceMaps],
   platform: "node",
   external: ["@vscode/ripgrep", "fs-native-extensions/package.json"],
   moduleTypes: { ".md": "text", ".json": "json" },
@@ -36,6 +37,7 @@ const output: OutputOptions = {
   // import() of Node's own modules reads each of their values, some of which load Node's whole fetch.
   dynamicImportInCjs: false,
   minify: true,
+  ...withSourceMaps,
   entryFileNames: "[name].cjs",
   chunkFileNames: "[name]-[hash].cjs",
 };

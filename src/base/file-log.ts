@@ -1,5 +1,6 @@
 import { closeSync, constants, renameSync, rmSync, statSync, writeSync } from "node:fs";
 import { dirname } from "node:path";
+import { fileURLToPath } from "node:url";
 import type { DestinationStream, Logger } from "pino";
 import type { Log, LogFields } from "./log.ts";
 import { makeFolder } from "./files/make-folder.ts";
@@ -22,7 +23,7 @@ export interface FileLogOptions {
  */
 export function openFileLog(path: string, options: FileLogOptions): Log {
   const { level, secrets = new Secrets(), mirror } = options;
-  let logger: Promise<Logger> | undefined;
+  let logger: Promise<OpenLogger> | undefined;
   const write = (line: LogLevel, message: string, fields: LogFields = {}) => {
     if (levels.indexOf(line) < levels.indexOf(level)) return;
     const redact = (text: string) => removeSecretForms(cut(secrets.redact(text)));
@@ -30,7 +31,7 @@ export function openFileLog(path: string, options: FileLogOptions): Log {
     mirror?.(toText(line, clean.text, clean.fields));
     logger ??= openLogger(path, level);
     logger
-      .then((open) => open[line](clean.fields, clean.text))
+      .then(({ pino, mapStack }) => pino[line](mapTexts(clean.fields, mapStack), clean.text))
       .catch(() => process.stderr.write(`fairlead: ${clean.text}\n`));
   };
   return {
@@ -69,8 +70,14 @@ const oldLogCount = 3;
 
 const levels: readonly LogLevel[] = ["debug", "info", "warn", "error"];
 
-async function openLogger(path: string, level: LogLevel): Promise<Logger> {
-  const { pino } = await import("pino");
+interface OpenLogger {
+  pino: Logger;
+  /** Replaces positions in bundled files with positions in the sources. */
+  mapStack: (text: string) => string;
+}
+
+async function openLogger(path: string, level: LogLevel): Promise<OpenLogger> {
+  const [{ pino }, { createStackMapper }] = await Promise.all([import("pino"), import("./stack-mapper.ts")]);
   await makeFolder(dirname(path), 0o700);
   if (sizeOf(path) > logLimitBytes) rotate(path);
   let file = openLogFile(path);
@@ -87,7 +94,10 @@ async function openLogger(path: string, level: LogLevel): Promise<Logger> {
       bytes = sizeOf(path);
     },
   };
-  return pino({ level, base: { pid: process.pid } }, rotating);
+  return {
+    pino: pino({ level, base: { pid: process.pid } }, rotating),
+    mapStack: createStackMapper(dirname(fileURLToPath(import.meta.url))),
+  };
 }
 
 function openLogFile(path: string): number {
