@@ -58,7 +58,7 @@ function writeScripts({ model, folder, isShort }: Setting): void {
   ]);
 }
 
-/** What loads behind the first answers has its time before: a person's first calls do not come sooner. */
+/** What loads behind the first answers has its time before: a user's first calls do not come sooner. */
 const restMs = 1_000;
 
 /** One turn of the script: what lies between the model's answers and its next requests, in ms. */

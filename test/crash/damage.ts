@@ -17,7 +17,7 @@ const instead =
     make(path);
   };
 
-/** What can become of a file: by a torn write, a bad disk, another program, a later version or a person. */
+/** What can become of a file: by a torn write, a bad disk, another program, a later version or a user. */
 export const damages: Record<string, Damage> = {
   "is empty": rewrite(() => ""),
   "was cut off in the middle": rewrite((text) => text.slice(0, text.length / 2)),

@@ -237,7 +237,7 @@ const stillKeys = new Set([
   "is a link to nowhere",
 ]);
 
-test("stored keys in a file that is damaged in any way keep no session from opening, and are told of", async () => {
+test("a damaged file of stored keys is reported and blocks no session", async () => {
   await story({}, async ({ editor, model, home }) => {
     const path = join(home.path, ".local/share/fairlead/credentials.json");
     mkdirSync(dirname(path), { recursive: true });

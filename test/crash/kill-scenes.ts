@@ -2,7 +2,7 @@ import { setTimeout as delay } from "node:timers/promises";
 import type { ModelRequest, ModelServer, Reply } from "../support/model-server.ts";
 import * as reply from "../support/reply.ts";
 
-/** Something that a person does, in the middle of which the program is killed. */
+/** Something that a user does, in the middle of which the program is killed. */
 export interface KillScene {
   readonly name: string;
   /** What is said to the session; undefined where the session is only loaded. */
@@ -101,7 +101,7 @@ export function playScenes(model: ModelServer): void {
   }
 }
 
-/** How many answers the model has given since the person spoke last. */
+/** How many answers the model has given since the user spoke last. */
 function stepOf({ messages }: ModelRequest): number {
   const question = messages.findLastIndex(({ role }) => role === "user");
   return messages.slice(question).filter(({ role }) => role === "assistant").length;

@@ -58,7 +58,7 @@ async function answered<T>(answer: Promise<T>): Promise<T | undefined> {
   }
 }
 
-/** Paths that the program opens or looks for, at its start and in a turn, where a person or a program may put something. */
+/** Paths that the program opens or looks for, at its start and in a turn, where a user or a program may put something. */
 function placesIn({ home, repository }: StoryContext): string[] {
   const recorded = readFileSync(join(home.path, "paths.txt"), "utf8").split("\n");
   rmSync(join(home.path, "paths.txt"));

@@ -242,7 +242,7 @@ describe("bad parameters", () => {
     });
   });
 
-  test("null stands for what is optional", async () => {
+  test("null counts as a missing optional field", async () => {
     await story({ initialize: false }, async ({ editor, repository }) => {
       await editor.request("initialize", {
         protocolVersion: 1,
@@ -315,7 +315,7 @@ describe("a data folder that cannot be written", () => {
   });
 });
 
-test("a client that closes stderr loses what is said there, and nothing else", async () => {
+test("a client that closes stderr loses its output and nothing else", async () => {
   await story({ initialize: false, program: [launcher, "acp", "--verbose"] }, async ({ editor, model }) => {
     editor.closeErrors();
     await editor.initialize();

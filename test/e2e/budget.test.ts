@@ -28,7 +28,7 @@ function spendthrift(model: ModelServer): void {
 }
 
 describe("a limit of costs", () => {
-  test("asks when the turn has cost as much, and ends it when the person says no", async () => {
+  test("asks at the limit of the turn, and ends it when the user refuses", async () => {
     await story({ env: env({ turn: 2 }), permission: "reject_once" }, async ({ editor, model }) => {
       const { sessionId } = await editor.newSession();
       spendthrift(model);
@@ -41,7 +41,7 @@ describe("a limit of costs", () => {
     });
   });
 
-  test("goes on for the same amount each time that the person agrees", async () => {
+  test("continues for the same amount each time the user agrees", async () => {
     let requested = 0;
     const permission = () => (++requested < 3 ? "allow_once" : "reject_once");
     await story({ env: env({ session: 1 }), permission }, async ({ editor, model }) => {

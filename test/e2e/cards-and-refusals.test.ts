@@ -84,7 +84,7 @@ describe("a request with wrong parameters", () => {
 });
 
 describe("what says nothing to the model", () => {
-  test("is no prompt, though the person would see it", async () => {
+  test("is not a prompt, though the user would see it", async () => {
     await story({}, async ({ editor, model }) => {
       const { sessionId } = await editor.newSession();
       const text = { type: "text", text: "For you" };
@@ -220,7 +220,7 @@ test("closing what is unknown is no error, whatever its id looks like", async ()
   });
 });
 
-test("an option to allow for good that nobody could read is not offered", async () => {
+test("an unreadable option to always allow is not offered", async () => {
   const config = { permission: { bash: "ask" } };
   await story({ config, permission: "allow_once" }, async ({ editor, model }) => {
     const { sessionId } = await editor.newSession();

@@ -45,7 +45,7 @@ const bytesFromAgent = (editor: Editor): number =>
     .filter(({ direction }) => direction === "fromAgent")
     .reduce((sum, { line }) => sum + Buffer.byteLength(line) + 1, 0);
 
-/** The model repairs sum.js, which the person allows, and runs the test, which the person allows too. */
+/** The model repairs sum.js, which the user allows, and runs the test, which the user allows too. */
 async function playRepair({ editor, model }: StoryContext): Promise<string> {
   // A generated title comes at any time, and with it another order on the wire.
   model.title(reply.gate());
@@ -140,7 +140,7 @@ describe("a client with terminals of its own", () => {
   });
 });
 
-/** The output that the person sees: in a terminal, or else as the call's text. */
+/** The output that the user sees: in a terminal, or else as the call's text. */
 function shownOutput(editor: Editor, sessionId: string): string {
   const updates = editor.updates(sessionId);
   const pieces = updates.map(({ _meta }) => toText(toObject(toObject(_meta).terminal_output).data) ?? "");

@@ -126,7 +126,7 @@ describe("an automatic compaction", () => {
     });
   });
 
-  test("switched off, leaves the provider's error to the person", async () => {
+  test("switched off, shows the provider's error to the user", async () => {
     await story({ config: { compaction: { auto: false } } }, async ({ editor, model }) => {
       const { sessionId } = await editor.newSession();
       model.reply(
@@ -159,7 +159,7 @@ describe("an automatic compaction", () => {
 });
 
 describe("/compact", () => {
-  test("of a session in which nothing was said asks no model", async () => {
+  test("of an empty session calls no model", async () => {
     await story({}, async ({ editor, model }) => {
       const { sessionId } = await editor.newSession();
       expect((await editor.prompt(sessionId, "/compact")).stopReason).toBe("end_turn");
@@ -185,7 +185,7 @@ describe("/compact", () => {
     });
   });
 
-  test("sums up with the person's instruction; what is loaded later shows no summary as an answer", async () => {
+  test("uses the user's instruction, and loading shows no summary as an answer", async () => {
     await story({}, async ({ editor, model }) => {
       const { sessionId } = await editor.newSession();
       model.reply(reply.say("The password of the door is swordfish."));
@@ -313,7 +313,7 @@ describe("/compact", () => {
 });
 
 describe("a compaction that is shown as a call", () => {
-  test("runs on while its session is loaded, and is announced to whoever loads it", async () => {
+  test("continues while its session is loaded, and is announced to the loading client", async () => {
     await story({}, async (storyContext) => {
       const { editor } = storyContext;
       const { sessionId, gate, turn } = await midCompaction(storyContext);
@@ -347,7 +347,7 @@ describe("old tool outputs", () => {
   const results = ({ messages }: ModelRequest) =>
     messages.flatMap(({ role, content }) => (role === "tool" ? [String(content)] : []));
 
-  test("leave the model's view after the second turn behind them, not the editor's, but for the newest and for skills", async () => {
+  test("are omitted from requests after two turns, except the newest and skills; the editor keeps them", async () => {
     const homeFiles = { ".config/fairlead/skills/rules/SKILL.md": skill };
     await story({ files, homeFiles, limit: { context: 400_000 } }, async ({ editor, model }) => {
       const { sessionId } = await editor.newSession();

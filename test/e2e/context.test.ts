@@ -200,7 +200,7 @@ describe("several outputs that do not fit together", () => {
     });
   });
 
-  test("leave the last ones out in words, with the whole in a file", async () => {
+  test("omit the last ones with a note, and are complete in a file", async () => {
     const names = Array.from({ length: 12 }, (_, at) => `big${at}.ts`);
     const many = Object.fromEntries(names.map((name, at) => [name, source(at, 900)]));
     await story({ files: many, limit: { context: 16_384 } }, async ({ editor, model }) => {

@@ -179,7 +179,7 @@ export default { description: "Says.", args: {}, execute: () => word };
     });
   });
 
-  test("end with the turn that is cancelled, in a loop too, and leave nothing behind", async () => {
+  test("end with the cancelled turn, even in a loop, and leave no processes", async () => {
     const slow = `
 import { tool } from "@opencode-ai/plugin";
 import { writeFileSync } from "node:fs";

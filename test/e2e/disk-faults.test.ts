@@ -162,7 +162,7 @@ test("a file is not changed when what it was cannot be kept for undo, and the tu
   });
 });
 
-test("a damaged message is kept aside and named to the person who loads the session", async () => {
+test("a damaged message is set aside and reported when the session is loaded", async () => {
   await story({}, async ({ editor, model, home }) => {
     const { sessionId } = await editor.newSession();
     model.reply(reply.say("First."));

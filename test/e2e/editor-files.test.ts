@@ -179,7 +179,7 @@ test("an editor that only reads gives its text, and the edit goes to the disk", 
   });
 });
 
-test("a buffer that the person changed since it was read makes the edit stale", async () => {
+test("a buffer that the user changed since it was read makes the edit stale", async () => {
   const client = withFs();
   await story({ client, files, config }, async (context) => {
     const [, refused] = await play(
@@ -210,7 +210,7 @@ test("after a command wrote the file the disk counts, not the buffer that does n
   });
 });
 
-test("what the person typed is not written over where a command wrote the file too", async () => {
+test("the user's typing is not overwritten when a command also wrote the file", async () => {
   const client = withFs();
   await story({ client, files, config }, async (context) => {
     buffer(client, context, "one\ntwo\n");
@@ -252,7 +252,7 @@ test("a buffer that a change went past is not taken for the file, but what is ty
   });
 });
 
-test("an editor that formats on save: what stands there then is shown, undone, and told to the model", async () => {
+test("text that the editor formats on save is shown, undone, and sent to the model", async () => {
   const client: ClientKind = {
     ...withFs(),
     writeFile: async (path, content) => {
@@ -294,7 +294,7 @@ test.each(unable)("with an editor that %s the disk is read and written", async (
   });
 });
 
-test("an editor that does not answer is told that nobody waits any more", async () => {
+test("the request to an editor that does not answer is cancelled", async () => {
   const client = { ...withFs(), readFile: () => new Promise(() => {}) };
   await story({ client, files, config }, async (context) => {
     await play(context, read);

@@ -40,7 +40,7 @@ test.for(pages.filter(({ language }) => language === "lua" || language === "elis
   },
 );
 
-test("the script for the protocol's SDK runs as it stands", async () => {
+test("the script for the protocol's SDK runs unchanged", async () => {
   const script = all.find(
     ({ place, text }) => place.startsWith("docs/editors/scripts.md") && text.includes("ndJsonStream"),
   );

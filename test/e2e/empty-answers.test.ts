@@ -118,7 +118,7 @@ describe("an empty answer", () => {
     });
   });
 
-  test("of a task fails the task in words", async () => {
+  test("of a task fails the task with an explanation", async () => {
     await story({ config: { retry } }, async ({ editor, model }) => {
       const { sessionId } = await editor.newSession();
       const task = { description: "Look", prompt: "Look it up", subagent_type: "general" };
@@ -165,7 +165,7 @@ describe("a call that is written as text", () => {
     });
   });
 
-  test("counts in thoughts where nothing else is said", async () => {
+  test("counts in thoughts if there is no other text", async () => {
     await story({ config: { retry }, files }, async ({ editor, model }) => {
       const { sessionId } = await editor.newSession();
       model.reply(reply.think(`I read it.\n${leaked}`)).reply("Read.");

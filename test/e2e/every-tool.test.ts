@@ -92,7 +92,7 @@ const callsFor = (url: string): reply.Step[] => [
 
 const shownKinds = new Set(["tool_call", "tool_call_update", "plan", "current_mode_update"]);
 
-/** Cards, the plan, what is asked of the person and of the editor, and its answers. */
+/** Cards, the plan, what is asked of the user and of the editor, and its answers. */
 function isOfCalls(message: JsonObject): boolean {
   const { method, params, result } = message;
   if (method === "session/update")

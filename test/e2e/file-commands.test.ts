@@ -41,7 +41,7 @@ describe("a command of a file", () => {
     });
   });
 
-  test("brings along the files that the person names behind it, as any message does", async () => {
+  test("attaches the files that the user names after it, as any message does", async () => {
     const files = { "docs/rules.md": "Be brief.\n", ".opencode/command/look.md": "Look at $ARGUMENTS." };
     await story({ files }, async ({ editor, model }) => {
       const { sessionId } = await editor.newSession();
@@ -67,7 +67,7 @@ describe("a command of a file", () => {
     });
   });
 
-  test("runs its own command lines once the person agreed", async () => {
+  test("runs its own command lines once the user has agreed", async () => {
     const template = "The last commits: !`git log --format=%s` Done? $ARGUMENTS";
     const options = { config: asking, homeFiles: home("log", template) };
     await story({ ...options, permission: "allow_once" }, async ({ editor, model }) => {
@@ -106,7 +106,7 @@ describe("a command of a file", () => {
     });
   });
 
-  test("never runs what stands in its arguments", async () => {
+  test("never runs its arguments", async () => {
     const homeFiles = { ...home("echo", "Say: $ARGUMENTS"), ...home("show", '!`echo "$1"` seen') };
     await story(
       { config: asking, homeFiles, permission: "allow_once" },
@@ -136,7 +136,7 @@ describe("a command of a file", () => {
 });
 
 describe("a project's command with shell text", () => {
-  test("is there once the person trusts the project", async () => {
+  test("is available once the user trusts the project", async () => {
     const files = {
       ".opencode/command/theirs.md": "!`touch made` x",
       ".claude/commands/others.md": "!`touch made` y",

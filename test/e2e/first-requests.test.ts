@@ -50,7 +50,7 @@ test("sessions are listed, loaded, resumed and gone on with before the protocol 
   });
 });
 
-test("where the protocol library cannot be loaded, nobody said no: model, person and log are told what happened, and a cancel counts at once", async () => {
+test("an unloadable protocol library is reported, not treated as a refusal, and a cancel works", async () => {
   await using program = await programWithout("elicitation completion not sent");
   const options = { program: [program.launcher, "acp"], config: { permission: { bash: "ask" } } };
   await story(options, async ({ editor, model, home }) => {
@@ -98,7 +98,7 @@ test("where the protocol library cannot be loaded, nobody said no: model, person
   });
 });
 
-test("an agent that was updated while it ran says so where a part that it needs is gone, and is told what to do", async () => {
+test("an agent updated while running reports a missing module with advice", async () => {
   await using program = await copyOfProgram();
   const config = { permission: { webfetch: "allow" } };
   await story({ program: [program.launcher, "acp"], config }, async ({ editor, model }) => {

@@ -21,7 +21,7 @@ async function listener() {
   return { ...server, requests };
 }
 
-/** Everything in it that runs leaves a mark in the person's home. */
+/** Everything in it that runs leaves a mark in the user's home. */
 function traps(mark: string, elsewhere: string): Files {
   const touch = (name: string) => `touch ${mark}-${name}`;
   const config = {

@@ -52,7 +52,7 @@ describe("files that change while a session is open", () => {
     });
   });
 
-  test("that bring many problems are told with the first of them, and how many more there are", async () => {
+  test("with many problems report the first ones and the number of others", async () => {
     await story({}, async ({ editor, model, repository }) => {
       const { sessionId } = await editor.newSession();
       const wrong = Array.from({ length: 8 }, (_, at) => [`wrong${at}`, 1]);
@@ -77,7 +77,7 @@ describe("files that change while a session is open", () => {
     });
   });
 
-  test("a rule that was added holds at once, and what is wrong is told once", async () => {
+  test("an added rule applies immediately, and a problem is reported once", async () => {
     await story({}, async ({ editor, model, repository }) => {
       const { sessionId } = await editor.newSession();
       await repository.write({

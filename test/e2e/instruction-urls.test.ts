@@ -20,7 +20,7 @@ const text = (body: string) => (response: ServerResponse) =>
   response.setHeader("content-type", "text/plain").end(body);
 
 describe("instructions at configured addresses", () => {
-  test("are fetched once for a session, cut where they are long, and failures are told once", async () => {
+  test("are fetched once per session, truncated, and failures are reported once", async () => {
     await using server = await site({
       "/style.md": text("Write short sentences."),
       "/page.html": (response) =>

@@ -99,7 +99,7 @@ describe("negotiation", () => {
     });
   });
 
-  test("the setting counts in the person's own configuration only", async () => {
+  test("the setting is used in the user's own configuration only", async () => {
     const own = { "fairlead.json": JSON.stringify({ experimental: { acp_v2: true } }) };
     await story({ initialize: false, files: own }, async ({ editor }) => {
       expect(
@@ -168,7 +168,7 @@ describe("lines", () => {
     });
   });
 
-  test("a signal ends a turn whose command ignores its own end, and the client is told why", async () => {
+  test("a signal ends a turn whose command ignores it, and the client learns why", async () => {
     await draftStory({}, async (context) => {
       const { editor, model } = context;
       const sessionId = await newSession(context);
@@ -713,7 +713,7 @@ describe("tools", () => {
     });
   });
 
-  test("a call is cancelled while the person is asked about it, and the question taken back", async () => {
+  test("a call is cancelled while the user is asked, and the question is withdrawn", async () => {
     await draftStory({ config, permission: () => "never" }, async (context) => {
       const { editor, model } = context;
       const sessionId = await newSession(context);
@@ -803,7 +803,7 @@ describe("the draft's unstable part", () => {
     });
   });
 
-  test("the status of the login and the providers are answered, and a change is told", async () => {
+  test("login status and providers are answered, and changes are sent", async () => {
     await draftStory({ initialize: false }, async ({ editor, model }) => {
       await editor.initialize();
       expect(await editor.request("auth/status")).toMatchObject({ state: "authenticated" });
@@ -861,7 +861,7 @@ describe("resuming", () => {
     });
   });
 
-  test("a prompt that is sent behind its resume waits for it, and can be cancelled meanwhile", async () => {
+  test("a prompt sent after its resume waits for it, and can be cancelled", async () => {
     await draftStory({}, async (context) => {
       const { editor, model, repository } = context;
       const sessionId = await usedSession(context);
@@ -894,7 +894,7 @@ describe("resuming", () => {
     });
   });
 
-  test("what is said into a running turn is echoed as a message of its own, with an id", async () => {
+  test("a message into a running turn is echoed as its own message, with an id", async () => {
     await draftStory({}, async (context) => {
       const { editor, model } = context;
       const sessionId = await newSession(context);

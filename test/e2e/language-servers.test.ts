@@ -51,7 +51,7 @@ test("the model sees the errors that its edits bring, and only these, from a rea
   });
 });
 
-test("a project's own servers start only after the person agreed to them", async () => {
+test("a project's own servers start only after the user agreed", async () => {
   const command = ["/bin/sh", "-c", "echo started >> started.txt; cat"];
   const own = { "fairlead.json": JSON.stringify({ lsp: { own: { command, extensions: ["txt"] } } }) };
   const play = async (permission: "reject_once" | "allow_once") => {

@@ -177,7 +177,7 @@ describe("a loaded session", () => {
     });
   });
 
-  test("takes a prompt that is sent behind its load or resume, once that is answered", async () => {
+  test("takes a prompt sent after its load or resume, once that is answered", async () => {
     await story({}, async ({ editor, model }) => {
       const { sessionId } = await editor.newSession();
       model.otherwise("Hello.");
@@ -220,7 +220,7 @@ describe("a loaded session", () => {
     });
   });
 
-  test("is not heard of before its resume and what is chosen for it meanwhile are answered", async () => {
+  test("sends no update before its resume and pending choices are answered", async () => {
     await story({}, async ({ editor }) => {
       const { sessionId } = await editor.newSession();
       const choices = [
@@ -240,7 +240,7 @@ describe("a loaded session", () => {
     });
   });
 
-  test("takes what is chosen behind a load with other folders, and is free after a choice and a close", async () => {
+  test("takes a choice after a load with other folders, and is free after a choice and a close", async () => {
     await story({}, async ({ editor, repository }) => {
       const { sessionId } = await editor.newSession();
       await editor.list();
@@ -443,7 +443,7 @@ describe("the list of sessions", () => {
 });
 
 describe("deleting", () => {
-  test("a busy session cancels its turn and leaves nothing behind", async () => {
+  test("a busy session cancels its turn and leaves no processes", async () => {
     await story({}, async ({ editor, model, home }) => {
       const { sessionId } = await editor.newSession();
       model.reply(reply.say("Working"), reply.gate());
@@ -565,7 +565,7 @@ export default { description: "Loops.", args: {}, execute() {
     });
   });
 
-  test("while the person is asked, the call has failed and changed nothing", async () => {
+  test("while the user is asked, the call fails and changes nothing", async () => {
     await story({ config: askBash, permission: "never" }, async (context) => {
       const { editor, model, repository } = context;
       const { sessionId } = await editor.newSession();

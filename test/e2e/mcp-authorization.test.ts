@@ -11,7 +11,7 @@ import { agentText } from "../support/transcript.ts";
 
 const tool = "notes_count_notes";
 
-/** An editor that opens addresses; what the person does there is up to the story. */
+/** An editor that opens addresses; what the user does there is up to the story. */
 function withUrls(go: (request: CreateElicitationRequest) => "accept" | "decline" | "cancel"): ClientKind {
   return {
     ...withElicitation(async (request) => ({ action: go(request) })),
@@ -48,7 +48,7 @@ const isNotice = (words: string) => (update: SessionUpdate) => JSON.stringify(up
 const lines = ({ editor }: StoryContext) => editor.wire.entries.map(({ line }) => line).join("\n");
 
 describe("an editor that opens addresses", () => {
-  test("brings the person to where access is given, and the server's tools are there", async () => {
+  test("opens the authorization page for the user, then offers the server's tools", async () => {
     const requested: CreateElicitationRequest[] = [];
     const client = withUrls((request) => {
       requested.push(request);
@@ -171,7 +171,7 @@ describe.each([
     );
   });
 
-  test("is told with the command that authorizes it where the editor opens no addresses", async () => {
+  test("is reported with its command if the editor cannot open addresses", async () => {
     await play(
       plain(),
       async (context) => {
@@ -215,7 +215,7 @@ describe.each([
 });
 
 describe("an editor that opens no addresses", () => {
-  test("is told once, and /mcp auth says where to go", async () => {
+  test("is reported once, and /mcp auth shows the address", async () => {
     await play(plain(), async (context) => {
       const { editor, model, server } = context;
       const { sessionId } = await editor.newSession();

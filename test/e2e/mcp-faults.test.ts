@@ -55,7 +55,7 @@ describe("a server that never answers", () => {
     });
   });
 
-  test("is waited for no longer than the person waits", async () => {
+  test("is not waited for after the user cancels", async () => {
     await story({ config: { mcp: { bad: faulty("silent") } } }, async ({ editor }) => {
       const { sessionId } = await editor.newSession();
       const turn = editor.prompt(sessionId, "Hi");
@@ -66,7 +66,7 @@ describe("a server that never answers", () => {
     });
   });
 
-  test("fails when its time is up, and that is told once", async () => {
+  test("fails on timeout, and that is reported once", async () => {
     await withServer({ ...faulty("silent"), timeout: 300 }, async (context) => {
       const { editor, model, sessionId } = context;
       model.reply("One.").reply("Two.");
@@ -186,7 +186,7 @@ describe("what a server offers", () => {
     });
   });
 
-  test("in thousands is bounded, and the person hears of it", async () => {
+  test("in thousands is limited, and the user sees a notice", async () => {
     await withServer(faulty("thousands"), async (context) => {
       expect(await callOnce(context, "bad_tool-0")).toEqual(["hello"]);
       const names = context.model.requests[0]?.toolNames.filter((name) => name.startsWith("bad"));

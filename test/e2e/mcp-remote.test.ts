@@ -60,7 +60,7 @@ describe("a remote server", () => {
     });
   });
 
-  test("that forgot the session is connected anew and the call made once more", async () => {
+  test("that forgot the session is reconnected and the call repeated", async () => {
     await using server = await startHttpMcp({ speaks: "http" });
     await withRemote(server, async ({ sessionId, ...context }) => {
       expect(await call(context, sessionId)).toEqual(["hello"]);
@@ -102,7 +102,7 @@ describe("a remote server", () => {
     });
   });
 
-  test("that quotes the key that it was given is told of without it", async () => {
+  test("that quotes its key is reported without it", async () => {
     const key = "sk-remote-0123456789";
     await using server = await startHttpMcp({ speaks: "http", status: 500, says: `Not with ${key}.` });
     const far = { type: "remote", url: server.url, headers: { Authorization: `Bearer ${key}` } };

@@ -94,7 +94,7 @@ describe("the reference server everything", () => {
     });
   });
 
-  test("asks the person through the editor's forms and addresses", async () => {
+  test("asks the user through the editor's forms and addresses", async () => {
     const requested: CreateElicitationRequest[] = [];
     const client = zedLike(new Map(), (request) => {
       requested.push(request);
@@ -120,7 +120,7 @@ describe("the reference server everything", () => {
     });
   });
 
-  test("is not told of forms that the editor does not have", async () => {
+  test("is offered no forms that the editor lacks", async () => {
     await story(
       { client: plain(), config: { mcp: { everything: everything() } } },
       async ({ editor, model }) => {
@@ -222,7 +222,7 @@ describe("permission for a server's tools", () => {
     });
   });
 
-  test("holds for the session where it is given for good, and no longer", async () => {
+  test('applies to the session if given for "always", and no longer', async () => {
     const config = { mcp: { everything: everything() } };
     await story({ config, permission: "allow_always" }, async ({ editor, model }) => {
       const first = await editor.newSession();
@@ -276,7 +276,7 @@ describe("permission for a server's tools", () => {
     });
   });
 
-  test("is asked for a task under the session of the person, and explore has no such tools", async () => {
+  test("asks for a task in the user's session, and explore has no such tools", async () => {
     const config = { mcp: { bad: faulty("none") } };
     await story({ config, permission: "allow_once" }, async ({ editor, model }) => {
       const { sessionId } = await editor.newSession();
@@ -299,7 +299,7 @@ describe("permission for a server's tools", () => {
 });
 
 describe("servers that the editor gives under one name", () => {
-  test("are told to the person, and the last of them is used", async () => {
+  test("are reported to the user, and the last one is used", async () => {
     await story({}, async ({ editor, model }) => {
       const server = (command: string) => ({ name: "twice", command, args: [], env: [] });
       const { sessionId } = await editor.newSession({ mcpServers: [server("/no/one"), server("/no/two")] });

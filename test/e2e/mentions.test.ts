@@ -51,7 +51,7 @@ describe.each([
   });
 });
 
-test("the person sees the text as it was written and a link beside it, live and loaded", async () => {
+test("the user sees the text as written with a link, live and loaded", async () => {
   await story({ files }, async ({ editor, model, repository }) => {
     const { sessionId } = await editor.newSession();
     model.reply("Seen.");
@@ -109,7 +109,7 @@ test("a large image is scaled down on its way to a model that takes images", asy
   });
 });
 
-test("who attaches what the model cannot see is told", async () => {
+test("a notice says when the model cannot see an attachment", async () => {
   await story({ files }, async (storyContext) => {
     await sent(storyContext, "See @dot.png");
     const { entries } = storyContext.editor.wire;
@@ -120,7 +120,7 @@ test("who attaches what the model cannot see is told", async () => {
   });
 });
 
-test("an image of more than 5 MiB is left out, and the model is told", async () => {
+test("an image of more than 5 MiB is omitted, and the model is informed", async () => {
   const data = Buffer.alloc(5 * 1024 * 1024 + 1).toString("base64");
   await story({ files }, async ({ editor, model }) => {
     const { sessionId } = await editor.newSession();
@@ -136,7 +136,7 @@ test("an image of more than 5 MiB is left out, and the model is told", async () 
   });
 });
 
-test("what a rule denies is not read, what it asks for is: the person named it", async () => {
+test("a denied file is not read; one that needs asking is, because the user named it", async () => {
   const config = { permission: { read: { "*": "allow", "*.env": "ask", "secret.txt": "deny" } } };
   await story({ config, files }, async (storyContext) => {
     const text = await sent(storyContext, "Read @.env, @secret.txt");
@@ -146,7 +146,7 @@ test("what a rule denies is not read, what it asks for is: the person named it",
   });
 });
 
-test("more than twenty paths are said, not attached, and more than 200 words not looked up", async () => {
+test("more than twenty paths are listed, not attached; more than 200 are not looked up", async () => {
   const many = Object.fromEntries(Array.from({ length: 22 }, (_, at) => [`f${at}.txt`, `${at}\n`]));
   const nobody = Array.from({ length: 190 }, (_, at) => `nobody${at}`);
   await story({ files: many }, async (storyContext) => {

@@ -133,7 +133,7 @@ describe("calls that cannot be run as they are", () => {
     ]);
   });
 
-  test("null stands for a field that was left out, where the field may be", async () => {
+  test("null counts as a missing field where it is optional", async () => {
     const { toolResults } = await resultsOf([
       reply.call("read", { filePath: "a.txt", offset: null, limit: null }),
       reply.call("read", { filePath: null, limit: null }),
@@ -174,7 +174,7 @@ describe("calls that cannot be run as they are", () => {
     expect(toolResults).toEqual([expect.stringContaining("1: one")]);
   });
 
-  test("missing and repeated ids are told apart", async () => {
+  test("missing and repeated ids are replaced", async () => {
     const { toolResults } = await resultsOf([
       reply.together(
         reply.callScript("read", { filePath: "a.txt" }, { id: "same" }),
@@ -187,7 +187,7 @@ describe("calls that cannot be run as they are", () => {
     expect(toolResults).toEqual([one, two, one, two]);
   });
 
-  test("an id of an earlier step is told apart from it", async () => {
+  test("an id of an earlier step is replaced", async () => {
     await story({ files: { "a.txt": "one\n", "b.txt": "two\n" } }, async ({ editor, model }) => {
       const { sessionId } = await editor.newSession();
       model
@@ -302,7 +302,7 @@ describe("loops", () => {
     );
   });
 
-  test("a no is told to the model, and the call is not made", async () => {
+  test("a refusal is sent to the model, and the call is not made", async () => {
     const config = { experimental: { continue_loop_on_deny: true } };
     const options = { config, files: { "a.txt": "one\n" }, permission: "reject_once" } as const;
     await story(options, async ({ editor, model }) => {

@@ -128,7 +128,7 @@ describe("how much a model thinks", () => {
     });
   });
 
-  test("is what a command says of the model in use, for its message, and told where that cannot do it", async () => {
+  test("is set by a command for its message, with a notice if the model lacks it", async () => {
     const command = {
       deeply: { template: "Think of $ARGUMENTS", variant: "deep" },
       odd: { template: "Think of $ARGUMENTS", variant: "xhigh" },
@@ -147,7 +147,7 @@ describe("how much a model thinks", () => {
     });
   });
 
-  test("is what the agent or the model's name says, unless the person says otherwise", async () => {
+  test("comes from the agent or the model's name, unless the user chooses another", async () => {
     const agent = { build: { variant: "low" }, plan: { model: "test/other:high" } };
     await withModels({ agent }, async (storyContext) => {
       const { editor, model } = storyContext;
@@ -169,7 +169,7 @@ describe("how much a model thinks", () => {
 });
 
 describe("which model answers", () => {
-  test("is an error where the one that a session was told is gone, until the person chooses another", async () => {
+  test("is an error if the session's effort is gone, until the user chooses another", async () => {
     await withModels({}, async (storyContext, configure) => {
       const { editor, model } = storyContext;
       const other = {
@@ -222,7 +222,7 @@ describe("which model answers", () => {
     });
   });
 
-  test("a wrong key is told with the provider's words and what to do", async () => {
+  test("a wrong key is reported with the provider's text and advice", async () => {
     await withModels({}, async ({ editor, model }) => {
       const { sessionId } = await editor.newSession();
       model.reply(reply.failure(401, "Incorrect API key"));

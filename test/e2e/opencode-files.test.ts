@@ -287,7 +287,7 @@ describe("files of somebody who comes from OpenCode work as they are", () => {
   });
 });
 
-test("the person's own instructions for OpenCode reach the model, and a plugin its options", async () => {
+test("the user's instructions for OpenCode reach the model, and a plugin gets its options", async () => {
   const model = await startModelServer();
   const provider = { local: { options: { baseURL: model.url }, models: { scripted: {} } } };
   const plugin = [["./name.js", { says: "from the options" }]];

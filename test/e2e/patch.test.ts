@@ -90,7 +90,7 @@ describe("a model of the GPT family", () => {
     });
   });
 
-  test("changes nothing when the person says no", async () => {
+  test("changes nothing when the user refuses", async () => {
     await story({ files, config, permission: "reject_once" }, async ({ editor, model, repository }) => {
       const { sessionId } = await editor.newSession();
       model.reply(...reads).reply(reply.call("apply_patch", { patchText }));

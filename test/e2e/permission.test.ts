@@ -248,7 +248,7 @@ describe("rules", () => {
     });
   });
 
-  test("a denied part of a command is found behind parts that would ask", async () => {
+  test("a denied part of a command is found after parts that would ask", async () => {
     const config = { permission: { bash: { "*": "ask", "rm *": "deny" } } };
     await story({ config, files: { "a.txt": "one\n" } }, async ({ editor, model, repository }) => {
       const { sessionId } = await editor.newSession();
@@ -281,7 +281,7 @@ describe("rules", () => {
     });
   });
 
-  test("rules for paths hold in whatever folder a command is told to run, and the question names it", async () => {
+  test("rules for paths apply in any working directory, and the question names it", async () => {
     const deny = (path: string) => ({ [`${path}/*`]: "deny" });
     const config = {
       experimental: { continue_loop_on_deny: true },

@@ -127,7 +127,7 @@ describe("fairlead permissions check", () => {
     expect(listNamesSync(workspace.path)).toEqual([]);
   });
 
-  test("asks in plan for what the person allows everywhere else", async () => {
+  test("asks in plan for what the user allows elsewhere", async () => {
     await using home = await temporaryFolder(withRules("allow"));
     const { stdout } = await fairlead(home.path, ["permissions", "check", "--json", "--agent", "plan"], {
       input: "ls\ntouch a\nnpm test\necho x > a\n",

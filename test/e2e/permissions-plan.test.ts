@@ -112,7 +112,7 @@ describe("plan mode", () => {
     60_000,
   );
 
-  test("cannot edit by tools either, and runs a command that the person approves", async () => {
+  test("cannot edit by tools either, and runs a command that the user approves", async () => {
     const config = { ...goOn, permission: "allow" };
     await story({ config, files: { "a.txt": "one\n" } }, async ({ editor, model, repository }) => {
       const { sessionId } = await editor.newSession();
@@ -135,7 +135,7 @@ describe("plan mode", () => {
     });
   });
 
-  test("is not widened by what was approved for good or by the auto-approve setting", async () => {
+  test("is not widened by project approvals or the auto-approve setting", async () => {
     const config = { ...goOn, permission: { bash: "ask" } };
     await story({ config, files: { "a.txt": "one\n" } }, async ({ editor, model, repository }) => {
       const { sessionId } = await editor.newSession();
@@ -182,7 +182,7 @@ describe("plan mode", () => {
     });
   });
 
-  test("reads and writes its plan without asking where the person asks for all commands and edits", async () => {
+  test("reads and writes its plan without asking where the user asks for all commands and edits", async () => {
     const config = { permission: { edit: "ask", bash: { "*": "ask", "npm test": "allow" } } };
     await story({ config, permission: "reject_once" }, async ({ editor, model, repository }) => {
       const { sessionId } = await editor.newSession();

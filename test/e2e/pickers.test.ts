@@ -52,7 +52,7 @@ function twoModels({ model }: { model: StoryContext["model"] }): Record<string, 
   };
 }
 
-/** Plays a story whose project configuration adds to the person's. */
+/** Plays a story whose project configuration adds to the user's. */
 async function withTwoModels(
   more: Record<string, unknown>,
   play: (storyContext: StoryContext) => Promise<void>,
@@ -204,7 +204,7 @@ describe("the pickers", () => {
     });
   });
 
-  test("take the defaults that an editor sends right behind session/new's answer", async () => {
+  test("take the defaults that an editor sends right after session/new", async () => {
     await story({ client: zedLike() }, async ({ editor, model }) => {
       const { sessionId } = await editor.newSession();
       const [mode, options] = await Promise.all([
@@ -233,7 +233,7 @@ describe("the pickers", () => {
 });
 
 describe("the plan mode", () => {
-  test("denies every way to change a file, and the model is told", async () => {
+  test("denies every way to change a file, and the model is informed", async () => {
     await story({ files: { "a.txt": "one\n" } }, async ({ editor, model, repository }) => {
       const { sessionId } = await editor.newSession();
       await editor.setMode(sessionId, "plan");
@@ -292,7 +292,7 @@ describe("an agent with a model of its own", () => {
     });
   });
 
-  test("is answered by the model that the person chose", async () => {
+  test("is answered by the model that the user chose", async () => {
     await withTwoModels({ agent }, async (storyContext) => {
       const { editor, model } = storyContext;
       const { sessionId } = await editor.newSession();

@@ -258,7 +258,7 @@ export const Guard = async () => ({
     );
   });
 
-  test("decide before the person, stricter always, laxer only where auto-approve would be", async () => {
+  test("decide before the user: stricter always, laxer only where auto-approve would", async () => {
     const decides = `
 export const Decides = () => ({
   "permission.ask": ({ pattern, metadata }, output) => {
@@ -359,7 +359,7 @@ export const Decides = () => ({
     });
   });
 
-  test("may group their hooks, and are told of what is none", async () => {
+  test("may group their hooks; unknown hooks are reported", async () => {
     const plugin = `
 export const Grouped = async () => ({
   permission: { ask: (question, output) => { if (question.pattern.includes("touch made")) output.status = "deny"; } },
@@ -407,7 +407,7 @@ export default async () => ({ "tool.execute.before": async () => forge(2, 50, "{
     });
   });
 
-  test("that say far too much are heard in part", async () => {
+  test("that send too much are read in part", async () => {
     const refuses = `export default async () => ({
   "tool.execute.before": (i) => { if (i.tool === "read") throw new Error("R".repeat(3_000_000)); },
   "tool.execute.after": (i, o) => { o.title = "T\\n".repeat(300_000); o.metadata = { x: "m".repeat(300_000) }; },

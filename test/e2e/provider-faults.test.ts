@@ -58,7 +58,7 @@ const says = (text: string) => (update: SessionUpdate) => JSON.stringify(update)
 const answersIn = (request: ModelRequest | undefined) =>
   request?.messages.filter(({ role }) => role === "assistant").map(({ content }) => content);
 
-/** A fault that another try mends: the person reads the answer once, the model is sent it once. */
+/** A fault that another try mends: the user reads the answer once, the model is sent it once. */
 async function mendedStory(
   fault: (context: FaultStage) => Promise<unknown>,
   { retry = quick, answer = "Hello world" }: { retry?: object; answer?: string } = {},
@@ -75,7 +75,7 @@ async function mendedStory(
 }
 
 describe("errors that waiting does not mend", () => {
-  test("a refused key is told at once, as a need to sign in, without the key", async () => {
+  test("a refused key is reported at once as missing authentication, without the key", async () => {
     await faultStory(async ({ editor, model, sessionId }) => {
       model.reply(reply.failure(401, `Incorrect API key provided: ${key}`));
       const failure = await failureOf(editor, sessionId);
@@ -87,7 +87,7 @@ describe("errors that waiting does not mend", () => {
     });
   });
 
-  test("a refused request is told in the provider's own words", async () => {
+  test("a refused request is reported with the provider's text", async () => {
     await faultStory(async ({ editor, model, sessionId }) => {
       model.reply(reply.failure(400, "Unknown field: foo"));
       const message = "The provider refused the request (400): Unknown field: foo";
@@ -100,7 +100,7 @@ describe("errors that waiting does not mend", () => {
     });
   });
 
-  test("what a program can go by stands beside the words", async () => {
+  test("machine-readable fields come with the message", async () => {
     await faultStory(async ({ editor, model, sessionId }) => {
       const facts = async (...answers: reply.Step[]) => {
         for (const answer of answers) model.reply(answer);
@@ -151,7 +151,7 @@ describe("errors that waiting does not mend", () => {
     }
   });
 
-  test("a server that stays broken fails after the last try, with every try told", async () => {
+  test("a broken server fails after the last attempt, and every attempt is shown", async () => {
     await faultStory(async ({ editor, model, sessionId }) => {
       model.reply(reply.failure(500, "Out of order"), []);
       model.reply(reply.failure(529, "Busy")).reply(reply.failure(500, "Out of order again"));
@@ -165,7 +165,7 @@ describe("errors that waiting does not mend", () => {
 });
 
 describe("errors that another try mends", () => {
-  test("the person sees that it is tried again before it is", async () => {
+  test("the user sees a retry before it starts", async () => {
     await mendedStory(
       async ({ editor, model, sessionId }) => {
         model.reply(reply.failure(500, "Out of order")).reply("Hello world");
@@ -238,7 +238,7 @@ describe("errors that another try mends", () => {
     });
   });
 
-  test("an answer that is another the second time stands beside the first; the model keeps the whole one", async () => {
+  test("a different second answer follows the first; the model sees the complete one", async () => {
     await faultStory(async ({ editor, model, sessionId }) => {
       const gate = reply.gate();
       model.reply(reply.say("Hello wor"), gate, reply.reset()).reply("Good day").reply("Sure.");
@@ -327,7 +327,7 @@ describe("answers in a strange form", () => {
     );
   });
 
-  test("an answer of garbage alone is told as that", async () => {
+  test("an answer of garbage only is reported as such", async () => {
     await faultStory(async ({ editor, model, sessionId }) => {
       for (let attempt = 0; attempt < quick.attempts; attempt++)
         model.reply(reply.line("data: {oops\n"), reply.end());
@@ -337,7 +337,7 @@ describe("answers in a strange form", () => {
     });
   });
 
-  test("a call that the limit of tokens cut is not run, and the model is told why", async () => {
+  test("a call truncated by the token limit is not run, and the model learns why", async () => {
     await faultStory(async ({ editor, model, sessionId, repository }) => {
       const half = reply.call("bash", '{"command":"touch made"', { pieces: 1 });
       model.reply(half, reply.finish("length")).reply("Then not.");

@@ -46,7 +46,7 @@ const withImage = (requests: readonly ModelRequest[]): boolean[] =>
 const lastContent = ({ messages }: ModelRequest): unknown =>
   messages.findLast(({ role }) => role === "user")?.content;
 
-test("a refused image is left out, of later requests to that model too, and the person is told once", async () => {
+test("a refused image is omitted, also from later requests to that model, with one notice", async () => {
   await seerStory(async ({ editor, model, repository, sessionId }) => {
     model.reply(refusal).reply("I cannot see it.").reply("Fine.").reply("No.").reply("A dot.");
     expect((await editor.prompt(sessionId, question)).stopReason).toBe("end_turn");
@@ -122,7 +122,7 @@ test("a refusal is known by a status, by its words and inside a stream", async (
   });
 });
 
-test("where the images were not the reason, the first refusal is told and images go on", async () => {
+test("if images were not the reason, the first refusal is shown and images are still sent", async () => {
   await seerStory(async ({ editor, model, sessionId }) => {
     model.reply(refusal).reply(reply.failure(400, "Something else"));
     const failed: unknown = await editor.prompt(sessionId, question).catch((error: unknown) => error);

@@ -192,7 +192,7 @@ test("a run asks only where stdin and stderr are terminals", () => {
   expect(canAsk({ stdin: {}, stderr: terminal })).toBe(false);
 });
 
-test("a run whose model answers with nothing fails in words", async () => {
+test("a run with an empty answer fails with an explanation", async () => {
   await inPlace(
     async ({ model, start }) => {
       for (let call = 1; call <= 4; call++) model.reply(reply.finish("stop"));
@@ -225,7 +225,7 @@ describe("what is attached to a run", () => {
     });
   });
 
-  test("is nothing where a program left stdin open, and that is said", async () => {
+  test("is ignored if a program left stdin open, with a message", async () => {
     await inPlace(async ({ model, start }) => {
       model.reply("Hello.");
       const { code, stdout, stderr } = await start(["run", "Hi"]).ended;
@@ -271,7 +271,7 @@ describe("programs that read a run", () => {
     });
   });
 
-  test("may go away: the program ends without a word of its own", async () => {
+  test("may disappear: the program ends silently", async () => {
     await inPlace(async ({ model, start }) => {
       const gate = reply.gate();
       model.reply(

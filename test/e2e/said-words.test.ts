@@ -24,7 +24,7 @@ function paintedFields(value: unknown, field?: string): string[] {
   return Object.entries(fields).flatMap(([key, one]) => paintedFields(one, key));
 }
 
-test("what providers, servers, models and configurations say comes to the editor without signs that act", async () => {
+test("text of providers, servers, models and configurations reaches the editor escaped", async () => {
   const config = {
     agent: { painter: { description: painted, mode: "primary" } },
     command: { paint: { description: painted, template: "Paint." } },
@@ -65,7 +65,7 @@ test("what providers, servers, models and configurations say comes to the editor
   });
 });
 
-test("the command line shows a person at a terminal no signs that act either", async () => {
+test("the command line shows no control characters in a terminal", async () => {
   await story({}, async ({ model, home }) => {
     model.reply(reply.failure(400, painted));
     const run = await fairlead(home.path, ["run", "Hi"]);

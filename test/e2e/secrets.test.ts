@@ -112,7 +112,7 @@ test("control characters of a title and a question are made visible", async () =
   });
 });
 
-test("credentials that the person names reach commands, those that a project names do not", async () => {
+test("credentials that the user names reach commands, those that a project names do not", async () => {
   const config = { permission: "allow", environment: { keep: ["NPM_TOKEN", "GITHUB_*"] } };
   const env = {
     NPM_TOKEN: "npm-0123456789abcdef",

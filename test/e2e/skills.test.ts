@@ -35,7 +35,7 @@ test("problems of the same kind in many files are one line of /reload", async ()
 });
 
 describe("skills", () => {
-  test("are told by name and description, loaded with a call, and their files read without a question", async () => {
+  test("are listed by name and description, loaded with a call, and their files read without asking", async () => {
     const files = { ".agents/skills/style/SKILL.md": skill("style", "How we write.") };
     await story({ homeFiles, files }, async ({ editor, model, home }) => {
       const { sessionId } = await editor.newSession();
@@ -60,7 +60,7 @@ describe("skills", () => {
     });
   });
 
-  test("that a rule denies are neither told nor loaded", async () => {
+  test("that a rule denies are neither listed nor loaded", async () => {
     const config = { permission: { skill: { "*": "allow", release: "deny" } } };
     await story({ homeFiles, config }, async ({ editor, model }) => {
       const { sessionId } = await editor.newSession();
@@ -73,7 +73,7 @@ describe("skills", () => {
     });
   });
 
-  test("are commands too, and changing one is for a person to agree to", async () => {
+  test("are commands too, and changing one needs confirmation", async () => {
     await story({ homeFiles, permission: "reject_once" }, async ({ editor, model, home }) => {
       const { sessionId } = await editor.newSession();
       const { availableCommands } = await editor.waitForKind(sessionId, "available_commands_update");

@@ -5,7 +5,7 @@ import { storiesOfOneAgent } from "../support/story.ts";
 
 const story = storiesOfOneAgent();
 
-test("what was approved for good is listed and taken back from the shell", async () => {
+test("project approvals are listed and revoked from the shell", async () => {
   const config = { permission: { bash: "ask" } };
   await story({ config, permission: "allow_always" }, async ({ editor, model, repository, home }) => {
     const { sessionId } = await editor.newSession();

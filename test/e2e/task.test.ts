@@ -24,7 +24,7 @@ const report = (text: string) =>
 const taskIdIn = (result: string | undefined) => /task_id: (\S+)/.exec(result ?? "")?.[1];
 
 describe("a task", () => {
-  test("runs in a session of its own, shows its steps on the call's card and reports to the model", async () => {
+  test("runs in a child session, shows its steps on the card and reports to the model", async () => {
     await story({ files: { "a.txt": "one\n" } }, async ({ editor, model }) => {
       const { sessionId } = await editor.newSession();
       const isSeen = reply.gate();
@@ -141,7 +141,7 @@ describe("a task", () => {
     });
   });
 
-  test("whose question the editor fails to answer goes on, and nobody is said to have said no", async () => {
+  test("continues if the editor fails to answer its question, without claiming a refusal", async () => {
     const config = { permission: { bash: "ask" } };
     await story({ config, permission: "never" }, async ({ editor, model }) => {
       const { sessionId } = await editor.newSession();
@@ -298,7 +298,7 @@ describe("a task", () => {
     });
   });
 
-  test("is begun without a question by a person who names the agent, unless a rule denies it", async () => {
+  test("starts without asking when the user names the agent, unless a rule denies it", async () => {
     const permission = { task: { "*": "ask", general: "deny" } };
     await story({ config: { permission } }, async ({ editor, model }) => {
       const { sessionId } = await editor.newSession();

@@ -20,7 +20,7 @@ const wireBytes = (lines: readonly { line: string }[]) =>
 
 const namedFile = (text: string) => /The whole(?: output)? is in (\/\S+?)[.:] /.exec(text)?.[1] ?? "";
 
-test("an output of 10 MB is bounded for model and editor, and whole in a file that the model is told of", async () => {
+test("an output of 10 MB is truncated for model and editor, with all of it in a file", async () => {
   await story({}, async ({ editor, model }) => {
     const { sessionId } = await editor.newSession();
     const command = `yes "a line of the output" | head -c 10000000; echo; echo the end`;
@@ -153,7 +153,7 @@ test("a long file is read in parts, with the place to go on", async () => {
   });
 });
 
-test("what is to be known of an output stands behind it, however much of the output is cut", async () => {
+test("notes about an output follow it, however much of it is truncated", async () => {
   const rules = `Rules of the folder.\n${"Keep to them.\n".repeat(100)}`;
   const wide = `${"w".repeat(200)}\n`.repeat(1_000);
   const files = { "sub/AGENTS.md": rules, "sub/wide.txt": wide };

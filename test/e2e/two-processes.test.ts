@@ -26,7 +26,7 @@ async function withSecond(
   second.assertClean();
 }
 
-/** What the person said and was answered, as the session is loaded. */
+/** What the user said and was answered, as the session is loaded. */
 async function replayed(editor: Editor, sessionId: string): Promise<string[]> {
   const before = editor.updates(sessionId).length;
   await editor.load(sessionId);
@@ -64,7 +64,7 @@ test("two processes work in sessions of one store at the same time, and each see
   });
 });
 
-test("a session that one process has open is refused to another, which is told who has it, until it is closed", async () => {
+test("a session open in one process is refused to another, which learns who has it", async () => {
   await story({}, async (context) => {
     const { editor, model } = context;
     await withSecond(context, async (second) => {

@@ -117,7 +117,7 @@ describe("/undo", () => {
     });
   });
 
-  test("leaves alone what a person changed since, says what to do, and undoes the rest", async () => {
+  test("skips what a user has changed since, says what to do, and undoes the rest", async () => {
     await story({ files: {}, ...allowAll }, async (context) => {
       const { editor, repository } = context;
       const { sessionId } = await editor.newSession();
@@ -216,7 +216,7 @@ describe("/undo", () => {
     });
   });
 
-  test("goes back behind a compaction, which is then forgotten too", async () => {
+  test("goes back past a compaction, which is removed too", async () => {
     await story({ files: {}, ...allowAll }, async (context) => {
       const { editor, model } = context;
       const { sessionId } = await editor.newSession();
@@ -233,7 +233,7 @@ describe("/undo", () => {
     });
   });
 
-  test("takes back what was said into the turn together with it", async () => {
+  test("undoes steering messages together with their turn", async () => {
     await story({ files: {}, ...allowAll }, async ({ editor, model }) => {
       const { sessionId } = await editor.newSession();
       const gate = reply.gate();

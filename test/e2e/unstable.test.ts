@@ -34,7 +34,7 @@ const texts = (messages: readonly JsonObject[]): string =>
   JSON.stringify(messages.filter(({ role }) => role !== "system"));
 
 describe("session/fork", () => {
-  test("gives another session with all that was said, which goes its own way", async () => {
+  test("creates another session with all messages, independent of the first", async () => {
     await story({ permission: "allow_once" }, async ({ editor, model, repository }) => {
       const { sessionId } = await editor.newSession();
       model.reply(reply.call("bash", { command: "echo hi" })).reply("It says hi.");
@@ -112,7 +112,7 @@ describe("session/fork", () => {
 });
 
 describe("managing sessions", () => {
-  test("a title that a person gives is kept, normalised, for live and for closed sessions", async () => {
+  test("a title that a user gives is kept, normalised, for live and for closed sessions", async () => {
     await story({}, async ({ editor, model }) => {
       const { sessionId } = await editor.newSession();
       const title = "  My \n title  ";

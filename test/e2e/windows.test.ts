@@ -161,7 +161,7 @@ describe("a server that cuts prompts", () => {
   });
 });
 
-test("a window that a refusal names replaces a larger one, and is told", async () => {
+test("a window named in a refusal replaces a larger one, with a notice", async () => {
   await oneStory({}, async ({ editor, model }) => {
     const { sessionId } = await editor.newSession();
     const words = "This model's maximum context length is 65536 tokens. However, you requested 70000 tokens.";
@@ -177,7 +177,7 @@ test("a window that a refusal names replaces a larger one, and is told", async (
   });
 });
 
-test("a refusal of a conversation of one line is told at once, without a paid summary", async () => {
+test("a refusal of a one-line conversation is shown immediately, without a paid summary", async () => {
   await oneStory({}, async ({ editor, model }) => {
     const { sessionId } = await editor.newSession();
     model.reply(reply.failure(400, "This model's maximum context length is 8192 tokens."));

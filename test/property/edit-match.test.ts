@@ -35,7 +35,7 @@ const anyEdit = fc.record({
   replaceAll: fc.boolean(),
 });
 
-test("text that stands in one place is replaced there", () => {
+test("replaces text that occurs once", () => {
   fc.assert(
     fc.property(lines(10), lines(4), lines(10), line, lineEnd, (before, middle, after, newText, end) => {
       const needle = ["<<unique", ...middle, "unique>>"];
@@ -47,7 +47,7 @@ test("text that stands in one place is replaced there", () => {
   );
 });
 
-test("where the text stands exactly, no other place is chosen", () => {
+test("prefers an exact match", () => {
   fc.assert(
     fc.property(text, anyEdit, (whole, edit) => {
       fc.pre(edit.oldString !== "" && plain(whole).includes(plain(edit.oldString)));

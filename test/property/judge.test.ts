@@ -113,7 +113,7 @@ describe("a judgement", () => {
     );
   });
 
-  test("that the person asked for by name is not asked about, and denied as ever", () => {
+  test("that the user named runs without asking, unless it is denied", () => {
     fc.assert(
       fc.property(request, rules, (question, own) => {
         const requested = judge({ ...question, requested: true }, { rules: own }).action;

@@ -24,7 +24,7 @@ const word = fc.constantFrom(
   "a",
 );
 
-test("thoughts in a text are told apart the same however the text is cut", () => {
+test("finds the same thoughts however the text is split", () => {
   fc.assert(
     fc.property(fc.array(word, { maxLength: 12 }), fc.array(fc.nat(60), { maxLength: 8 }), (words, cuts) => {
       const whole = words.join("");

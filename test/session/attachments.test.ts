@@ -40,7 +40,7 @@ describe("a link to a file", () => {
     expect(parseFileLink(uri)).toEqual(expected);
   });
 
-  test("is shown to the person, and its text goes to the model", async () => {
+  test("is shown to the user, and its text is sent to the model", async () => {
     await using place = await toolPlace({ "a.ts": "one\ntwo\n" });
     const uri = href(place, "a.ts");
     expect(await parts(place, link(uri))).toEqual([
@@ -112,7 +112,7 @@ describe("other blocks", () => {
     ]);
   });
 
-  test("a long text is cut, and the model is told where the rest is", async () => {
+  test("a long text is truncated, and the model learns where the rest is", async () => {
     await using place = await toolPlace();
     const text = "0123456789\n".repeat(20_000);
     const [, notice] = await parts(place, { type: "embedded", uri: "zed:///agent/untitled-buffer", text });
@@ -140,7 +140,7 @@ describe("other blocks", () => {
     ]);
   });
 
-  test("an image of no bytes is left out in words", async () => {
+  test("an empty image is omitted with an explanation", async () => {
     await using place = await toolPlace();
     for (const data of ["", "!!!"]) {
       const [, notice] = await parts(place, { type: "media", mime: "image/png", data });

@@ -35,7 +35,7 @@ test("shared calls run side by side", async () => {
   expect(record).toEqual(["+one", "+two", "-two", "-one"]);
 });
 
-test("an exclusive call waits for all before it, and all behind it wait for it", async () => {
+test("an exclusive call waits for all earlier calls, and all later ones wait for it", async () => {
   const { begin, record } = scene();
   const read = begin("read", "shared");
   const write = begin("write", "exclusive");

@@ -61,7 +61,7 @@ async function* newestFirst(messages: readonly Message[]): AsyncGenerator<Messag
 const ids = (messages: readonly Message[]): MessageId[] => messages.map(({ info }) => info.id);
 
 describe("checkpoints", () => {
-  test("are the person's messages, newest first, each with all that came of it", async () => {
+  test("are the user's messages, newest first, each with its results", async () => {
     const [first, second] = [user([text("First words")]), user([text("Second words")])];
     const [one, two, three] = [assistant(), assistant(), assistant()];
     const found = await all(readCheckpoints(newestFirst([first, one, two, second, three])));
@@ -71,7 +71,7 @@ describe("checkpoints", () => {
     ]);
   });
 
-  test("do not begin with what is said into a turn, a compaction or what the program wrote", async () => {
+  test("do not start at steering messages, compactions or messages of the program", async () => {
     const messages = [
       user([text("Go")]),
       assistant(),

@@ -173,14 +173,14 @@ test("a session that cannot be read hinders nothing", async () => {
   expect((await store.load(old.id))?.time.archived).toBeDefined();
 });
 
-test("a turn's end starts one round behind it, and closing does not wait for one that has not begun", async () => {
+test("a turn's end schedules one run, and closing does not wait for one that has not started", async () => {
   const housekeeping = open();
   for (let turn = 0; turn < 3; turn++) housekeeping.onTurnEnd();
   await housekeeping.close();
   expect(await open().runIfDue()).toBe(true);
 });
 
-test("the program keeps house after a turn, by the person's settings and not by the project's", async () => {
+test("the program runs housekeeping after a turn, with the user's settings only", async () => {
   const project = { "fairlead.json": '{"sessions":{"remove_after_days":1}}' };
   const options = { files: project, config: { sessions: { archive_after_days: 10 } } };
   await story(options, async ({ editor, model, home, repository }) => {

@@ -85,7 +85,7 @@ describe("the diff of a session", () => {
     expect(await diff.save()).toEqual({ additions: 3, deletions: 3, files: 2 });
   });
 
-  test("is made anew from the messages that still count", async () => {
+  test("is rebuilt from the messages that still count", async () => {
     await using place = await diffPlace();
     const [one, two] = [await place.keep("1\n"), await place.keep("2\n")];
     const messages = [changed("/a", null, one), changed("/a", one, two), changed("/b", null, two)];

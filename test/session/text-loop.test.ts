@@ -24,7 +24,7 @@ describe("a passage over and over", () => {
     expect(readUntilLoop(text, piece)).toBeLessThanOrEqual(Math.max(piece, 24_000));
   });
 
-  test("is told by its length and its words", () => {
+  test("is detected by its length and its words", () => {
     const seen = new TextLoopDetector().add(passage.repeat(1_000));
     expect(seen?.length).toBe(passage.length);
     expect(seen && repetitionText(seen)).toContain(`the same ${passage.length} characters`);

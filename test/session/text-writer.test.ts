@@ -50,7 +50,7 @@ describe("one attempt", () => {
 });
 
 describe("another attempt", () => {
-  test("that repeats what stands adds only what goes beyond it", async () => {
+  test("that repeats the written text adds only the rest", async () => {
     expect(await written(["text Hello| wor"], ["text Hel|lo w|orld|!"])).toEqual({
       streamed: "Hello world!",
       texts: ["text Hello world!"],
@@ -64,21 +64,21 @@ describe("another attempt", () => {
     });
   });
 
-  test("that says less leaves what stands", async () => {
+  test("that is shorter leaves the written text", async () => {
     expect(await written(["text Hello world"], ["text Hello"])).toEqual({
       streamed: "Hello world",
       texts: ["text Hello world"],
     });
   });
 
-  test("that says something else stands beside it, and the model sees only that", async () => {
+  test("that differs is added, and the model sees only the new text", async () => {
     expect(await written(["text Hello wor"], ["text Hel|p is near"])).toEqual({
       streamed: "Hello worHelp is near",
       texts: ["text Hello wor (ignored)", "text Help is near"],
     });
   });
 
-  test("that says nothing takes back what stands", async () => {
+  test("that is empty removes the written text", async () => {
     expect(await written(["text Hello wor"], [])).toEqual({
       streamed: "Hello wor",
       texts: ["text Hello wor (ignored)"],

@@ -13,7 +13,7 @@ const userInfo = (sessionId: SessionId, id = newMessageId()): UserInfo => ({
   agent: "build",
 });
 
-test("each change is in memory, on its way to disk, and told, in the order of the changes", async () => {
+test("each change is in memory, queued for disk, and emitted, in order", async () => {
   await using place = await storedTranscript();
   const { transcript, events, stored } = place;
   const user = userInfo(transcript.sessionId);
@@ -67,7 +67,7 @@ test("a finished call is on disk before it is emitted", async () => {
   expect((await Promise.all(reads)).map(([message]) => message?.parts)).toEqual([[call]]);
 });
 
-test("the id of a new message sorts behind all, also when the clock was set back", async () => {
+test("the id of a new message sorts last, even if the clock was set back", async () => {
   await using place = await storedTranscript();
   const { transcript } = place;
   const future = `msg_f${newMessageId().slice(5)}` as const;

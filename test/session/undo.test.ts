@@ -126,7 +126,7 @@ describe("an undo", () => {
     }
   });
 
-  test("that was cut off does not overwrite what a person wrote before it was completed", async () => {
+  test("that was interrupted does not overwrite what a user wrote before its completion", async () => {
     await using place = await toolPlace();
     await using opened = await session(place, ["one", "two"]);
     const { undo, reopened, info } = opened;

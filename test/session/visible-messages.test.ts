@@ -57,7 +57,7 @@ test("a finished compaction hides what it summed up, and that is not even read",
   expect(read).toBeLessThan(6);
 });
 
-test("what a compaction kept verbatim stands behind its summary", async () => {
+test("messages that a compaction kept follow its summary", async () => {
   const messages = [user(1), answer(2), user(3), answer(4), compaction(5, 3), summary(6), user(7)];
   expect((await visible(messages)).shown).toEqual([5, 6, 3, 4, 7]);
 });

@@ -119,7 +119,7 @@ export class DraftEditor {
     return this.wire.bell.until(() => this.wire.entries.find(isWanted), what);
   }
 
-  /** Begins anew with the agent that runs, with a record that knows of the connection's beginning alone. */
+  /** Begins again with the agent that runs, with a record that knows of the connection's beginning alone. */
   renew(options: DraftOptions): void {
     this.#options = options;
     this.permissionRequests.length = 0;

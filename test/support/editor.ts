@@ -37,7 +37,7 @@ export type UpdateKind = SessionUpdate["sessionUpdate"];
 export type UpdateOf<Kind extends UpdateKind> = Extract<SessionUpdate, { sessionUpdate: Kind }>;
 
 export interface EditorOptions {
-  /** The person's home; it outlives restarts. */
+  /** The user's home; it outlives restarts. */
   home: string;
   /** The folder of new sessions, unless they name another. */
   cwd: string;
@@ -82,7 +82,7 @@ export class Editor {
     return this.#process.stderr;
   }
 
-  /** What the person answers from now on. */
+  /** What the user answers from now on. */
   set permission(policy: PermissionPolicy | undefined) {
     this.user.policy = policy;
   }
@@ -311,7 +311,7 @@ export class Editor {
   }
 
   /**
-   * Begins anew with the agent that runs: in another folder, for another person, with a record that knows of the
+   * Begins again with the agent that runs: in another folder, for another person, with a record that knows of the
    * connection's beginning alone. The client is to have the abilities that the agent was told of.
    */
   renew({ cwd, client: kind = plain(), permission }: Omit<EditorOptions, "home">): void {

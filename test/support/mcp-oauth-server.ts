@@ -22,7 +22,7 @@ import type { OAuthClientInformationFull, OAuthTokens } from "@modelcontextproto
 import { z } from "zod";
 import { Bell } from "./waiting.ts";
 
-/** What the server does wrong, or against the person, from now on. */
+/** What the server does wrong, or against the user, from now on. */
 export interface OAuthFaults {
   registration?: "refused" | "absent";
   /** What the browser brings back. */
@@ -375,7 +375,7 @@ function notesServer(): McpServer {
   return server;
 }
 
-/** What a browser does with the address, the person agreeing to everything; answers the last page's status. */
+/** What a browser does with the address, the user agreeing to everything; answers the last page's status. */
 export async function visit(address: string): Promise<number> {
   const response = await fetch(address);
   await response.body?.cancel();

@@ -31,7 +31,7 @@ export class RunningCommand {
     }));
   }
 
-  /** Where the person is to go. */
+  /** Where the user is to go. */
   address(): Promise<string> {
     return this.bell.until(() => /http\S+\/authorize\?\S+/.exec(this.#stderr)?.[0], "the address");
   }
@@ -49,7 +49,7 @@ export class RunningCommand {
   }
 }
 
-/** Authorizes a server in a terminal, the person agreeing to everything. */
+/** Authorizes a server in a terminal, the user agreeing to everything. */
 export async function authorizeInTerminal(home: string, server: string): Promise<CommandResult> {
   const running = new RunningCommand(home, ["mcp", "auth", server]);
   await visit(await running.address());

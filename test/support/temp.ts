@@ -34,7 +34,7 @@ export async function temporaryFolder(files: Files = {}, name = "fairlead-test-"
   return folder;
 }
 
-/** A repository with one commit that holds the files. The person's git configuration plays no part. */
+/** A repository with one commit that holds the files. The user's git configuration plays no part. */
 export async function gitRepository(files: Files = { "README.md": "# Sample\n" }): Promise<GitRepository> {
   const folder = await temporaryFolder(files, "fairlead-repository-");
   const git = (...args: string[]) => runGit(folder.path, args);

@@ -7,7 +7,7 @@ export const agentText = (updates: readonly SessionUpdate[]): string =>
 export const thoughtText = (updates: readonly SessionUpdate[]): string =>
   chunkText(updates, "agent_thought_chunk");
 
-/** Each tool call as the person sees it after all updates, in the order of their announcement. */
+/** Each tool call as the user sees it after all updates, in the order of their announcement. */
 export function toolCalls(updates: readonly SessionUpdate[]): ToolCall[] {
   const calls = new Map<string, ToolCall>();
   for (const update of updates) {
@@ -19,7 +19,7 @@ export function toolCalls(updates: readonly SessionUpdate[]): ToolCall[] {
   return [...calls.values()];
 }
 
-/** What the person reads from top to bottom: a message is where it began, a call where it was announced. */
+/** What the user reads from top to bottom: a message is where it began, a call where it was announced. */
 export function shown(updates: readonly SessionUpdate[]): unknown[] {
   const items: { key: string; item: unknown }[] = [];
   const calls = new Map(toolCalls(updates).map((call) => [call.toolCallId, call]));

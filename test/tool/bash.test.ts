@@ -182,7 +182,7 @@ test("refuses a working directory that is none", async () => {
   await expect(prepare({ command: "ls", workdir: "file" })).rejects.toThrow("file is a file.");
 });
 
-test("runs where it was told to", async () => {
+test("runs in the given folder", async () => {
   expect((await run({ command: "pwd", workdir: "sub" })).result).toEqual(
     completed(join(folder, "work", "sub")),
   );

@@ -55,7 +55,7 @@ test("the answer says that new text without indentation got the file's", async (
   );
 });
 
-test("a tolerant match is told", async () => {
+test("reports a tolerant match", async () => {
   await using place = await toolPlace({ a: "if (x) {\n\treturn 1;\n}\n" });
   await read("a", place);
   const { output } = await call(
@@ -102,7 +102,7 @@ test("an empty old text makes a new file", async () => {
   });
 });
 
-test("missing files and folders are told", async () => {
+test("reports missing files and folders", async () => {
   await using place = await toolPlace({ "d/name.ts": "" });
   const edit = { oldString: "a", newString: "b" };
   await expect(prepare(editTool, { filePath: "d/nam.ts", ...edit }, place)).rejects.toThrow(
@@ -139,7 +139,7 @@ test("a file that was not read, or changed since, is not edited", async () => {
   );
 });
 
-test("what a person changes between question and answer stays", async () => {
+test("keeps what a user changes between question and answer", async () => {
   await using place = await toolPlace({ a: "one\n", b: "one\n" });
   await read("a", place);
   await read("b", place);

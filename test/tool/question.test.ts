@@ -10,7 +10,7 @@ const options = [
 const database = { question: "Which database?", header: "Database", options };
 const features = { question: "Which features?", header: "Features", options, multiple: true };
 
-/** What the model reads when the person answers so, and what the person was asked. */
+/** What the model reads when the user answers so, and what the user was asked. */
 async function answered(questions: readonly unknown[], outcome: InquiryOutcome) {
   await using place = await toolPlace();
   const requested: Inquiry[] = [];
@@ -72,7 +72,7 @@ describe("question", () => {
     });
   });
 
-  test("goes on when the person skips, stops when the person closes it, asks for text when it cannot be shown", async () => {
+  test("continues if skipped, stops if closed, and asks for text if it cannot be shown", async () => {
     expect((await answered([database], { outcome: "declined" })).result).toEqual({
       status: "completed",
       output: expect.stringContaining("The user skipped this. Go on without an answer"),

@@ -74,7 +74,7 @@ test("a long line is cut at a whole character, and says so", async () => {
   );
 });
 
-test("an empty file and an offset behind the end are told", async () => {
+test("reports an empty file and an offset after the end", async () => {
   await using place = await toolPlace({ empty: "", short: "a\nb\n" });
   expect((await call(readTool, { filePath: "empty" }, place)).output).toBe("(The file is empty.)");
   await expect(call(readTool, { filePath: "short", offset: 9 }, place)).rejects.toThrow(
@@ -144,7 +144,7 @@ test("an image is attached, whatever it is called", async () => {
   });
 });
 
-test("a large image is attached smaller, and the model is told", async () => {
+test("a large image is scaled down, and the model is informed", async () => {
   await using place = await toolPlace({ "wide.png": createPng(4_000, 10) });
   const { output, attachments } = await call(readTool, { filePath: "wide.png" }, place);
   expect(output).toMatch(/scaled down from 4000 × 10 to 2000 × 5 pixels\) is attached/);

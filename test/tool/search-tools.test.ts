@@ -134,7 +134,7 @@ test("grep groups lines by file, newest file first", async () => {
   );
 });
 
-test("grep looks where and in what it is told to", async () => {
+test("grep searches the given path and files", async () => {
   expect(await run(grepTool, { pattern: "(?i)answer", include: "*.md" })).toBe("readme.md:\n  1: # Answer");
   expect(await run(grepTool, { pattern: "other", path: "src/old.ts" })).toBe(
     "src/old.ts:\n  3: const other = answer;",

@@ -51,7 +51,7 @@ test("a todo without a priority has the one in the middle", () => {
   expect(todowriteTool.input.parse({ todos })).toEqual({ todos: [{ ...todos[0], priority: "medium" }] });
 });
 
-test("of many problems the first are told, and how many there are more", () => {
+test("reports the first of many problems, and how many more there are", () => {
   const parsed = todowriteTool.input.safeParse({ todos: Array.from({ length: 30 }, () => 1) });
   const lines = parsed.success ? [] : describeInputProblem(parsed.error).split("\n");
   expect([lines.length, lines.at(-1)]).toEqual([12, "- and 20 more problems"]);
@@ -64,7 +64,7 @@ test("for an unknown tool all there are come, the nearest first", () => {
   expect(describeUnknownTool("x", [])).toBe('There is no tool "x", and no other can be used now.');
 });
 
-test("an entry is short, for the list stands before the person as a whole", () => {
+test("entries are short, because the user sees the whole list", () => {
   const entry = (length: number) => ({ content: "x".repeat(length), status: "pending", priority: "low" });
   expect(todowriteTool.input.safeParse({ todos: [entry(1_000)] }).success).toBe(true);
   const parsed = todowriteTool.input.safeParse({ todos: [entry(1_001)] });

@@ -140,7 +140,7 @@ describe("compressed and large answers", () => {
       expect(await failure(`${server.url}/${path}`)).toContain("The answer is larger than 5242880 bytes.");
   });
 
-  test("that are damaged, cut off or packed in an unknown way fail in words", async () => {
+  test("that are damaged, truncated or compressed in an unknown way fail with an explanation", async () => {
     await using server = await webServer({
       "/damaged": body("no gzip", { "content-encoding": "gzip" }),
       "/cut": (_, response) => {

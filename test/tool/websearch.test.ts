@@ -68,7 +68,7 @@ describe("a search", () => {
     expect(server.requests).toEqual(["GET /search?q=a%20%26%20b"]);
   });
 
-  test("posts the configured body with its headers, and finds results where it is told to", async () => {
+  test("posts the configured body and headers, and finds results at the configured path", async () => {
     const posted: unknown[] = [];
     await using server = await webServer({
       "/search": (request, response) => {

@@ -42,7 +42,7 @@ test("the question shows the whole texts before and after", async () => {
   expect(await place.text("a")).toBe("one\ntwo\n");
 });
 
-test("where undo has no room nothing is changed, and the reason is said in words", async () => {
+test("changes nothing if undo cannot store the content, and explains why", async () => {
   await using place = await toolPlace({ a: "old\n" });
   await place.write({ "../snapshots": "a file in the way" });
   await call(readTool, { filePath: "a" }, place);
@@ -103,7 +103,7 @@ test("what changes between question and answer stays", async () => {
   expect([await place.text("a"), await place.text("b")]).toEqual(["theirs\n", "theirs\n"]);
 });
 
-test("a file that vanished between question and answer is not made anew", async () => {
+test("does not create a file again that vanished between question and answer", async () => {
   await using place = await toolPlace({ a: "one\n" });
   await call(readTool, { filePath: "a" }, place);
   const prepared = await prepare(writeTool, { filePath: "a", content: "mine\n" }, place);

@@ -42,7 +42,7 @@ describe("built-in agents", () => {
     expect(problems).toEqual([]);
   });
 
-  test("have exactly these rules behind the defaults", async () => {
+  test("have exactly these rules after the defaults", async () => {
     const { agents } = await load({});
     const own = (name: string) => rulesOf(agents, name).slice(defaults.length);
     const keptByExplore = defaults.filter(({ permission }) =>
@@ -168,7 +168,7 @@ describe("agents of the configuration", () => {
     expect(agents.get("helper")).toMatchObject({ topP: 0.5, options: { top_k: 20 } });
   });
 
-  test("are open to tasks and to the person unless they say otherwise", async () => {
+  test("are available for tasks and to the user by default", async () => {
     const { agents } = await load({ agent: { helper: {} } });
     expect(agents.get("helper")).toEqual({
       name: "helper",
@@ -199,7 +199,7 @@ describe("agents of the configuration", () => {
     expect([...agents.keys()]).toEqual(["build", "plan", "explore", "compaction", "title", "summary"]);
   });
 
-  test("rules stand in order: defaults, built-in, the person's, the agent's, old switches under new rules", async () => {
+  test("orders rules: defaults, built-in, user, agent, and old switches before new rules", async () => {
     const { agents } = await load({
       permission: { bash: "ask" },
       tools: { webfetch: false, write: true },
@@ -309,7 +309,7 @@ describe("the default agent", () => {
     expect([loaded.default, loaded.problems]).toEqual(["plan", []]);
   });
 
-  test("must exist, be visible and be primary, otherwise build begins and the reason is told", async () => {
+  test("must exist, be visible and primary; otherwise build is used and the reason reported", async () => {
     const wanted = ["nobody", "explore", "title"];
     const loaded = await Promise.all(wanted.map((name) => load({ default_agent: name })));
     expect(loaded.map((result) => [result.default, result.problems])).toEqual([
@@ -421,7 +421,7 @@ describe("agents in files", () => {
     expect(problems.map(({ path }) => path)).toEqual([broken, join(base, "agent/folder.md"), wrong]);
   });
 
-  test("that a person has stay to be chosen, with as many steps at most, whatever such a project says", async () => {
+  test("that a user has stay to be chosen, with as many steps at most, whatever such a project says", async () => {
     await write("agent/plan.md", "---\nhidden: true\nsteps: 900\n---\n");
     await write("agent/theirs.md", "---\ndescription: Theirs.\nmode: subagent\n---\n");
     const own = { default_agent: "mine", agent: { mine: { mode: "primary", steps: 9 }, plan: { steps: 5 } } };
@@ -498,7 +498,7 @@ describe("agents that may change nothing", () => {
       expect(await judged(name, permission, text, config)).toBe(action);
   });
 
-  test("keep what the person denies or asks for", async () => {
+  test("keep what the user denies or asks for", async () => {
     const config = { permission: { bash: { "*": "ask", "git status *": "deny" }, read: "ask" } } as const;
     expect(await judged("plan", "bash", "git status", config)).toBe("deny");
     expect(await judged("plan", "bash", "npm test", config)).toBe("ask");
@@ -510,7 +510,7 @@ describe("agents that may change nothing", () => {
     expect(await judged("plan", "bash", "ls", { permission: { bash: "deny" } })).toBe("deny");
   });
 
-  test("read with their commands and write their plans where the person asks for everything of the kind", async () => {
+  test("read with their commands and write their plans where the user asks for everything of the kind", async () => {
     const asking: PermissionConfig[] = [{ bash: "ask", edit: "ask" }, { "*": "ask" }, "ask"];
     for (const permission of asking) {
       for (const name of ["plan", "explore"])

@@ -49,7 +49,7 @@ describe("what is wrong with a line", () => {
   });
 });
 
-test("what is right is read: values, switches, lists, and words behind two dashes", () => {
+test("parses values, flags, lists, and words after two dashes", () => {
   const call = parse("run", "-f", "a", "--file=b", "--trust", "-m", "x/y", "--", "--explain", "this");
   expect([call.texts("file"), call.has("trust"), call.text("model"), call.operands]).toEqual([
     ["a", "b"],

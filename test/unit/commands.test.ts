@@ -133,7 +133,7 @@ describe("commands", () => {
     ]);
   });
 
-  test("of a project run nothing until it is trusted, a person's own may", async () => {
+  test("of a project run nothing until it is trusted, the user's own may", async () => {
     await using folder = await temporaryFolder({
       "home/.claude/commands/mine.md": "!`git status`",
       "repo/.opencode/command/theirs.md": "!`git status`",

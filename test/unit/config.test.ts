@@ -156,7 +156,7 @@ test("comments and trailing commas are fine, and syntax errors name file, line a
   expect(notes).toEqual(['fairlead.jsonc: "username" is not supported and is ignored.']);
 });
 
-test("a wrong value is left out by itself and reported where it stands", async () => {
+test("an invalid value is ignored alone and reported with its position", async () => {
   await write(
     "work/fairlead.json",
     `{
@@ -186,7 +186,7 @@ test("a wrong value is left out by itself and reported where it stands", async (
   expect(texts.filter((text) => text.startsWith("fairlead.json:8:"))).toHaveLength(1);
 });
 
-test("what was expected is told in words, once for each wrong value, in the order of the file", async () => {
+test("explains each invalid value once, in file order", async () => {
   await write(
     "home/.config/fairlead/fairlead.json",
     `{
@@ -216,7 +216,7 @@ test("what was expected is told in words, once for each wrong value, in the orde
   ]);
 });
 
-test("a key that stands twice is told with both its lines, and the last one counts", async () => {
+test("a duplicate key is reported with both lines, and the last one is used", async () => {
   await write(
     "home/.config/fairlead/fairlead.json",
     `{
@@ -247,7 +247,7 @@ test("a key that stands twice is told with both its lines, and the last one coun
   ]);
 });
 
-test("a wrong value is shown where the one stands that counts", async () => {
+test("an invalid value of a duplicate key is reported at the one that is used", async () => {
   await write("home/.config/fairlead/fairlead.json", '{ "model": "a/b",\n  "model": 7 }');
   const { problems } = await load();
   expect(problems.map(({ text }) => text)).toEqual([
@@ -256,7 +256,7 @@ test("a wrong value is shown where the one stands that counts", async () => {
   ]);
 });
 
-test("a value that stands twice is not set in its file, another one is", async () => {
+test("a duplicate value is not changed in its file, another one is", async () => {
   const path = join(root, "twice.json");
   await write("twice.json", '{ "model": "a/b",\n  "model": "c/d" }\n');
   await expect(setInFile(path, [{ path: ["model"], value: "e/f" }], join(root, "lock"))).rejects.toThrow(
@@ -270,7 +270,7 @@ test("a value that stands twice is not set in its file, another one is", async (
   ]);
 });
 
-test("a file of nothing but faults, or nested without end, is told in few words, and soon", async () => {
+test("a file of errors only, or with endless nesting, is reported briefly and quickly", async () => {
   await write("work/opencode.json", "x ".repeat(100_000));
   await write("work/fairlead.json", '{"a":'.repeat(30_000));
   await write("work/fairlead.jsonc", `{${Array.from({ length: 300 }, (_, at) => `"wrong${at}": 1`).join()}}`);
@@ -330,7 +330,7 @@ test("variables and files are filled in, and a missing one is empty and reported
   expect(JSON.stringify(problems)).not.toContain("sk-secret");
 });
 
-test("a provider's address that is empty or none is told where it stands, once", async () => {
+test("an empty or invalid provider address is reported once, with its position", async () => {
   await write(
     "home/.config/fairlead/fairlead.json",
     `{ "provider": {
@@ -417,7 +417,7 @@ test("a trusted project counts in full", async () => {
   });
 });
 
-test("an untrusted project's ask does not lift the person's deny", async () => {
+test("an untrusted project's ask does not override the user's deny", async () => {
   await write("home/.config/fairlead/fairlead.json", {
     permission: { bash: { "*": "allow", "rm *": "deny" }, webfetch: "deny" },
   });
@@ -446,7 +446,7 @@ test("an untrusted project reads files inside itself only, links included", asyn
   expect([...withheld].sort()).toEqual(["agent.b.prompt", "agent.c.prompt", "agent.d.prompt"]);
 });
 
-test("what a person decides for all projects is left out of a project's configuration, trusted or not", async () => {
+test("a project's configuration never sets what the user decides for all projects", async () => {
   const environment = { keep: ["NPM_TOKEN"] };
   await write("home/.config/fairlead/fairlead.json", { environment });
   await write("work/fairlead.json", { environment: { keep: ["*"] }, sessions: { remove_after_days: 1 } });
@@ -503,7 +503,7 @@ test.each([{ bash: "ask" }, { "*": "ask" }, { bash: { "ls *": "ask" } }, "ask"])
   },
 );
 
-test("an untrusted project neither switches an agent off nor starts with another than the person", async () => {
+test("an untrusted project neither disables an agent nor changes the default agent", async () => {
   await write("home/.config/fairlead/fairlead.json", { default_agent: "plan" });
   await write("work/fairlead.json", { default_agent: "build", agent: { plan: { disable: true } } });
   const { config, withheld } = await load();

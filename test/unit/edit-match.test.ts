@@ -55,7 +55,7 @@ test("a file with mixed line endings changes in the place of the edit only", () 
   expect(edit("a\r\nb\nc\nd\n", "b\nc", "x\ny")).toEqual({ text: "a\r\nx\ny\nd\n", strategy: "exact" });
 });
 
-test("a block that stands deeper is found, and the new text follows it there", () => {
+test("finds a block with deeper indentation, and indents the new text like it", () => {
   const text = "class A {\n    f() {\n        return 1;\n    }\n}\n";
   expect(
     edit(

@@ -106,7 +106,7 @@ test("drops what the launcher and package runners set", () => {
   expect(passed(env)).toEqual([]);
 });
 
-test("nothing in it waits for a person", () => {
+test("nothing in it waits for a user", () => {
   expect(createChildEnvironment({ PAGER: "less", EDITOR: "vim", TERM: "xterm-256color" })).toEqual({
     GIT_TERMINAL_PROMPT: "0",
     GCM_INTERACTIVE: "never",
@@ -127,7 +127,7 @@ test("nothing in it waits for a person", () => {
   });
 });
 
-test("git settings that the environment gives stay, ours stand behind them", () => {
+test("git settings of the environment stay, ours follow them", () => {
   const given = { GIT_CONFIG_COUNT: "1", GIT_CONFIG_KEY_0: "user.name", GIT_CONFIG_VALUE_0: "Ada" };
   expect(createChildEnvironment(given)).toMatchObject({
     ...given,
@@ -137,7 +137,7 @@ test("git settings that the environment gives stay, ours stand behind them", () 
   });
 });
 
-test("a quiet setting that the configuration names stays as the person set it", () => {
+test("a non-interactive setting that the configuration names stays as the user set it", () => {
   expect(createChildEnvironment({ TERM: "xterm" }, { keep: ["TERM"] })["TERM"]).toBe("xterm");
 });
 

@@ -13,7 +13,7 @@ test("a text that is not long is counted, a long one by samples that come close"
   expect(estimateText(mixed)).toBeLessThan(whole * 1.1);
 });
 
-test("what belongs to something is counted anew when it is another text, and only then", () => {
+test("recounts a cached text only if it has changed", () => {
   const owner = {};
   const first = estimateTextOf(owner, code);
   expect(first).toBe(estimateText(code));

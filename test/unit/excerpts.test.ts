@@ -14,7 +14,7 @@ test("a text that is shown in part says how much is missing, another one stays a
   expect(excerpt("longer", 4)).toBe("long… (2 characters more)");
 });
 
-test("a person's long answer reaches the model with what was cut off it", async () => {
+test("a user's long answer reaches the model with a note about the truncated part", async () => {
   const answer = { action: "accept", content: { question_1: "", question_1_custom: long } };
   const requests = {
     elicit: async () => answer,

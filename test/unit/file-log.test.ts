@@ -14,7 +14,7 @@ async function linesOf(path: string): Promise<Record<string, unknown>[]> {
   return text.split("\n").flatMap((line): Record<string, unknown>[] => (line ? [JSON.parse(line)] : []));
 }
 
-test("lines have their session, turn and level, and no secrets; a person gets them as text", async () => {
+test("lines have session, turn and level, and no secrets; a terminal gets them as text", async () => {
   await using folder = await temporaryFolder();
   const path = join(folder.path, "state", "x.log");
   const secrets = new Secrets();

@@ -70,7 +70,7 @@ test("what a link leads to is neither read, written nor removed by the link's pa
   expect(await readFile(join(outside, "a"), "utf8")).toBe("old");
 });
 
-test("what cannot be written is told by its own path, whatever way led there", async () => {
+test("a write error names the file's own path, whatever path was used", async () => {
   await using folder = await temporaryFolder({ "a\nb/c": "old" });
   const files = openFiles();
   const taken = join(folder.path, "a\nb");
@@ -88,7 +88,7 @@ test("what cannot be written is told by its own path, whatever way led there", a
   await expect(files.write(join(link, "new"), Buffer.from("new"), null)).rejects.toThrow(`mkdir '${link}'`);
 });
 
-/** A file that is written in between may have made the folder anew: then that stays. */
+/** A file that is written in between may have made the folder again: then that stays. */
 function exchange(one: string, other: string): void {
   try {
     renameSync(one, `${one}.away`);
@@ -183,7 +183,7 @@ test("snapshots come back by their hash, from memory and from the disk", async (
   expect((await stat(store)).mode & 0o777).toBe(0o700);
 });
 
-test("what is too large, unknown, damaged or behind a link is not there", async () => {
+test("a snapshot that is too large, unknown, damaged or linked counts as missing", async () => {
   await using folder = await temporaryFolder({ elsewhere: "x" });
   const snapshots = openSnapshots(folder.path);
   expect(await snapshots.save(Buffer.alloc(snapshotLimitBytes + 1))).toBeUndefined();

@@ -181,7 +181,7 @@ describe("a skill", () => {
     expect([skills.map(({ name }) => name), problems]).toEqual([["PDF_Tools"], []]);
   });
 
-  test("with a description that is too long has it cut, and it is said", async () => {
+  test("truncates a description that is too long, and reports it", async () => {
     const { skills, problems } = await load({
       "skills/a/SKILL.md": `---\ndescription: ${"word ".repeat(300)}\n---\nBody`,
     });
@@ -192,7 +192,7 @@ describe("a skill", () => {
     ]);
   });
 
-  test("without a description is left out, and it is said", async () => {
+  test("ignores a skill without a description, and reports it", async () => {
     const { skills, problems } = await load({ "skills/a/SKILL.md": "---\nname: a\n---\nBody" });
     expect([skills, problems.length]).toEqual([[], 1]);
   });

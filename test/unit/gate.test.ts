@@ -34,7 +34,7 @@ function call(callId: string, text = callId, options: Partial<GateCall> = {}): G
   };
 }
 
-/** A person who answers when the test says so. */
+/** A user who answers when the test says so. */
 function user() {
   const requested: { question: Question; signal: AbortSignal; answer: Deferred<Answer> }[] = [];
   const arrivals: Deferred<void>[] = [];
@@ -189,7 +189,7 @@ describe("the gate", () => {
     expect(requested.map(({ question }) => question.callId)).toEqual(["1", "3"]);
   });
 
-  test("settles as cancelled at once on abort, though the person never answers, and goes on with the next", async () => {
+  test("is cancelled on abort although the user never answers, and continues with the next", async () => {
     const { gate, questionNumber, entries } = setUp();
     const abort = new AbortController();
     const first = gate.decide(call("1"), askAll, abort.signal);
@@ -222,7 +222,7 @@ describe("the gate", () => {
     expect(requested.length).toBe(2);
   });
 
-  test("cancels a call that waits behind another, and one whose signal aborted before", async () => {
+  test("cancels a queued call, and one whose signal was aborted before", async () => {
     const { gate, asked: requested, questionNumber } = setUp();
     const abort = new AbortController();
     const first = gate.decide(call("1"), askAll, never);

@@ -81,7 +81,7 @@ test("a wrong sum of what a picture can do without is mended, of what it needs i
   expect(await fitImage(needed)).toMatchObject({ outcome: "unfit", isDamaged: true });
 });
 
-test("a kind that providers do not take is packed anew", async () => {
+test("an image format that providers do not accept is converted", async () => {
   expect(await fitImage(bitmap(5, 3))).toMatchObject({
     outcome: "fits",
     mime: "image/png",

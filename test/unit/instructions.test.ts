@@ -42,7 +42,7 @@ test("the global file comes first, then those from the root down to the working 
   });
 });
 
-test("without a global file of its own the one in the home folder is read", async () => {
+test("falls back to the file in the home folder without a global one", async () => {
   await write("home/.claude/CLAUDE.md", "home");
   expect(await load()).toEqual({
     instructions: [{ path: join(base, "home/.claude/CLAUDE.md"), text: "home" }],

@@ -4,7 +4,7 @@ import { toWireJson } from "../../src/acp/transport/sanitize-output.ts";
 
 const nested = (levels: number) => "[".repeat(levels) + "]".repeat(levels);
 
-test("levels of a text are counted, whatever stands in its strings", () => {
+test("counts nesting levels, ignoring the contents of strings", () => {
   expect(nestsDeeper(3, nested(4))).toBe(false);
   expect(nestsDeeper(3, nested(5))).toBe(true);
   expect(nestsDeeper(3, JSON.stringify({ a: nested(9), "[[[[": "\\", b: '\\"[[[[[' }))).toBe(false);

@@ -67,7 +67,7 @@ async function place(behaviour: string, waits = { firstMs: 10_000, laterMs: 10_0
 const notice = (...lines: string[]) => ["test reports new errors:", ...lines].join("\n");
 
 describe.each(["pushes", "pushes-versions", "is-asked", "is-odd"])("a server that %s", (behaviour) => {
-  test("is asked about each edit, and only what is new is told", async () => {
+  test("checks each edit, and reports only new errors", async () => {
     await using at = await place(behaviour);
     expect(await at.edit("a.txt", "wrong one\nfine", "first\nwrong one\nwrong two")).toBe(
       notice('a.txt:3:1: "wrong two" is wrong (W1)'),
@@ -131,7 +131,7 @@ describe("a server at fault", () => {
     },
   );
 
-  test("that is not installed is told of in words", async () => {
+  test("that is not installed is reported with an explanation", async () => {
     await using folder = await temporaryFolder();
     const processes = openPipedProcesses({
       env: () => process.env,
@@ -165,7 +165,7 @@ describe("a server at fault", () => {
     ]);
   });
 
-  test("that says far too much is told in part", async () => {
+  test("that sends too much is reported in part", async () => {
     await using at = await place("says-too-much");
     const found = await at.edit("a.txt", "fine", "wrong");
     expect(found).toContain('a.txt:1:1: "wrong" is wrong (W1)\n');

@@ -136,7 +136,7 @@ describe("what a local server refuses is told with what to do", () => {
     ]);
   });
 
-  test("a context that holds less than instructions and tools is told before anything is asked", async () => {
+  test("reports a context smaller than instructions and tools before any request", async () => {
     const before = server.requests.length;
     const words = "Do this, not that. ".repeat(2_000);
     const small = await eventsWithContext(4_096, words);

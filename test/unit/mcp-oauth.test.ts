@@ -46,7 +46,7 @@ function openStore() {
 interface Scene {
   server: OAuthServer;
   settings: RemoteServer;
-  /** Has the person agree, unless told otherwise. */
+  /** Has the user agree, unless told otherwise. */
   run: (how?: Partial<AuthorizeDeps>, signal?: AbortSignal) => Promise<AuthorizeOutcome>;
   tokens: ServerTokens;
 }
@@ -148,7 +148,7 @@ describe("an authorization", () => {
     );
   });
 
-  test("registers once for several attempts, and anew after one that nobody finished", async () => {
+  test("registers once for several attempts, and again after an unfinished one", async () => {
     await scene({}, async ({ server, run }) => {
       const declined: ShowAddress = async () => "declined";
       expect(await run({ show: declined })).toEqual({ outcome: "declined" });
@@ -157,7 +157,7 @@ describe("an authorization", () => {
       const ignored: ShowAddress = async () => "shown";
       const late = { outcome: "failed", reason: expect.stringContaining("The authorization timed out") };
       expect(await run({ show: ignored, waitMs: 50 })).toEqual(late);
-      // One that finds its port taken by another program registers anew too.
+      // One that finds its port taken by another program registers again too.
       const before = server.count("/register");
       expect(await run()).toEqual({ outcome: "authorized" });
       expect(server.count("/register")).toBe(before + 1);
@@ -246,7 +246,7 @@ describe("an authorization", () => {
     });
   });
 
-  test("keeps waiting for the person while others knock at the address to return to", async () => {
+  test("keeps waiting for the user when others request the redirect address", async () => {
     await scene({}, async ({ run }) => {
       const seen: (number | string)[] = [];
       const show: ShowAddress = async (address) => {
@@ -346,7 +346,7 @@ describe("tokens of a server", () => {
     });
   });
 
-  test("are given up, and the person is asked for, when they are not renewed", async () => {
+  test("are deleted, and the user must authorize, when the refresh fails", async () => {
     await scene({ refresh: "refused" }, async ({ server, run, tokens }) => {
       await run();
       server.expireTokens();
@@ -364,7 +364,7 @@ describe("tokens of a server", () => {
     });
   });
 
-  test("are asked for anew where the authorization server has forgotten this program", async () => {
+  test("are requested again when the authorization server has forgotten this program", async () => {
     await scene({}, async ({ server, run, tokens }) => {
       await run();
       server.expireTokens();

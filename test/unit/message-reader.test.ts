@@ -12,7 +12,7 @@ const body = JSON.stringify({
 });
 const message = `Content-Length: ${body.length}\r\n\r\n${body}`;
 
-test("a language server that says far too much within a second is heard later, and loses nothing", async () => {
+test("a language server that sends too much is read later, without loss", async () => {
   const stream = new PassThrough();
   const reader = new BoundedMessageReader(stream, { drained: undefined });
   const some = Promise.withResolvers<void>();
@@ -31,7 +31,7 @@ test("a language server that says far too much within a second is heard later, a
   await all.promise;
 });
 
-test("a language server that asks without reading the answers is not heard any further until it reads", async () => {
+test("a language server that does not read responses is not read until it does", async () => {
   const [input, output] = [new PassThrough({ highWaterMark: 64 }), new PassThrough()];
   const writer = new CountingMessageWriter(input);
   const all = Promise.withResolvers<void>();

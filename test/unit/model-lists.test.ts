@@ -257,7 +257,7 @@ describe("lists that are kept", () => {
     ]);
   });
 
-  test("are asked for with the key that a command prints, anew where the key was refused", async () => {
+  test("are requested with the key that a command prints, again after a refusal", async () => {
     await using folder = await temporaryFolder({ "key.txt": "old-key" });
     const base = await serve((_path, { headers }) =>
       headers.authorization === "Bearer new-key"
@@ -281,7 +281,7 @@ describe("lists that are kept", () => {
     });
   });
 
-  test("stay when a later try fails, and the failure is told", async () => {
+  test("stay when a later attempt fails, and the failure is reported", async () => {
     await using folder = await temporaryFolder();
     let status = 200;
     const base = await serve(() => ({ status, body: { data: [{ id: "one" }] } }));

@@ -250,7 +250,7 @@ test("the request carries system text, history, tools and options, and the key a
   });
 });
 
-test("a call is told the moment its arguments are whole, while later text still streams", async () => {
+test("emits a call as soon as its arguments are complete, while later text streams", async () => {
   let proceed = () => {};
   const base = await serve((response) => {
     stream(response).write(
@@ -350,7 +350,7 @@ test("a call without arguments has an empty object, and an empty object before t
   expect(events.at(-1)).toMatchObject({ type: "finish", reason: "tool-calls" });
 });
 
-test("calls that share an index are told apart by their ids", async () => {
+test("calls that share an index are distinguished by their ids", async () => {
   const events = await answered(
     callPiece(0, { id: "a", name: "read", arguments: '{"p":1}' }) +
       callPiece(0, { id: "b", name: "read", arguments: '{"p":2}' }) +
@@ -438,7 +438,7 @@ test("a name that comes late or never does not lose the call", async () => {
   ]);
 });
 
-test("a call that the output limit cut off is told with its problem", async () => {
+test("emits a call that the output limit truncated, with its problem", async () => {
   const events = await answered(
     callPiece(0, { id: "a", name: "bash", arguments: '{"command":"rm -rf /tm' }) +
       callPiece(1, { id: "b", name: "bash", arguments: "" }) +
@@ -634,7 +634,7 @@ test.each([
   expect(failureOf(await ask(url))).toMatchObject({ code: "auth", status: 401, retryable: false });
 });
 
-test("the wait that a provider asks for is told in milliseconds", async () => {
+test("returns the delay that a provider requests in milliseconds", async () => {
   const failed = failureOf(await refused(429, { error: { message: "slow" } }, { "retry-after-ms": "1500" }));
   expect(failed).toMatchObject({ retryAfterMs: 1500 });
 });
@@ -712,7 +712,7 @@ test.each([
   expect(failed).toMatchObject({ code: "rate-limit", message: expect.stringContaining("Slow down") });
 });
 
-test("an error that is no JSON is told in the provider's words, and a type counts for one event", async () => {
+test("an error that is not JSON keeps the provider's text, and a type applies to one event", async () => {
   expect(failureOf(await answered("event: error\ndata: upstream died\n\n"))?.message).toBe(
     "The provider failed: upstream died",
   );
@@ -793,7 +793,7 @@ test("the arguments of a call are no silence, however long they take", async () 
   expect(events.at(-1)).toMatchObject({ type: "finish" });
 });
 
-test("an abort closes the block that was told, whatever came behind it", async () => {
+test("an abort closes the emitted block, whatever followed it", async () => {
   const text = delta({ reasoning: "hm" }) + say("yes") + delta({ reasoning: "or" }) + say("no") + ending();
   const base = await serve((response) => stream(response).end(text));
   const controller = new AbortController();

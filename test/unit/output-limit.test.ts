@@ -26,7 +26,7 @@ test("one line or byte more than the limit is cut", async () => {
   }
 });
 
-test("too many lines are cut at the end, kept whole in a file of the person's own, and said", async () => {
+test("truncates too many lines, stores all in a private file, and says so", async () => {
   await using folder = await temporaryFolder();
   const result = await limitOutput(lines(20), { maxLines: 3, folder: folder.path, hint: "Search it." });
   const path = result.path ?? "";
@@ -52,7 +52,7 @@ test("a command's output keeps its end", async () => {
   expect(result.text).toBe(`${notice}\n\nline 19\nline 20\n`);
 });
 
-test("that the whole cannot be kept is said, and the rest still comes", async () => {
+test("reports that the complete output cannot be stored, and returns the rest", async () => {
   await using folder = await temporaryFolder({ file: "" });
   const result = await limitOutput(lines(20), { maxLines: 1, folder: join(folder.path, "file") });
   expect(result.text).toMatch(

@@ -6,7 +6,7 @@ import { toAgentError } from "../../src/model/failure.ts";
 
 const missing = () => Promise.reject(new Error("Cannot find module './sdk-1.cjs'\nRequire stack:\n- /x"));
 
-test("a part that cannot be loaded is told in a line that says what to do, and no provider is blamed", async () => {
+test("an unloadable module is reported with advice, and no provider is blamed", async () => {
   const thrown: unknown = await importModule(missing).catch((error: unknown) => error);
   const message =
     "A module of the program could not be loaded: Cannot find module './sdk-1.cjs'. It may have been updated or removed while it ran: start the agent again. If that does not help, reinstall Fairlead.";

@@ -248,7 +248,7 @@ test("says what to do with a command that is too long", async () => {
   expect(outcome).toMatchObject({ end: "failed-to-start", error: expect.stringContaining("too long") });
 });
 
-test("a reader that fails ends the command and is told", async () => {
+test("a failing reader ends the command and gets the error", async () => {
   const gone = Object.assign(new Error("editor is gone"), { code: "EPIPE" });
   const failing = sh("echo go; sleep 1000", { onOutput: () => Promise.reject(gone) });
   await expect(failing).rejects.toThrow("editor is gone");

@@ -58,7 +58,7 @@ test("no prompt is empty or has a placeholder left over from writing", () => {
   }
 });
 
-test("the commands' prompts take the person's arguments", () => {
+test("the commands' prompts take the user's arguments", () => {
   for (const path of ["commands/init.md", "commands/review.md"]) {
     expect(readPrompt(path)).toContain("$ARGUMENTS");
   }

@@ -361,7 +361,7 @@ describe.each(engines)("%s shows", (engine) => {
     rmSync(folder, { recursive: true });
   });
 
-  test("no lines of a file that turns out to be binary behind them, and the others all the same", async () => {
+  test("shows no lines of a file that is binary after them, but those of other files", async () => {
     const folder = realpathSync(mkdtempSync(join(tmpdir(), "fairlead-search-")));
     writeFileSync(join(folder, "late.bin"), `needle 1\n${"text\n".repeat(100_000)}\0\0`);
     writeFileSync(join(folder, "a.txt"), "needle 2\n");

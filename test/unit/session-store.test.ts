@@ -133,7 +133,7 @@ describe("sessions", () => {
     await (await openWriter(store, info.id)).close();
   });
 
-  test("a session that is begun is on disk at once, and its writer's once that is said or written", async () => {
+  test("a new session is on disk immediately, and locked once that is requested or written", async () => {
     const info = sessionInfo();
     const writer = await store.createAndOpen(info);
     expect(await (await open()).load(info.id)).toEqual(info);
@@ -143,7 +143,7 @@ describe("sessions", () => {
     await (await openWriter(store, info.id)).close();
   });
 
-  test("a session that is begun is free once it is closed, whoever still asks whether all of it is on disk", async () => {
+  test("a new session is unlocked once closed, even while a flush is awaited", async () => {
     const info = sessionInfo();
     const writer = await store.createAndOpen(info);
     await writer.claim();
@@ -154,7 +154,7 @@ describe("sessions", () => {
     if (opened.status === "opened") await opened.writer.close();
   });
 
-  test("whoever opens a begun session first keeps it: the other's changes fail and are written by nobody", async () => {
+  test("the first to open a new session keeps it; changes of the other fail and are not written", async () => {
     const info = sessionInfo();
     const writer = await store.createAndOpen(info);
     const other = await openWriter(store, info.id);
@@ -340,7 +340,7 @@ describe("the list", () => {
     expect(all.sort()).toEqual([...first, ...second].map(({ id }) => id).sort());
   });
 
-  test("is kept anew once where many sessions go, not with each", async () => {
+  test("is stored once when many sessions are removed, not for each", async () => {
     const sessions = Array.from({ length: 120 }, () => sessionInfo());
     mkdirSync(join(root, "session", "p1"));
     for (const info of sessions) writeFileSync(fileOf(info), JSON.stringify(info));

@@ -27,7 +27,7 @@ function sources({ path }: TemporaryFolder, more: Partial<SkillSources> = {}): S
   };
 }
 
-test("skills come from every place, the later one wins and it is said", async () => {
+test("skills come from every folder, later ones override, and that is reported", async () => {
   await using folder = await temporaryFolder({
     "bundled/review/SKILL.md": skill("review", "Bundled."),
     "home/.claude/skills/mine/SKILL.md": skill("mine", "At home."),
@@ -82,7 +82,7 @@ test("a broken skill is reported and takes no other down", async () => {
   ]);
 });
 
-test("a project's links lead no further than the project, a person's own may", async () => {
+test("links of a project stay inside it, the user's own may lead outside", async () => {
   await using folder = await temporaryFolder({
     "elsewhere/private/SKILL.md": skill("private", "Not the project's."),
     "elsewhere/shared/SKILL.md": skill("shared", "The person's."),

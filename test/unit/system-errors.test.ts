@@ -29,7 +29,7 @@ test.runIf(process.platform === "linux").each([
   }
 });
 
-test("a part of the program that cannot be opened for want of files is not said to be missing", () => {
+test("a module that cannot be opened for lack of file handles is not reported as missing", () => {
   const path = "/program/dist/library-x.cjs";
   const error = Object.assign(new Error(`EMFILE: too many open files, open '${path}'`), {
     code: "EMFILE",

@@ -33,7 +33,7 @@ test("without anything else the prompt is the family's and the environment", () 
   expect(buildSystemPrompt(input)).toEqual([familyPrompt("claude"), environmentBlock]);
 });
 
-test("each family has a prompt of its own", () => {
+test("each family has its own prompt", () => {
   const families = ["claude", "gpt", "codex", "gemini", "other"] as const;
   const prompts = families.map((family) => buildSystemPrompt({ ...input, family })[0]);
   expect(prompts).toEqual(families.map(familyPrompt));

@@ -47,7 +47,7 @@ describe("what a turn prints", () => {
   });
 });
 
-test("a terminal is told nothing that it would obey, a pipe everything", () => {
+test("a terminal gets no control sequences, a pipe gets everything", () => {
   const text = "\u001b]0;title\u0007\u001b[31mred\u001b[0m\r\n\ttab\u009b2J 👩‍🚀";
   expect([sanitizeFor({ isTTY: true }, text), sanitizeFor({}, text)]).toEqual(["red\n\ttab 👩‍🚀", text]);
 });

@@ -124,7 +124,7 @@ test("each call has its result at once, whatever became of it", () => {
   ]);
 });
 
-test("the steps of one message are told apart, so that results stand before what follows them", () => {
+test("separates the steps of one message, so that results precede what follows", () => {
   const step = () => part({ type: "step-start" });
   const roles = convert([assistant([step(), call(completed("x")), step(), text("Done.")])]).map(
     ({ role }) => role,
@@ -141,7 +141,7 @@ test("an answer that failed with nothing useful is left out, and one with text o
 
 const image = { mime: "image/png", url: "data:image/png;base64,AAAA", filename: "a.png" };
 
-test("media go to models that take them, and others are told what was there", () => {
+test("sends media to models that accept them, and a description to others", () => {
   const files = [
     image,
     { mime: "text/plain", url: "file:///a.txt" },

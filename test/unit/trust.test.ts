@@ -119,7 +119,7 @@ describe("what consent covers", () => {
     );
   });
 
-  test("is shown with its end, and each thing on a line of its own", async () => {
+  test("is shown with its end, one item per line", async () => {
     const command = ["true", "x".repeat(3_000), "rm -rf /"];
     await using folder = await temporaryFolder({
       "fairlead.json": JSON.stringify({ mcp: { a: { type: "local", command } } }),
