@@ -1,4 +1,5 @@
 import { spawn } from "node:child_process";
+import { randomBytes } from "node:crypto";
 import { once } from "node:events";
 import { readFile } from "node:fs/promises";
 import { text as readText } from "node:stream/consumers";
@@ -293,6 +294,32 @@ describe("a client that does not read", () => {
       });
     },
   );
+
+  test("stops the reading from the provider, until it reads again", { timeout: 90_000 }, async () => {
+    // 60 MB. Random, so that no repetition ends the answer.
+    const pieces = Array.from({ length: 600 }, () => randomBytes(50_000).toString("hex"));
+    const gates = Array.from({ length: 60 }, () => reply.gate());
+    await story({}, async ({ editor, model }) => {
+      const { sessionId } = await editor.newSession();
+      model.reply(gates.flatMap((gate, at) => [gate, ...reply.say(...pieces.slice(at * 10, at * 10 + 10))]));
+      const turn = editor.prompt(sessionId, "Stream");
+      await gates[0]?.reached();
+      editor.pauseReading();
+      for (const gate of gates) gate.release();
+      const countReached = () => gates.filter(({ wasReached }) => wasReached).length;
+      for (let before = -1; before !== countReached(); await delay(1_500)) before = countReached();
+      // Buffers of the system and of the agent hold less than half of the answer.
+      expect(countReached()).toBeLessThan(30);
+      if (process.platform === "linux") expect((await memoryOf(editor.pid)).now).toBeLessThan(200);
+      editor.resumeReading();
+      await gates[40]?.reached(60_000);
+      await editor.cancel(sessionId);
+      expect((await turn).stopReason).toBe("cancelled");
+      const text = agentText(editor.updates(sessionId));
+      expect(text.length).toBeGreaterThan(30_000_000);
+      expect(pieces.join("").startsWith(text)).toBe(true);
+    });
+  });
 
   test("gets deltas that came one by one whole and in order", async () => {
     const pieces = Array.from({ length: 120 }, (_, at) => `${at} größer 🦊 `.repeat(400));

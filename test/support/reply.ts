@@ -48,6 +48,11 @@ export class Gate {
     await this.#bell.until(() => this.#reached || undefined, "the model to reach the gate", deadlineMs);
   }
 
+  /** Whether the model has sent everything before the gate. */
+  get wasReached(): boolean {
+    return this.#reached > 0;
+  }
+
   release(): void {
     this.#opened.resolve();
   }
