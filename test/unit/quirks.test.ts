@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
 import { quirksOf } from "../../src/model/quirks.ts";
-import { adaptBody, adaptMessages } from "../../src/model/wires/chat-request.ts";
+import { adaptBody, adaptMessages } from "../../src/model/wires/chat.ts";
 import { toolSchema } from "../../src/model/request/tool-schema.ts";
 
 const plain = quirksOf("mine", "localhost", "m");

@@ -1,6 +1,6 @@
-import type { Tokens } from "../../message/part.ts";
+import { isRecord } from "../../base/text/record.ts";
+import { type ReasoningDetail, reasoningDetailSchema, type Tokens } from "../../message/part.ts";
 import { toTokens } from "../answer/usage.ts";
-import { ReasoningRecord } from "./reasoning-record.ts";
 
 /** What an answer says beyond the SDK's stream parts. Written while the answer is read, one per call. */
 export class AnswerNotes {
@@ -32,3 +32,68 @@ export class AnswerNotes {
       hasInput || before === undefined ? tokens : { ...tokens, input: before.input, cache: before.cache };
   }
 }
+
+/** Maximum size of all details of one answer, in characters of JSON. Larger ones are dropped: a part of them is useless. */
+const sizeLimit = 1024 * 1024;
+
+/** Fields of a delta with details that are sent back as they came: OpenRouter and MiniMax; LiteLLM. */
+const detailFields = ["reasoning_details", "thinking_blocks"] as const;
+type DetailField = (typeof detailFields)[number];
+
+/** Fields of a detail that are streamed in fragments. */
+const streamedFields = new Set(["text", "summary", "thinking"]);
+
+/** Sent complete, never in fragments. */
+const wholeTypes: ReadonlySet<unknown> = new Set(["reasoning.encrypted", "redacted_thinking"]);
+
+/** Joins streamed fragments of a provider's reasoning details to complete details. */
+class ReasoningRecord {
+  readonly #details: ReasoningDetail[] = [];
+  #field: DetailField | undefined;
+  #length = 0;
+
+  /** Adds the details of a delta. */
+  add(delta: Record<string, unknown>): void {
+    this.#field ??= detailFields.find((field) => Array.isArray(delta[field]));
+    const fragments = this.#field && delta[this.#field];
+    if (!Array.isArray(fragments)) return;
+    for (const fragment of fragments.filter(isRecord)) {
+      const { data } = reasoningDetailSchema.safeParse(fragment);
+      if (data !== undefined) this.#append(data);
+    }
+  }
+
+  /** The details under their field. Undefined if there were none, or if they exceed the limit. */
+  get details(): { [field: string]: ReasoningDetail[] } | undefined {
+    if (this.#field === undefined || this.#details.length === 0 || this.#length > sizeLimit) return undefined;
+    return { [this.#field]: this.#details };
+  }
+
+  #append(fragment: ReasoningDetail): void {
+    if (this.#length > sizeLimit) return;
+    this.#length += JSON.stringify(fragment).length;
+    const last = this.#details.at(-1);
+    if (last !== undefined && continues(last, fragment)) join(last, fragment);
+    else this.#details.push({ ...fragment });
+  }
+}
+
+/** Returns whether a fragment continues the last detail: same type and index, and no different id. */
+function continues(last: ReasoningDetail, fragment: ReasoningDetail): boolean {
+  const hasOtherId = isSet(last.id) && isSet(fragment.id) && last.id !== fragment.id;
+  const isSameKind = last.type === fragment.type && !wholeTypes.has(last.type);
+  // A signature ends a thinking block.
+  const isSigned = isSet(last.signature) && isSet(fragment.thinking) && fragment.thinking !== "";
+  return isSameKind && last.index === fragment.index && !hasOtherId && !isSigned;
+}
+
+function join(last: ReasoningDetail, fragment: ReasoningDetail): void {
+  for (const [key, value] of Object.entries(fragment)) {
+    const before = last[key];
+    const isMore = streamedFields.has(key) && typeof before === "string" && typeof value === "string";
+    if (isMore) last[key] = before + value;
+    else if (isSet(value)) last[key] = value;
+  }
+}
+
+const isSet = (value: unknown): boolean => value !== undefined && value !== null;

@@ -1,8 +1,7 @@
 import { createAnthropic } from "@ai-sdk/anthropic";
 import { isRecord } from "../../base/text/record.ts";
 import { AnswerReader, type Json, streamFailure, textOf } from "./answer-reader.ts";
-import { cacheMarkIndexes } from "./cache-marks.ts";
-import type { CallParams, CreateWire } from "./wire.ts";
+import { type CallParams, type CreateWire, cacheMarkIndexes } from "./wire.ts";
 
 /** Anthropic Messages: prompt cache by marks, thinking with signatures. */
 export const createWire: CreateWire = ({ endpoint, fetch }) => ({

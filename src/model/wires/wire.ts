@@ -3,7 +3,6 @@ import type { Api } from "../../config/api.ts";
 import type { Model } from "../model.ts";
 import type { Quirks } from "../quirks.ts";
 import type { Fetch } from "./fetch.ts";
-import type { RefusedField } from "./refused-fields.ts";
 
 /** The language model of the SDK's public contract. */
 export type LanguageModel = ReturnType<typeof wrapLanguageModel>;
@@ -29,6 +28,9 @@ export interface Endpoint {
   /** The call fails after this many milliseconds without data. */
   readonly stallMs: number;
 }
+
+/** Parts of a request that a server may reject, and without which the request works. */
+export type RefusedField = "cache" | "cache-key" | "summary" | "thoughts";
 
 export interface WireDeps {
   readonly endpoint: Endpoint;
@@ -57,3 +59,19 @@ export interface Wire {
 }
 
 export type CreateWire = (deps: WireDeps) => Wire;
+
+/**
+ * Returns which messages get a cache mark: the system text, the end of the previous request (the message before the newest
+ * answer) and the end of this one. A provider looks back only 20 blocks from a mark for an earlier one, so the end of the
+ * previous request is marked again: many parallel calls add more.
+ */
+export function cacheMarkIndexes(
+  roles: readonly unknown[],
+  isMarkable: (index: number) => boolean = () => true,
+): ReadonlySet<number> {
+  const indexes = [...roles.keys()].filter(isMarkable);
+  const newestAnswer = roles.lastIndexOf("assistant");
+  const system = indexes.find((index) => roles[index] === "system" || roles[index] === "developer");
+  const previousEnd = indexes.findLast((index) => index < newestAnswer);
+  return new Set([system, previousEnd, indexes.at(-1)].filter((index) => index !== undefined));
+}

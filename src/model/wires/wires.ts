@@ -1,13 +1,13 @@
 import type { Api } from "../../config/api.ts";
 import { importModule } from "../../base/import-module.ts";
+import type { AgentError } from "../../message/message.ts";
 import { retryLocal } from "../catalog/local-server.ts";
 import type { Send } from "../http.ts";
 import { quirksOf, type Quirks } from "../quirks.ts";
 import { AnswerNotes } from "./answer-notes.ts";
 import type { AnswerReader } from "./answer-reader.ts";
 import { createFetch } from "./fetch.ts";
-import { type RefusedField, RefusedFields } from "./refused-fields.ts";
-import type { CreateWire, Endpoint, Wire } from "./wire.ts";
+import type { CreateWire, Endpoint, RefusedField, Wire } from "./wire.ts";
 
 interface WireModule {
   readonly createWire: CreateWire;
@@ -62,3 +62,40 @@ export class Wires {
 
 export const quirksFor = ({ provider, baseURL, modelId }: Endpoint): Quirks =>
   quirksOf(provider, new URL(baseURL).hostname, modelId);
+
+/** An endpoint's model. */
+interface Address {
+  readonly baseURL: string;
+  readonly modelId: string;
+}
+
+/** What an error says if a server rejects the field. */
+const refusals: readonly (readonly [field: RefusedField, words: RegExp])[] = [
+  ["cache", /cache_control/i],
+  ["cache-key", /prompt_cache_key/i],
+  ["summary", /reasoning[._ ]summar/i],
+  ["thoughts", /reasoning_content|reasoning_details|thinking_blocks|["'`]reasoning["'`]/i],
+  // Thoughts of an earlier session whose key or organization differs.
+  ["thoughts", /invalid .?signature|encrypted[_ ]content/i],
+];
+
+/** Remembers which fields a server rejected for a model. */
+class RefusedFields {
+  readonly #refused = new Map<string, Set<RefusedField>>();
+
+  has(address: Address, field: RefusedField): boolean {
+    return this.#refused.get(nameOf(address))?.has(field) ?? false;
+  }
+
+  /** Returns whether the request is worth repeating: the error names a field that will not be sent again. */
+  add(address: Address, { status, message }: AgentError): boolean {
+    if (status !== 400 && status !== 422) return false;
+    const refused = this.#refused.get(nameOf(address)) ?? new Set<RefusedField>();
+    const found = refusals.find(([field, words]) => words.test(message) && !refused.has(field));
+    if (found === undefined) return false;
+    this.#refused.set(nameOf(address), refused.add(found[0]));
+    return true;
+  }
+}
+
+const nameOf = ({ baseURL, modelId }: Address): string => `${baseURL} ${modelId}`;
