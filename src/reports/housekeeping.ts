@@ -2,7 +2,7 @@ import { errorFields } from "../base/error-fields.ts";
 import type { Dirent } from "node:fs";
 import { lstat, readdir, rm, utimes } from "node:fs/promises";
 import { basename, dirname, join } from "node:path";
-import { setImmediate as breathe } from "node:timers/promises";
+import { setImmediate as yieldToEvents } from "node:timers/promises";
 import { z } from "zod";
 import { codeOf, UserError } from "../base/errors.ts";
 import type { Log } from "../base/log.ts";
@@ -177,7 +177,7 @@ export class Housekeeping {
   /** Lists old regular files directly in the folder, which must not be a link. */
   async *#filesOlderThan(folder: string, ageMs: number): AsyncGenerator<string> {
     for (const [count, { name }] of (await readEntries(folder)).entries()) {
-      if (count % filesPerSlice === 0) await breathe();
+      if (count % filesPerSlice === 0) await yieldToEvents();
       if (this.#closed.signal.aborted) return;
       const path = join(folder, name);
       const found = await statIfExists(path);

@@ -25,7 +25,7 @@ const commandLength = 80;
 /** Reports what happened to every file and what cannot be reverted. Markdown. */
 export function reportText(reverted: Reverted, cwd: string): string {
   const { direction, turns, canRedo } = reverted;
-  const head = direction === "undo" ? `Undone: ${turnsText(turns)}.` : `Brought again: ${turnsText(turns)}.`;
+  const head = direction === "undo" ? `Undone: ${turnsText(turns)}.` : `Redone: ${turnsText(turns)}.`;
   const sees = direction === "undo" ? "The model no longer sees it." : "The model sees it again.";
   const again = "`/redo` restores all of this, until you send the next message.";
   const sections = [

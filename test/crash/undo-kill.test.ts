@@ -7,7 +7,7 @@ import * as reply from "../support/reply.ts";
 import { story } from "../support/story.ts";
 import { itemsOf } from "./conversation.ts";
 
-/** Turns that are undone and brought again with a kill in each; UNDO_KILLS=100 for the long run. */
+/** Turns that are undone and redone with a kill in each; UNDO_KILLS=100 for the long run. */
 const rounds = Number(process.env["UNDO_KILLS"] ?? 3);
 /** A kill comes at most so many milliseconds after the command was sent. */
 const mostMs = 120;

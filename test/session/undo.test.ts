@@ -137,7 +137,7 @@ describe("an undo", () => {
     expect(await place.text("a")).toBe("mine");
   });
 
-  test("whose redo was cut off is brought again, the newest step of several only", async () => {
+  test("with an interrupted redo is redone, only the newest of several steps", async () => {
     await using place = await toolPlace();
     await using opened = await session(place, ["one", "two", "three"]);
     const { undo, reopened, info } = opened;

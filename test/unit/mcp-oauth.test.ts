@@ -212,7 +212,7 @@ describe("an authorization", () => {
       "a header does it",
       {},
       { headers: { authorization: "Bearer own" } },
-      failed("Authorization header of its own"),
+      failed("has an Authorization header in the configuration"),
     ],
     [
       "the address to return to is elsewhere",

@@ -89,7 +89,7 @@ function judgeAnswer(params: URLSearchParams): Verdict {
   const error = params.get("error");
   if (error !== null) {
     const description = params.get("error_description") ?? undefined;
-    const text = "Access was not given. You can close this page; Fairlead says what it was told.";
+    const text = "Access was denied. You can close this page; Fairlead shows the reason.";
     return { status: 200, text, answer: { outcome: "refused", error, description } };
   }
   const [code, ...more] = params.getAll("code");

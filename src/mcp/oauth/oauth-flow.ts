@@ -239,7 +239,7 @@ async function refusedRegistration(
 function withoutOAuth({ name, oauth }: RemoteServer): string {
   return oauth === false
     ? `Authorization is switched off for the MCP server "${name}" ("oauth": false).`
-    : `The MCP server "${name}" has an Authorization header of its own in the configuration; mend that, or take it out to authorize here.`;
+    : `The MCP server "${name}" has an Authorization header in the configuration; fix or remove it to authorize here.`;
 }
 
 function toReason(thrown: unknown): string {

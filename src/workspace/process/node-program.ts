@@ -19,7 +19,7 @@ export interface NodeProgramOptions {
   onExit(reason: string): void;
 }
 
-/** A long-running Node program of ours, in its own process group, with a message channel. */
+/** A bundled, long-running Node program in its own process group, with a message channel. */
 export class NodeProgram {
   readonly #child: ChildProcess;
   readonly #mark: string;
