@@ -7,7 +7,9 @@ import * as zod from "zod";
 const source = fileURLToPath(new URL("../src", import.meta.url));
 /** Commands load the schema library when they need it; a start does not. */
 const commandLine = join(source, "cli", "/");
-const modelLibrary = fileURLToPath(import.meta.resolve("@ai-sdk/openai-compatible"));
+const modelLibraries = ["@ai-sdk/openai-compatible", "@ai-sdk/openai", "@ai-sdk/anthropic"].map((name) =>
+  fileURLToPath(import.meta.resolve(name)),
+);
 const modelLibraryZod = fileURLToPath(new URL("lean-sdk-zod.js", import.meta.url));
 const runtime = fileURLToPath(new URL("lazy-schemas-runtime.js", import.meta.url));
 
@@ -42,15 +44,15 @@ export function lazySchemas(): Plugin {
 /** A name space of its own, of which only types are used. */
 const unused = "core";
 
-/** What is called of the library anywhere: all of it would bring its messages in forty languages along. */
+/** Names of the library's functions that are called anywhere, also as `z2` by its dependents: all of it would bring its messages in forty languages along. */
 function calledNames(): string[] {
   const files = readdirSync(source, { recursive: true, encoding: "utf8" }).filter((name) =>
     name.endsWith(".ts"),
   );
   const texts = files.map((name) => readFileSync(join(source, name), "utf8"));
-  texts.push(readFileSync(modelLibrary, "utf8"), readFileSync(modelLibraryZod, "utf8"));
+  texts.push(...[...modelLibraries, modelLibraryZod].map((path) => readFileSync(path, "utf8")));
   const names = texts.flatMap((text) =>
-    [...text.matchAll(/\bz\s*\.\s*([a-z]\w*)/g)].map((match) => match[1] ?? ""),
+    [...text.matchAll(/\bz\d*\s*\.\s*([a-z]\w*)/g)].map((match) => match[1] ?? ""),
   );
   return [...new Set(names)].filter((name) => Object.hasOwn(zod, name) && name !== unused).sort();
 }
