@@ -100,6 +100,12 @@ export const commands: readonly Command[] = [
       { name: "provider", value: "ID", about: "the provider, instead of asking" },
       { name: "base-url", value: "URL", about: "its address, for an unknown provider" },
       {
+        name: "api",
+        value: "API",
+        choices: ["chat", "responses", "messages"],
+        about: "its API (chat, or that of a known provider)",
+      },
+      {
         name: "key-from",
         value: "WAY",
         about: 'stdin, env:NAME, file:PATH, "command:WORDS" or none',

@@ -136,7 +136,10 @@ export type ModelConfig = z.infer<typeof modelConfigSchema>;
 const providerConfigSchema = z
   .looseObject({
     name: z.string().optional(),
-    npm: z.string().optional().describe("Accepted; every provider is called as OpenAI-compatible."),
+    npm: z
+      .string()
+      .optional()
+      .describe("OpenCode's package for the provider; says which API it has if api does not."),
     api: z
       .union([z.enum(apis), z.string()])
       .optional()

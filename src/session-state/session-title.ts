@@ -3,6 +3,7 @@ import type { Log } from "../base/log.ts";
 import type { Emit } from "../message/event.ts";
 import type { SessionId } from "../message/ids.ts";
 import { fallbackTitle } from "../message/title.ts";
+import { omitDefaultEffort } from "../model/catalog/efforts.ts";
 import type { Model } from "../model/model.ts";
 import type { Project } from "../conversation/project.ts";
 import type { SessionInfoStore } from "../conversation/session-info-store.ts";
@@ -79,9 +80,4 @@ function omitEffort(model: Model | undefined): Model | undefined {
   if (model === undefined) return undefined;
   const { provider, model: id } = model.ref;
   return { ...omitDefaultEffort(model), ref: { provider, model: id } };
-}
-
-function omitDefaultEffort(model: Model): Model {
-  const { defaultEffort: _, ...rest } = model;
-  return rest;
 }

@@ -77,6 +77,25 @@ describe("fairlead setup", () => {
     });
   });
 
+  test.each([
+    ["messages", "claude-opus-4.5", "x-api-key", "key-of-work-0123456789"],
+    ["responses", "gpt-5.5", "authorization", "Bearer key-of-work-0123456789"],
+  ])("stores and tests the API %s of an own address", async (api, name, header, key) => {
+    await inPlace(async ({ model, run, file }) => {
+      const where = ["--provider", "work", "--base-url", model.url, "--api", api];
+      const what = ["--model", name, "--key-from", "env:WORK_KEY", "--editor", "none"];
+      const env = { WORK_KEY: "key-of-work-0123456789" };
+      model.reply("ready");
+      expect(await run(["setup", ...where, ...what], [], env)).toMatchObject({ exitCode: 0 });
+      expect(JSON.parse(await file(configPath))).toMatchObject({ provider: { work: { api } } });
+      expect([model.requests[0]?.api, model.requests[0]?.headers[header]]).toEqual([api, key]);
+      model.reply("Hello.");
+      expect((await run(["run", "Hi"], [], env)).stdout).toBe("Hello.");
+      const { body } = model.requests[1] ?? {};
+      expect(body?.reasoning ?? body?.output_config).toMatchObject({ effort: "medium" });
+    });
+  });
+
   test("asks nothing when flags give everything, and preserves comments", async () => {
     await inPlace(async ({ model, run, file }) => {
       await using own = await temporaryFolder({ "key.txt": "sk-in-a-file-0123\n" });

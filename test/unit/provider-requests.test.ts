@@ -64,14 +64,14 @@ function answered(model: ModelRef, ...parts: Part[]): Message {
   return { info, parts };
 }
 
-/** What was sent for a conversation that another model began and this one went on with. */
+/** What was sent over chat completions for a conversation that another model began and this one went on with. */
 async function requestOf(ref: ModelRef) {
   let url = "";
   const forward: Send = (to, request) => {
     url = to.href;
     return sendHttp(new URL(`${server.url}/chat/completions`), request);
   };
-  const config: Config = { provider: { [ref.provider]: { options: { apiKey: "the-key" } } } };
+  const config: Config = { provider: { [ref.provider]: { api: "chat", options: { apiKey: "the-key" } } } };
   const models = openModels({ config, env: {}, credentials: {}, catalog, log: silentLog, send: forward });
   const model = models.find(ref);
   if (model === undefined) throw new Error(`${ref.provider} cannot be used`);

@@ -1,3 +1,4 @@
+import type { Api } from "../../config/api.ts";
 import { isLoopback } from "../../base/loopback.ts";
 import { isKnownToken } from "../../base/secrets/secret-forms.ts";
 import { type Preset, presets } from "../../model/catalog/catalog.ts";
@@ -13,6 +14,8 @@ export interface ChosenProvider {
   readonly baseURL: string;
   /** Whether its address is not that of a known provider. */
   readonly isCustom: boolean;
+  /** The API of its models, if the user named one. */
+  readonly api?: Api;
   /** Whether it runs on this machine and needs no key. */
   readonly isLocal: boolean;
   readonly keyVariables: readonly string[];

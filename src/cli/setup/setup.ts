@@ -13,6 +13,8 @@ import type { Message } from "../../message/message.ts";
 import { loadCredentials, saveCredential } from "../../model/keys/credentials.ts";
 import { KeyCommands } from "../../model/keys/key-command.ts";
 import { Catalog } from "../../model/catalog/known-models.ts";
+import { omitDefaultEffort } from "../../model/catalog/efforts.ts";
+import { isApi } from "../../config/api.ts";
 import { listModels } from "../../model/catalog/list-models.ts";
 import { openModels } from "../../model/providers/providers.ts";
 import { usableProviders } from "../../model/catalog/usable-providers.ts";
@@ -73,7 +75,9 @@ async function run(setup: Setup): Promise<void> {
 async function choose(setup: Setup): Promise<Choices> {
   const { call, questions } = setup;
   const given = { id: call.text("provider"), baseURL: call.text("base-url") };
-  const provider = await chooseProvider(given, { questions, catalog: new Catalog(setup.app.log) });
+  const api = call.text("api");
+  const chosen = await chooseProvider(given, { questions, catalog: new Catalog(setup.app.log) });
+  const provider = isApi(api) ? { ...chosen, api } : chosen;
   for (;;) {
     const key = await chooseKey(provider, call.text("key-from"), { questions, env: process.env });
     const model = call.text("model") ?? (await chooseModel(setup, provider, key));
@@ -162,6 +166,7 @@ async function runKeyCommand({ questions }: Setup, command: readonly string[]): 
 /** Creates the user's configuration with the choices applied, and with variables and files substituted. */
 async function createConfig({ app }: Setup, { provider, key, model }: Choices): Promise<Config> {
   const { loaded } = await app.projects.readConfiguration(app.home);
+  const { api } = provider;
   const options = {
     ...(provider.isCustom && { baseURL: provider.baseURL }),
     ...createKeyOptions(key, provider),
@@ -172,7 +177,7 @@ async function createConfig({ app }: Setup, { provider, key, model }: Choices): 
   const filled = { ...options, apiKey: typeof apiKey.value === "string" ? apiKey.value : "" };
   return mergeConfigs(loaded.config, {
     model: `${provider.id}/${model}`,
-    provider: { [provider.id]: { options: filled } },
+    provider: { [provider.id]: { ...(api !== undefined && { api }), options: filled } },
   });
 }
 
@@ -191,7 +196,7 @@ async function sendTestRequest(setup: Setup, choices: Choices): Promise<string |
   if (model === undefined) return "it has no key.";
   const signal = AbortSignal.timeout(testTimeoutMs);
   const request = {
-    model,
+    model: omitDefaultEffort(model),
     system: [],
     messages: [createTestMessage()],
     tools: [],
@@ -235,11 +240,12 @@ async function store({ app, questions }: Setup, { provider, key, model }: Choice
 }
 
 function createSettings({ provider, key, model }: Choices, config: Config): Setting[] {
-  const { id, isCustom, isLocal, baseURL, models } = provider;
+  const { id, isCustom, isLocal, baseURL, api, models } = provider;
   const at = ["provider", id];
   const known = config.provider?.[id];
   const settings: Setting[] = [{ path: ["model"], value: `${id}/${model}` }];
   if (isCustom) settings.push({ path: [...at, "options", "baseURL"], value: baseURL });
+  if (api !== undefined) settings.push({ path: [...at, "api"], value: api });
   const options = createKeyOptions(key, provider);
   // Remove earlier key options: they would take precedence over a stored key.
   for (const name of ["apiKey", "apiKeyCommand"] as const)

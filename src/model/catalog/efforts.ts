@@ -1,3 +1,5 @@
+import { isRecord } from "../../base/text/record.ts";
+import type { Api } from "../../config/api.ts";
 import type { Model } from "../model.ts";
 import type { KnownModel } from "./known-models.ts";
 
@@ -53,6 +55,23 @@ export function namesEffort(options: Readonly<Record<string, unknown>> = {}): bo
   return effortParameters.some((name) => options[name] !== undefined);
 }
 
+/** Returns provider options without those that say how much the model thinks. */
+export function omitEffort(options: Readonly<Record<string, unknown>>): Record<string, unknown> {
+  return Object.fromEntries(Object.entries(options).filter(([name]) => !effortParameters.includes(name)));
+}
+
+/** Converts the effort in options of chat completions for the other APIs. */
+export function convertEffort(
+  options: Readonly<Record<string, unknown>>,
+  api: Api,
+): Readonly<Record<string, unknown>> {
+  const { reasoning_effort: effort, reasoning, ...others } = options;
+  const nested = isRecord(reasoning) ? reasoning.effort : undefined;
+  const named = effort ?? nested;
+  if (api === "chat" || typeof named !== "string") return options;
+  return { reasoningEffort: named, ...others };
+}
+
 /** Explains that a model does not have an effort, and names those that it has. */
 export function describeMissingEffort({ ref, variants, lostOverChat }: Model, effort: string): string {
   const name = `${ref.provider}/${ref.model}`;
@@ -63,4 +82,10 @@ export function describeMissingEffort({ ref, variants, lostOverChat }: Model, ef
       ? "does not think with tools over this API"
       : "has no efforts";
   return `The model ${name} ${why}, so it cannot have the effort "${effort}".`;
+}
+
+/** Returns the model without a default effort, for small requests that need no thinking. */
+export function omitDefaultEffort(model: Model): Model {
+  const { defaultEffort: _, ...rest } = model;
+  return rest;
 }

@@ -2,7 +2,7 @@ import { type Api, isApi } from "../../config/api.ts";
 import type { ModelConfig } from "../../config/schema.ts";
 import type { ModelRef } from "../../message/message.ts";
 import { describeModel, formatModelRef, parseModelRef, presetApi, presetCache } from "../catalog/catalog.ts";
-import { namesEffort } from "../catalog/efforts.ts";
+import { convertEffort, namesEffort, omitEffort } from "../catalog/efforts.ts";
 import type { Catalog, KnownModel } from "../catalog/known-models.ts";
 import type { ModelList } from "../catalog/model-lists.ts";
 import type { Provider } from "../catalog/usable-providers.ts";
@@ -66,7 +66,7 @@ export class ProviderModels {
     return isRefused ? { outcome: "unknown-effort", model, effort: variant } : { outcome: "parsed", ref };
   }
 
-  /** Returns the address, key and options for calls of the model. */
+  /** Returns the address, key and options for calls of the model. The options include those of the agent. */
   endpointOf(
     provider: Provider,
     { ref, defaultEffort }: Model,
@@ -74,15 +74,21 @@ export class ProviderModels {
   ): Omit<Endpoint, "stallMs"> {
     const { options = {} } = provider.config;
     const model = modelConfig(provider, ref);
-    const effort = ref.variant ?? (namesEffort(agentOptions) ? undefined : defaultEffort);
+    const api = apiOf(provider, model, this.#knownOf(provider, ref));
+    const ofModel = model?.options ?? {};
+    const given = { ...(namesEffort(agentOptions) ? omitEffort(ofModel) : ofModel), ...agentOptions };
+    const chosen = ref.variant ?? (namesEffort(given) ? undefined : defaultEffort);
     return {
       provider: provider.id,
-      api: apiOf(provider, model, this.#knownOf(provider, ref)),
+      api,
       baseURL: provider.baseURL,
       ...(provider.apiKey !== undefined && { apiKey: provider.apiKey }),
       headers: { ...options.headers, ...model?.headers },
       modelId: model?.id ?? ref.model,
-      options: { ...model?.options, ...variantOptions(effort, model) },
+      options:
+        chosen === undefined
+          ? convertEffort(given, api)
+          : { ...omitEffort(given), ...variantOptions(chosen, model) },
       ...(options.includeUsage !== undefined && { asksForUsage: options.includeUsage }),
     };
   }
@@ -167,6 +173,13 @@ export const modelConfig = (provider: Provider, { model }: ModelRef): ModelConfi
 /** Returns the API of a provider's models that do not have another one. */
 export const providerApi = (provider: Provider): Api => apiOf(provider, undefined, undefined);
 
+/** The APIs of the packages that OpenCode's files name. */
+const packageApis: ReadonlyMap<string, Api> = new Map([
+  ["@ai-sdk/openai-compatible", "chat"],
+  ["@ai-sdk/openai", "responses"],
+  ["@ai-sdk/anthropic", "messages"],
+]);
+
 /** Precedence: the model's configuration, the provider's, the catalogue. Other addresses speak chat unless configured. */
 function apiOf(
   { id, isCustom, config }: Provider,
@@ -175,7 +188,8 @@ function apiOf(
 ): Api {
   if (model?.api !== undefined) return model.api;
   if (isApi(config.api)) return config.api;
-  return isCustom ? "chat" : (known?.api ?? presetApi(id));
+  const named = config.npm === undefined ? undefined : packageApis.get(config.npm);
+  return named ?? (isCustom ? "chat" : (known?.api ?? presetApi(id)));
 }
 
 const cacheOf = ({ id, isCustom }: Provider, api: Api) => (isCustom ? undefined : presetCache(id, api));

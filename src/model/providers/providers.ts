@@ -173,14 +173,16 @@ export function openModels({
       const provider = providers.get(request.model.ref.provider);
       if (provider === undefined)
         return failed(unusableModelError(formatModelRef(request.model.ref), config));
+      // The endpoint has the options of the agent.
+      const { options, ...call } = request;
       const endpoint = {
-        ...providerModels.endpointOf(provider, request.model, request.options),
+        ...providerModels.endpointOf(provider, request.model, options),
         stallMs: stallLimit(provider, request.model, stallMs),
       };
       const { keyCommand } = provider;
-      if (keyCommand === undefined) return calls.call(request, endpoint, take);
-      const call = (apiKey: string) => calls.call(request, { ...endpoint, apiKey }, take);
-      return callWithKey(keyCommand, keyCommands, call, request.signal);
+      if (keyCommand === undefined) return calls.call(call, endpoint, take);
+      const callWith = (apiKey: string) => calls.call(call, { ...endpoint, apiKey }, take);
+      return callWithKey(keyCommand, keyCommands, callWith, request.signal);
     },
   };
 }
