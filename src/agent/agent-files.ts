@@ -29,8 +29,7 @@ const PLACES = [
 /**
  * Reads the agents of a configuration folder: `{mode,modes}/**\/*.md`, then `{agent,agents}/**\/*.md`.
  * `within` is a real path: links that lead out of it or to a secret file are reported and ignored, because a
- * prompt is
- * sent to the model without asking.
+ * prompt is sent to the model without asking.
  */
 export async function readAgentFiles(
   configFolder: string,

@@ -4,12 +4,9 @@ import type { Writable } from "node:stream";
 
 /**
  * Reads commands from stdin until `.` or its end, which happens however the program ends: `+ group` guards a
- * group,
- * `& group` notes that its first process has ended, `- group` forgets it. Remaining processes then get TERM,
- * and KILL a
- * second later: the guarded groups, and on Linux all processes with the mark. A group whose first process
- * exists
- * again is foreign, because its id was reused.
+ * group, `& group` notes that its first process has ended, `- group` forgets it. Remaining processes then get
+ * TERM, and KILL a second later: the guarded groups, and on Linux all processes with the mark. A group whose
+ * first process exists again is foreign, because its id was reused.
  */
 const script = `
 trap '' HUP INT TERM

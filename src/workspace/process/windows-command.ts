@@ -64,8 +64,7 @@ function escapeCommand(path: string): string {
 
 /**
  * Quotes for program command lines (backslashes double before a quote and at the end), then escapes for
- * `cmd`; twice,
- * because a script passes its arguments to `cmd` again.
+ * `cmd`; twice, because a script passes its arguments to `cmd` again.
  */
 function escapeArgument(argument: string): string {
   const quoted = `"${argument.replaceAll(/(\\*)"/g, '$1$1\\"').replace(/(\\*)$/, "$1$1")}"`;

@@ -74,8 +74,8 @@ const FILES_AT_ONCE = 50;
 
 /**
  * `engine` is for tests; by default the bundled ripgrep, one on the PATH of `env`, or JavaScript. The engines
- * see the
- * same files and lines, but their expressions differ in details such as the meaning of `\w` beyond ASCII.
+ * see the same files and lines, but their expressions differ in details such as the meaning of `\w` beyond
+ * ASCII.
  */
 export function openSearch(options: SearchOptions): Search {
   const engine = once(() => loadEngine(options));
