@@ -6,6 +6,7 @@ import type { ParsedCommand, CommandContext } from "../slash-commands/commands.t
 import type { Project } from "../conversation/project.ts";
 import { type PromptInput, subjectOf } from "../conversation/prompt-input.ts";
 import type { SessionServices, SessionServicesDeps } from "./session-services.ts";
+import type { AgentOffers } from "../tool-calls/tool-set.ts";
 import { ShownInstructions } from "../context/shown-instructions.ts";
 import { addTokens, noTokens, type TurnResult } from "../conversation/turn-result.ts";
 import type { AgentOverride } from "../user-input/user-messages.ts";
@@ -17,6 +18,7 @@ export class SessionTurns {
   readonly #commandContext: CommandContext;
   readonly #seen: SeenFiles = new Map<string, string>();
   readonly #shown = new ShownInstructions();
+  #offers: AgentOffers | undefined;
   readonly #refusedMedia = new RefusedMedia();
   /** Whether `session.created` is still to be sent; plugins load with the first turn. */
   #isNew: boolean;
@@ -150,7 +152,8 @@ export class SessionTurns {
       steering,
       openCalls,
     } = this.#services;
-    const { runTurn } = await import("../turn/turn.ts");
+    const { runTurn, createOffers } = await import("../turn/turn.ts");
+    this.#offers ??= createOffers();
     const result = await runTurn(
       {
         ...this.#deps,
@@ -160,6 +163,7 @@ export class SessionTurns {
         maySpend: (abort) => usageTracker.allows(abort),
         plugins: plugins.current,
         givenPrompt: infoStore.info.givenPrompt,
+        offers: this.#offers,
         shown: this.#shown,
         instructions: (abort) => instructions.load(abort),
         takeSteering: () => steering.flushTo(messages, context),

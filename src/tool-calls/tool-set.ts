@@ -6,6 +6,7 @@ import type { Model, ToolSpec } from "../model/model.ts";
 import { evaluate, isHidden, getToolPermission } from "../permission/evaluate.ts";
 import type { Ruleset } from "../permission/rule.ts";
 import type { Skill } from "../skill/skill.ts";
+import { taskTool } from "../tool/task.ts";
 import type { Tool } from "../tool/tool.ts";
 
 /** Editing tools by the edit format that models were trained on. All other tools are for all models. */
@@ -19,27 +20,57 @@ const editTools: ReadonlyMap<string, Model["editsBy"]> = new Map([
 /** The rules that decide an agent's calls. */
 type AgentRules = Pick<Agent, "rules" | "limits" | "within">;
 
-// Agents are identical objects until the configuration is reloaded, and these are requested in each step.
-const cachedTools = memoizePer<readonly Tool[]>();
-const cachedSpecs = memoizePer<readonly ToolSpec[]>();
-const cachedSkills = memoizePer<readonly Skill[]>();
-
 /**
- * Returns the tools that the agent may use with the model for the message, sorted by name so that prompt caches hit.
+ * Selects what agents offer to models. Cached for one session, because each step asks for it: agents are identical
+ * objects until the configuration is reloaded.
  */
-export function selectTools(
-  tools: readonly Tool[],
-  agent: AgentRules,
-  { editsBy, abilities }: Model,
-  message: UserInfo,
-): readonly Tool[] {
-  if (!abilities.tools) return [];
-  return cachedTools(agent, [editsBy, message.tools, ...tools], () =>
-    tools
-      .filter(({ name }) => (editTools.get(name) ?? editsBy) === editsBy)
-      .filter((tool) => message.tools?.[tool.name] !== false && !isDenied(tool, collectRulesets(agent)))
-      .toSorted((left, right) => (left.name < right.name ? -1 : 1)),
-  );
+export class AgentOffers {
+  readonly #tools = memoizePer<readonly Tool[]>();
+  readonly #taskTools = memoizePer<readonly Tool[]>();
+  readonly #specs = memoizePer<readonly ToolSpec[]>();
+  readonly #skills = memoizePer<readonly Skill[]>();
+
+  /** Returns the tools that the agent may use with the model for the message, sorted so that prompt caches hit. */
+  tools(
+    tools: readonly Tool[],
+    agent: AgentRules,
+    { editsBy, abilities }: Model,
+    message: UserInfo,
+  ): readonly Tool[] {
+    if (!abilities.tools) return [];
+    return this.#tools(agent, [editsBy, message.tools, ...tools], () =>
+      tools
+        .filter(({ name }) => (editTools.get(name) ?? editsBy) === editsBy)
+        .filter((tool) => message.tools?.[tool.name] !== false && !isDenied(tool, collectRulesets(agent)))
+        .toSorted((left, right) => (left.name < right.name ? -1 : 1)),
+    );
+  }
+
+  /** Returns the task tool if the agent may delegate to one of the agents. */
+  taskTools(agents: ReadonlyMap<string, Agent>, caller: AgentRules): readonly Tool[] {
+    return this.#taskTools(caller, [agents], () => {
+      const callable = selectAgents(agents.values(), caller);
+      return callable.length === 0 ? [] : [taskTool({ agents: callable })];
+    });
+  }
+
+  /** Returns the skills that the agent may load. */
+  skills(skills: readonly Skill[], agent: AgentRules): readonly Skill[] {
+    return this.#skills(agent, [skills], () =>
+      skills.filter(({ name }) => isPermitted(agent, "skill", name)),
+    );
+  }
+
+  /** Returns the tools as the model sees them. */
+  specs(tools: readonly Tool[]): readonly ToolSpec[] {
+    return this.#specs(tools, [], () =>
+      tools.map((tool) => ({
+        name: tool.name,
+        description: tool.description,
+        schema: tool.schema ?? builtInSchema(tool.name),
+      })),
+    );
+  }
 }
 
 /**
@@ -53,13 +84,8 @@ export function addToolRules(tools: readonly Tool[], { rules }: Pick<Agent, "rul
   return [...rules.slice(0, 1), ...added, ...rules.slice(1)];
 }
 
-/** Returns the skills that the agent may load. */
-export function selectSkills(skills: readonly Skill[], agent: AgentRules): readonly Skill[] {
-  return cachedSkills(agent, [skills], () => skills.filter(({ name }) => isPermitted(agent, "skill", name)));
-}
-
 /** Returns the agents that the caller may delegate to, including hidden ones. */
-export function selectAgents(agents: Iterable<Agent>, caller: AgentRules): Agent[] {
+function selectAgents(agents: Iterable<Agent>, caller: AgentRules): Agent[] {
   return [...agents].filter(({ name, mode }) => mode !== "primary" && isPermitted(caller, "task", name));
 }
 
@@ -74,16 +100,6 @@ function collectRulesets({ rules, limits = [], within = [] }: AgentRules): Rules
 
 function isDenied({ name }: Tool, rulesets: readonly Ruleset[]): boolean {
   return rulesets.some((rules) => isHidden(getToolPermission(name), rules));
-}
-
-export function toToolSpecs(tools: readonly Tool[]): readonly ToolSpec[] {
-  return cachedSpecs(tools, [], () =>
-    tools.map((tool) => ({
-      name: tool.name,
-      description: tool.description,
-      schema: tool.schema ?? builtInSchema(tool.name),
-    })),
-  );
 }
 
 /** Schemas of built-in tools, generated at build time: converting them at runtime takes longer than a request. */

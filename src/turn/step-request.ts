@@ -9,11 +9,13 @@ import type { Project } from "../conversation/project.ts";
 import { stepLimitReminder } from "../conversation/reminders.ts";
 import type { StepInput } from "./step.ts";
 import { buildSystemPrompt } from "./system-prompt.ts";
-import { selectSkills, toToolSpecs } from "../tool-calls/tool-set.ts";
+import type { AgentOffers } from "../tool-calls/tool-set.ts";
 import type { Transcript } from "../conversation/transcript.ts";
 
 export interface StepRequestDeps extends Pick<AgentCallsDeps, "project" | "context" | "plugins"> {
   transcript: Transcript;
+  /** What the session's agents offer to models. */
+  offers: AgentOffers;
   /** The client's instructions for the session. */
   givenPrompt?: GivenPrompt | undefined;
 }
@@ -45,7 +47,7 @@ export async function buildRequestHead(
   question: StepQuestion,
   signal: AbortSignal,
 ): Promise<Pick<ModelRequest, "system" | "tools">> {
-  return { system: await transformSystem(deps, question, signal), tools: toToolSpecs(question.tools) };
+  return { system: await transformSystem(deps, question, signal), tools: deps.offers.specs(question.tools) };
 }
 
 /** Returns the system prompt after plugins changed it. */
@@ -61,13 +63,13 @@ async function transformSystem(
   return plugins.system(input, system, signal);
 }
 
-function buildSystem({ project, givenPrompt }: StepRequestDeps, question: StepQuestion): string[] {
+function buildSystem({ project, givenPrompt, offers }: StepRequestDeps, question: StepQuestion): string[] {
   const { question: user, agent, model, instructions, isLast } = question;
   const system = buildSystemPrompt({
     agent,
     family: model.family,
     environment: getEnvironment(project, model),
-    skills: model.abilities.tools ? selectSkills(project.skills, agent) : [],
+    skills: model.abilities.tools ? offers.skills(project.skills, agent) : [],
     instructions,
     given: givenPrompt,
     system: user.system,

@@ -4,7 +4,6 @@ import gemini from "../../prompts/families/gemini.md";
 import gpt from "../../prompts/families/gpt.md";
 import other from "../../prompts/families/other.md";
 import type { Agent } from "../agent/agent.ts";
-import { memoizePer } from "../base/memoize.ts";
 import type { Instruction } from "../instruction/instructions.ts";
 import type { GivenPrompt } from "../message/message.ts";
 import type { Model } from "../model/model.ts";
@@ -73,10 +72,8 @@ function environmentBlock(environment: Environment): string {
   return lines.join("\n");
 }
 
-const cachedBlocks = memoizePer<string>();
-
 function skillsBlock(skills: SystemPromptInput["skills"]): string {
-  return skills.length === 0 ? "" : cachedBlocks(skills, [], () => listSkills(skills));
+  return skills.length === 0 ? "" : listSkills(skills);
 }
 
 function listSkills(skills: SystemPromptInput["skills"]): string {

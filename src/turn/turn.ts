@@ -1,5 +1,4 @@
 import { type Agent, isCallable } from "../agent/agent.ts";
-import { memoizePer } from "../base/memoize.ts";
 import { type LogFields, withFields } from "../base/log.ts";
 import type { Instruction } from "../instruction/instructions.ts";
 import { estimateRequest, type RequestHead } from "../message/estimate-request.ts";
@@ -20,7 +19,7 @@ import { requestCompaction } from "../context/request-compaction.ts";
 import { buildRequestHead, buildStepRequest, type StepRequestDeps } from "./step-request.ts";
 import { findQueuedTasks, runTasks } from "./queued-tasks.ts";
 import { taskTool } from "../tool/task.ts";
-import { selectAgents, selectTools } from "../tool-calls/tool-set.ts";
+import { AgentOffers } from "../tool-calls/tool-set.ts";
 import type { ShownInstructions } from "../context/shown-instructions.ts";
 import { StepLoopDetector } from "./text-loop.ts";
 import { ToolRunner } from "../tool-calls/tool-runner.ts";
@@ -58,6 +57,9 @@ export interface TurnDeps extends AgentCallsDeps, StepRequestDeps {
   onCompacted(tokens: Tokens, cost: number, left: number): Promise<void>;
 }
 
+/** Creates the offers of a session, which loads them with its first turn. */
+export const createOffers = (): AgentOffers => new AgentOffers();
+
 /** Consecutive refused calls that are returned to the model; the next one fails the turn. */
 const maxRefusedCalls = 2;
 
@@ -83,8 +85,6 @@ export async function runTurn(baseDeps: TurnDeps, signal: AbortSignal): Promise<
 function errorLogFields({ code, status }: AgentError): LogFields {
   return { code, status };
 }
-
-const cachedTaskTools = memoizePer<readonly Tool[]>();
 
 class Turn {
   readonly #deps: TurnDeps;
@@ -205,7 +205,7 @@ class Turn {
   /** Returns the agent, model, tools and instructions of a step. */
   async #question(question: UserInfo, model: Model, isLast: boolean) {
     const agent = agentOf(this.#deps.project, question);
-    const tools = isLast ? [] : selectTools(await this.#toolsFor(agent), agent, model, question);
+    const tools = isLast ? [] : this.#deps.offers.tools(await this.#toolsFor(agent), agent, model, question);
     return { question, agent, model, tools, isLast, instructions: this.#instructions };
   }
 
@@ -255,12 +255,8 @@ class Turn {
    * servers may change their tools during a turn.
    */
   async #toolsFor(agent: Agent): Promise<readonly Tool[]> {
-    const { project } = this.#deps;
-    const tasks = cachedTaskTools(agent, [project.agents], () => {
-      const agents = selectAgents(project.agents.values(), agent);
-      return agents.length === 0 ? [] : [taskTool({ agents })];
-    });
-    return [...(await project.tools()), ...tasks];
+    const { project, offers } = this.#deps;
+    return [...(await project.tools()), ...offers.taskTools(project.agents, agent)];
   }
 
   /** Returns the tool runner, reused while the agent stays the same. */
