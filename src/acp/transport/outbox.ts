@@ -2,13 +2,10 @@ import type { Writable } from "node:stream";
 import type { AnyMessage, SessionUpdate } from "@agentclientprotocol/sdk/unstable";
 import { type Deferred, deferred, sleep } from "../../base/async.ts";
 import { beginningOf } from "../../base/text/excerpt.ts";
-import { writeDirectly } from "./direct-write.ts";
 import { toWireJson } from "./sanitize-output.ts";
 
 /** Bytes that may wait for a slow client; above this, {@link Outbox.waitUntilReady} waits. */
 const highWaterBytes = 1024 * 1024;
-/** Time since the last write after which a line does not belong to a burst. */
-const aloneMs = 1;
 /** Characters of text in one update: even fully escaped it is below 1 MiB, where some clients fail. */
 const chunkLength = 64 * 1024;
 
@@ -16,8 +13,8 @@ const ready = Promise.resolve();
 
 /**
  * Writes messages to the client, in order. Accepts every message at once; sources of much output await
- * {@link waitUntilReady}. A single line is written at once. In a burst, messages wait while a write is running; text
- * chunks of one message are merged, and the next write sends all of them.
+ * {@link waitUntilReady}. While a write is running, messages wait; text chunks of one message are merged, and the next
+ * write sends all of them.
  */
 export class Outbox {
   readonly #output: Writable;
@@ -130,13 +127,9 @@ export class Outbox {
       lines += "line" in entry ? entry.line : toUpdateLine(entry.sessionId, entry.update);
     this.#queue = [];
     this.#queuedBytes = 0;
-    const now = performance.now();
-    const isAlone = now - this.#lastWrite > aloneMs;
-    this.#lastWrite = now;
-    const rest = isAlone ? writeDirectly(this.#output, lines) : lines;
-    if (rest === undefined) return;
+    this.#lastWrite = performance.now();
     this.#writing = true;
-    this.#output.write(rest, () => this.#written());
+    this.#output.write(lines, () => this.#written());
   }
 
   #written(): void {
