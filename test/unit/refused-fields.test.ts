@@ -107,6 +107,7 @@ test.each<[Api, string, string, string]>([
     "summary",
     "Your organization must be verified to generate reasoning summaries (reasoning.summary)",
   ],
+  ["responses", "gpt-5", "include", "Encrypted content is not supported with this model"],
   ["chat", "qwen3-32b", "reasoning_content", "property 'reasoning_content' is unsupported"],
 ])(
   "over %s, %s is called again without a rejected %s, which is not sent any more",

@@ -195,7 +195,8 @@ async function openStream(
     } catch (thrown) {
       signal.throwIfAborted();
       // Sends the request again without the field that the server rejected.
-      if (!wires.refused.add(endpoint, toAgentError(notes.failure ?? thrown, endpoint))) throw thrown;
+      const error = toAgentError(notes.failure ?? thrown, endpoint);
+      if (!wires.refused.add(addressOf(request, endpoint), error)) throw thrown;
       notes.failure = undefined;
     }
   }
@@ -209,13 +210,14 @@ function toCallParams(
   signal: AbortSignal,
 ): { params: CallParams; context: CallContext } {
   const { model, messages } = request;
+  const address = addressOf(request, endpoint);
   const quirks = quirksFor(endpoint);
   const system = request.system.join("\n\n");
   const prompt = toPrompt(messages, {
     model,
     api: endpoint.api ?? "chat",
     quirks,
-    omitsThoughts: refused.has(endpoint, "thoughts"),
+    omitsThoughts: refused.has(address, "thoughts"),
   });
   const maxOutputTokens = request.maxOutputTokens ?? outputTokensFor(request);
   const { temperature, topP } = request;
@@ -232,11 +234,17 @@ function toCallParams(
     quirks,
     // Options come from JSON files, which their type does not express.
     options: JSON.parse(JSON.stringify({ ...endpoint.options, ...request.options })),
-    cacheKey: messages[0]?.info.sessionId,
-    isRefused: (field) => refused.has(endpoint, field),
+    cacheKey: address.cacheKey,
+    isRefused: (field) => refused.has(address, field),
   };
   return { params, context };
 }
+
+const addressOf = ({ messages }: ModelRequest, { baseURL, modelId }: Endpoint) => ({
+  baseURL,
+  modelId,
+  cacheKey: messages[0]?.info.sessionId,
+});
 
 const cachedTools = memoizePer<NonNullable<CallParams["tools"]>>();
 

@@ -22,7 +22,7 @@ export const createWire: CreateWire = ({ endpoint, fetch }) => ({
       openai: {
         store: false,
         ...(params.tools && { parallelToolCalls: true }),
-        ...(model.abilities.reasoning && { forceReasoning: true }),
+        ...(model.abilities.reasoning && { forceReasoning: !isRefused("sealed") }),
         ...(model.abilities.reasoning && { reasoningSummary: isRefused("summary") ? null : "auto" }),
         ...(cacheKey !== undefined && !isRefused("cache-key") && { promptCacheKey: cacheKey }),
         ...options,

@@ -55,7 +55,7 @@ export class Wires {
       this.#send,
       (signal) => new Reader(this.#notes.get(signal) ?? new AnswerNotes(() => {})),
     );
-    const isRefused = (field: RefusedField) => this.refused.has(endpoint, field);
+    const isRefused = (field: RefusedField) => this.refused.has({ ...endpoint, cacheKey: undefined }, field);
     return createWire({ endpoint, quirks: quirksFor(endpoint), fetch, isRefused });
   }
 }
@@ -63,39 +63,40 @@ export class Wires {
 export const quirksFor = ({ provider, baseURL, modelId }: Endpoint): Quirks =>
   quirksOf(provider, new URL(baseURL).hostname, modelId);
 
-/** An endpoint's model. */
-interface Address {
-  readonly baseURL: string;
-  readonly modelId: string;
-}
-
 /** What an error says if a server rejects the field. */
 const refusals: readonly (readonly [field: RefusedField, words: RegExp])[] = [
   ["cache", /cache_control/i],
   ["cache-key", /prompt_cache_key/i],
   ["summary", /reasoning[._ ]summar/i],
+  ["sealed", /encrypted content is not supported|["'`]include["'`]/i],
   ["thoughts", /reasoning_content|reasoning_details|thinking_blocks|["'`]reasoning["'`]/i],
-  // Thoughts of an earlier session whose key or organization differs.
+  // Thoughts that came with another key or organization.
   ["thoughts", /invalid .?signature|encrypted[_ ]content/i],
 ];
 
-/** Remembers which fields a server rejected for a model. */
+/** An endpoint's model, in a conversation. */
+interface Address {
+  readonly baseURL: string;
+  readonly modelId: string;
+  readonly cacheKey: string | undefined;
+}
+
+/** Remembers which fields a server rejected for a model; thoughts only for the conversation that has them. */
 class RefusedFields {
-  readonly #refused = new Map<string, Set<RefusedField>>();
+  readonly #refused = new Set<string>();
 
   has(address: Address, field: RefusedField): boolean {
-    return this.#refused.get(nameOf(address))?.has(field) ?? false;
+    return this.#refused.has(nameOf(address, field));
   }
 
   /** Returns whether the request is worth repeating: the error names a field that will not be sent again. */
   add(address: Address, { status, message }: AgentError): boolean {
     if (status !== 400 && status !== 422) return false;
-    const refused = this.#refused.get(nameOf(address)) ?? new Set<RefusedField>();
-    const found = refusals.find(([field, words]) => words.test(message) && !refused.has(field));
-    if (found === undefined) return false;
-    this.#refused.set(nameOf(address), refused.add(found[0]));
-    return true;
+    const found = refusals.find(([field, words]) => words.test(message) && !this.has(address, field));
+    if (found !== undefined) this.#refused.add(nameOf(address, found[0]));
+    return found !== undefined;
   }
 }
 
-const nameOf = ({ baseURL, modelId }: Address): string => `${baseURL} ${modelId}`;
+const nameOf = ({ baseURL, modelId, cacheKey }: Address, field: RefusedField): string =>
+  JSON.stringify([baseURL, modelId, field, field === "thoughts" ? cacheKey : ""]);
