@@ -1,23 +1,26 @@
 import type { RequestListener, ServerResponse } from "node:http";
 import { describe, expect, test } from "vitest";
 import { listen } from "../support/listen.ts";
+import type { Api } from "../../src/config/api.ts";
 import { ask, type Replayed } from "./replay.ts";
 import { wires } from "./wire.ts";
 
 const events = (response: ServerResponse): ServerResponse =>
   response.writeHead(200, { "content-type": "text/event-stream" });
 
-async function answered(answer: RequestListener, stallMs = 10_000): Promise<Replayed> {
+async function answeredOver(api: Api, answer: RequestListener, stallMs = 10_000): Promise<Replayed> {
   await using server = await listen((request, response) => {
     request.resume().once("end", () => answer(request, response));
   });
-  return await ask(server.url, { stallMs });
+  return await ask(server.url, { api, stallMs });
 }
 
-const streamed = (...frames: readonly string[]): Promise<Replayed> =>
-  answered((_, response) => events(response).end(frames.join("")));
+describe.each(wires)("faults over $name", ({ api, begun: started, openCall, ended, errors, refusals }) => {
+  const answered = (answer: RequestListener, stallMs?: number): Promise<Replayed> =>
+    answeredOver(api, answer, stallMs);
+  const streamed = (...frames: readonly string[]): Promise<Replayed> =>
+    answered((_, response) => events(response).end(frames.join("")));
 
-describe.each(wires)("faults over $name", ({ begun: started, openCall, ended, errors }) => {
   test.each(errors)("$name fails with its words, and what came before stays", async (error) => {
     const { code, retryable, words, frame } = error;
     for (const before of ["", started]) {
@@ -46,15 +49,29 @@ describe.each(wires)("faults over $name", ({ begun: started, openCall, ended, er
     [400, "bad-request", false],
     [401, "auth", false],
     [404, "not-found", false],
+    [408, "timeout", true],
     [413, "context-length", false],
+    [422, "bad-request", false],
     [429, "rate-limit", true],
     [500, "server", true],
+    [502, "server", true],
     [503, "overloaded", true],
+    [504, "timeout", true],
+    [529, "overloaded", true],
   ])("status %i is %s", async (status, code, retryable) => {
     const { end } = await answered((_, response) =>
       response.writeHead(status).end('{"error":{"message":"No."}}'),
     );
     expect(end).toMatchObject({ type: "failed", error: { code, status, retryable } });
+  });
+
+  test.each(refusals)("$name", async ({ status, headers = {}, body, error }) => {
+    const { end } = await answered((_, response) =>
+      response
+        .writeHead(status, { "content-type": "application/json", ...headers })
+        .end(JSON.stringify(body)),
+    );
+    expect(end).toMatchObject({ type: "failed", error: { ...error, status } });
   });
 
   test("a web page is named as one", async () => {
@@ -103,6 +120,8 @@ describe.each(wires)("faults over $name", ({ begun: started, openCall, ended, er
     "data: [1]\n\n",
     "data: nonsense\n\n",
     'data: {"choices":[{"delta":{"content":"x"}\n\n',
+    'event: response.output_text.delta\ndata: {"type":"response.output_text.delta","delta":"x"\n\n',
+    'event: content_block_delta\ndata: {"type":"content_block_delta","index":0\n\n',
   ])("the malformed event %j fails, and what came before stays", async (frame) => {
     const { text, end } = await streamed(started, frame, started, ended);
     expect(text).toBe("Hello");

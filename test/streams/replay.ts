@@ -1,5 +1,6 @@
 import { Readable } from "node:stream";
 import { silentLog } from "../../src/base/log.ts";
+import type { Api } from "../../src/config/api.ts";
 import { newMessageId, newPartId, newSessionId } from "../../src/message/ids.ts";
 import type { Message } from "../../src/message/message.ts";
 import { describeModel } from "../../src/model/catalog/catalog.ts";
@@ -54,11 +55,15 @@ const model = describeModel({ provider: "test", model: "m" }, undefined);
 /** Asks a server as the program does. */
 export async function ask(
   baseURL: string,
-  { wires = new Wires(sendHttp), stallMs = 10_000 }: { wires?: Wires; stallMs?: number } = {},
+  {
+    api = "chat",
+    wires = new Wires(sendHttp),
+    stallMs = 10_000,
+  }: { api?: Api; wires?: Wires; stallMs?: number } = {},
 ): Promise<Replayed> {
-  const endpoint = { provider: "test", baseURL, headers: {}, modelId: "m", options: {}, stallMs };
+  const endpoint = { provider: "test", baseURL, api, headers: {}, modelId: "m", options: {}, stallMs };
   const request = {
-    model,
+    model: { ...model, api },
     system: [],
     messages: [question],
     tools: [],
@@ -100,10 +105,10 @@ export class Replay implements AsyncDisposable {
     return new Replay(server, answer);
   }
 
-  play(stream: string, cut: Cut): Promise<Replayed> {
+  play(api: Api, stream: string, cut: Cut): Promise<Replayed> {
     this.#answer.bytes = Buffer.from(stream);
     this.#cut = cut;
-    return ask(this.#server.url, { wires: this.#wires });
+    return ask(this.#server.url, { api, wires: this.#wires });
   }
 
   async [Symbol.asyncDispose](): Promise<void> {

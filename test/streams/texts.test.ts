@@ -90,7 +90,7 @@ describe.each(wires)("any text over $name", ({ shapes }) => {
     await fc.assert(
       fc.asyncProperty(answer, fc.constantFrom(...Object.values(cuts)), async (given, cut) => {
         fc.pre(shape.canWrite(given));
-        const { text, reasoning, calls, end } = await replay.play(shape.write(given), cut);
+        const { text, reasoning, calls, end } = await replay.play(shape.api, shape.write(given), cut);
         expect(withoutHalves(text)).toBe(withoutHalves(given.text.join("")));
         expect(withoutHalves(reasoning)).toBe(withoutHalves(given.reasoning.join("")));
         expect(calls.map((call) => call.input)).toEqual(given.calls.map((call) => call.input));

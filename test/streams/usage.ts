@@ -120,3 +120,124 @@ export const usageForms = {
     { read: cached },
   ),
 } as const satisfies Record<string, UsageForm>;
+
+/** The same answer as OpenAI's Responses API counts it. */
+const responses = (counts: Counts, { read = 0, write = 0, reasoning = 0 } = {}): UsageForm =>
+  form(
+    { input_tokens: prompt, output_tokens: completion, total_tokens: prompt + completion, ...counts },
+    {
+      read,
+      write,
+      reasoning,
+    },
+  );
+
+/** Forms of usage of the Responses API. */
+export const responsesUsage = {
+  openai: responses(
+    {
+      input_tokens_details: { cached_tokens: cached },
+      output_tokens_details: { reasoning_tokens: thought },
+    },
+    { read: cached, reasoning: thought },
+  ),
+  withWrites: responses(
+    {
+      input_tokens_details: { cache_write_tokens: 100, cached_tokens: cached },
+      output_tokens_details: { reasoning_tokens: thought },
+    },
+    { read: cached, write: 100, reasoning: thought },
+  ),
+  xai: responses(
+    {
+      input_tokens_details: { cached_tokens: cached },
+      output_tokens_details: { reasoning_tokens: thought },
+      num_sources_used: 0,
+      num_server_side_tools_used: 0,
+    },
+    { read: cached, reasoning: thought },
+  ),
+  openrouter: responses(
+    {
+      input_tokens_details: { cached_tokens: cached },
+      output_tokens_details: { reasoning_tokens: thought },
+      cost: 0.0012,
+      is_byok: false,
+      cost_details: { upstream_inference_cost: null, upstream_inference_input_cost: 0.001 },
+    },
+    { read: cached, reasoning: thought },
+  ),
+  bare: responses({}),
+} as const satisfies Record<string, UsageForm>;
+
+/** How a server of the Messages API reports usage: at the start, at the end, and what both mean. */
+export interface MessagesUsage {
+  readonly start: Counts;
+  readonly end: Counts;
+  readonly tokens: Tokens;
+}
+
+const fresh = prompt - cached - 100;
+const cacheCounts = { cache_creation_input_tokens: 100, cache_read_input_tokens: cached };
+const noCache = { cache_creation_input_tokens: 0, cache_read_input_tokens: 0 };
+const lifetimes = { ephemeral_5m_input_tokens: 100, ephemeral_1h_input_tokens: 0 };
+const cachedTokens: Tokens = {
+  input: fresh,
+  output: completion,
+  reasoning: 0,
+  cache: { read: cached, write: 100 },
+};
+const plainTokens: Tokens = { input: prompt, output: completion, reasoning: 0, cache: { read: 0, write: 0 } };
+
+/** Forms of usage of the Messages API, which counts what was cached apart. */
+export const messagesUsage = {
+  anthropic: {
+    start: {
+      input_tokens: fresh,
+      ...cacheCounts,
+      cache_creation: lifetimes,
+      output_tokens: 1,
+      service_tier: "standard",
+      inference_geo: "not_available",
+    },
+    end: { input_tokens: fresh, ...cacheCounts, output_tokens: completion },
+    tokens: cachedTokens,
+  },
+  /** The end has only the output. */
+  outputAtEnd: {
+    start: { input_tokens: fresh, ...cacheCounts, output_tokens: 1 },
+    end: { output_tokens: completion },
+    tokens: cachedTokens,
+  },
+  /** A server that knows the input only at the end. */
+  inputAtEnd: {
+    start: { input_tokens: 0, output_tokens: 0 },
+    end: { input_tokens: fresh, output_tokens: completion, ...cacheCounts },
+    tokens: cachedTokens,
+  },
+  /** An estimate first, the count at the end. */
+  estimateFirst: {
+    start: { input_tokens: 43, output_tokens: 1 },
+    end: { input_tokens: prompt, output_tokens: completion },
+    tokens: plainTokens,
+  },
+  bare: {
+    start: { input_tokens: prompt, output_tokens: 0 },
+    end: { input_tokens: prompt, output_tokens: completion },
+    tokens: plainTokens,
+  },
+  /** Each pass over the conversation is counted as well. */
+  iterations: {
+    start: { input_tokens: prompt, ...noCache, output_tokens: 5 },
+    end: {
+      input_tokens: prompt,
+      ...noCache,
+      output_tokens: completion,
+      server_tool_use: { web_search_requests: 0 },
+      iterations: [
+        { type: "message", model: "m", input_tokens: prompt, output_tokens: completion, ...noCache },
+      ],
+    },
+    tokens: plainTokens,
+  },
+} as const satisfies Record<string, MessagesUsage>;

@@ -1,5 +1,6 @@
 import { createAnthropic } from "@ai-sdk/anthropic";
 import { isRecord } from "../../base/text/record.ts";
+import { invalidResponse, ProviderFailure } from "../failure.ts";
 import { AnswerReader, type Json, streamFailure, textOf } from "./answer-reader.ts";
 import { type CallParams, type CreateWire, cacheMarkIndexes } from "./wire.ts";
 
@@ -50,6 +51,8 @@ const blockTypes: ReadonlySet<unknown> = new Set(["text", "thinking", "redacted_
 export class Reader extends AnswerReader {
   /** Types of the open blocks by index. */
   readonly #open = new Map<number, unknown>();
+  /** The id of the answer. */
+  #id = "";
   #hasStart = false;
   #last = -1;
   #stopReason: string | undefined;
@@ -59,7 +62,7 @@ export class Reader extends AnswerReader {
     if (isRecord(usage)) this.notes.reportUsage(usage);
     switch (type) {
       case "message_start":
-        if (isRecord(message) && isRecord(message.usage)) this.notes.reportUsage(message.usage);
+        if (isRecord(message)) this.#readStart(message);
         return this.#start();
       case "content_block_start":
         return this.#openBlock(this.#indexOf(event), event.content_block);
@@ -91,6 +94,15 @@ export class Reader extends AnswerReader {
     this.write({ type: "message_stop" });
   }
 
+  /** Gateways may repeat the start. The start of another answer means that they began again: its blocks would mix. */
+  #readStart({ id, usage }: Json): void {
+    if (this.#open.size > 0 && this.#id !== textOf(id)) {
+      throw new ProviderFailure(invalidResponse("The provider began another answer within this one.", true));
+    }
+    this.#id = textOf(id);
+    if (isRecord(usage)) this.notes.reportUsage(usage);
+  }
+
   #start(): void {
     if (this.#hasStart) return;
     this.#hasStart = true;
@@ -103,10 +115,11 @@ export class Reader extends AnswerReader {
   }
 
   #openBlock(index: number, block: unknown): void {
-    if (!isRecord(block) || !blockTypes.has(block.type)) return;
+    if (!isRecord(block)) return;
     this.#start();
     this.#open.set(index, block.type);
     this.#last = index;
+    if (!blockTypes.has(block.type)) return;
     this.hasOutput ||= block.type === "tool_use";
     this.write({ type: "content_block_start", index, content_block: toBlock(index, block) });
     this.#append(index, { type: "text_delta", text: block.type === "text" ? block.text : "" });
@@ -124,6 +137,7 @@ export class Reader extends AnswerReader {
     const text = textOf(delta[field]);
     if (text === "") return;
     if (!this.#open.has(index)) this.#openBlock(index, { type: block });
+    if (!blockTypes.has(this.#open.get(index))) return;
     const toEvent = (text: string) => ({
       type: "content_block_delta",
       index,
@@ -134,7 +148,9 @@ export class Reader extends AnswerReader {
   }
 
   #closeBlock(index: number): void {
-    if (this.#open.delete(index)) this.write({ type: "content_block_stop", index });
+    const type = this.#open.get(index);
+    this.#open.delete(index);
+    if (blockTypes.has(type)) this.write({ type: "content_block_stop", index });
   }
 
   #stop(reason: string): void {
