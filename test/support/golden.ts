@@ -51,12 +51,15 @@ export async function expectGolden(
   update = updating,
 ): Promise<void> {
   const golden = normalise(wire, places);
-  for (const direction of ["fromAgent", "toAgent"] as const) {
-    const path = fileURLToPath(new URL(`${name}.${fileEnds[direction]}.json`, folder));
-    const text = toLines(golden[direction]);
-    if (update) await write(path, text);
-    else expect(text, path).toBe(await readGolden(path));
-  }
+  for (const direction of ["fromAgent", "toAgent"] as const)
+    await expectGoldenText(`${name}.${fileEnds[direction]}.json`, toLines(golden[direction]), update);
+}
+
+/** Compares a text with `test/golden/<file>`, or writes it with `UPDATE_GOLDEN=1`. */
+export async function expectGoldenText(file: string, text: string, update = updating): Promise<void> {
+  const path = fileURLToPath(new URL(file, folder));
+  if (update) await write(path, text);
+  else expect(text, path).toBe(await readGolden(path));
 }
 
 /** The messages of each direction without what differs from run to run. */
