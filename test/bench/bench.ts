@@ -1,6 +1,7 @@
 import { join, resolve } from "node:path";
 import { parseArgs } from "node:util";
 import { growthRows } from "./growth.ts";
+import { priceRows } from "./prices.ts";
 import { Setting } from "./setting.ts";
 import { startRows } from "./start.ts";
 import { streamingRows } from "./streaming.ts";
@@ -10,7 +11,13 @@ import { toolRows } from "./tools.ts";
 // Measures the program beside the least that could do the same, in the same run. Arguments choose parts.
 // `--short` only shows that the bench runs. `--against FOLDER` also measures the build in another checkout: both take
 // turns, `--rounds` times (3 by default), and the medians are printed side by side.
-const parts = { start: startRows, streaming: streamingRows, tools: toolRows, growth: growthRows };
+const parts = {
+  start: startRows,
+  streaming: streamingRows,
+  tools: toolRows,
+  growth: growthRows,
+  prices: priceRows,
+};
 const { values, positionals } = parseArgs({
   options: {
     short: { type: "boolean", default: false },

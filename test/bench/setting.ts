@@ -41,6 +41,14 @@ export class Setting {
     return new BenchAgent([...nodeOptions, ...this.#programs[program]], this.env);
   }
 
+  /** The program with another configuration. */
+  startWith(config: unknown): BenchAgent {
+    return new BenchAgent(this.#programs.ours, {
+      ...this.env,
+      FAIRLEAD_CONFIG_CONTENT: JSON.stringify(config),
+    });
+  }
+
   /** A started program with a session that has had its first turn. */
   async startWarm(program: ProgramName = "ours", nodeOptions: readonly string[] = []) {
     const agent = this.start(program, nodeOptions);

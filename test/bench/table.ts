@@ -2,7 +2,7 @@
 export interface Row {
   name: string;
   own: number;
-  unit: "ms" | "MB" | "KB" | "%";
+  unit: "ms" | "MB" | "KB" | "%" | "tokens";
   /** Measured in the same run; undefined where nothing bare does the same. */
   floor?: number;
   /** What the floor is. */

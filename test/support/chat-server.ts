@@ -17,9 +17,9 @@ export function serveChat(): ServedWire {
     write: writeChat,
     bill: (body) => {
       const blocks = createBlocks(body);
-      const isMarked = blocks.some((block) => block.isMarked);
-      const key = toText(body.prompt_cache_key);
-      return isMarked ? marks.take(blocks) : prefixes.take(blocks.map(({ text }) => text).join(""), key);
+      // A gateway hands the marks on; without any, Anthropic caches nothing.
+      if (/claude/i.test(String(body.model))) return marks.take(blocks);
+      return prefixes.take(blocks.map(({ text }) => text).join(""), toText(body.prompt_cache_key));
     },
   };
 }
@@ -45,7 +45,10 @@ export function contentText(content: unknown): string {
     .join("");
 }
 
-/** A gateway's blocks for a model of Anthropic: a mark may be at a message or at one of its parts. */
+/**
+ * A gateway's blocks for a model of Anthropic: a mark may be at a message or at one of its parts. Thoughts without a
+ * signature cannot be passed on.
+ */
 function createBlocks(body: JsonObject): PromptBlock[] {
   const tools = toList(body.tools).map(toObject).map(createBlock);
   const messages = toList(body.messages).map(toObject);
@@ -55,8 +58,9 @@ function createBlocks(body: JsonObject): PromptBlock[] {
 }
 
 function messageBlocks(message: JsonObject): PromptBlock[] {
-  const { content, tool_calls: calls, cache_control: mark, ...rest } = message;
-  const parts = typeof content === "string" ? [{ text: content }] : toList(content).map(toObject);
+  const { content, tool_calls: calls, cache_control: mark, reasoning_content: _unsigned, ...rest } = message;
+  const parts =
+    typeof content === "string" ? [{ type: "text", text: content }] : toList(content).map(toObject);
   const blocks = [...parts, ...toList(calls).map(toObject)].map((part) => {
     const { text, isMarked } = createBlock(part);
     return { text: JSON.stringify(rest) + text, isMarked };

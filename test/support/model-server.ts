@@ -9,7 +9,7 @@ import { text as readText } from "node:stream/consumers";
 import { serveChat } from "./chat-server.ts";
 import { isObject, parseJson, type JsonObject } from "./json.ts";
 import { serveMessages } from "./messages-server.ts";
-import { type Bill, estimateTokens } from "./prompt-cache.ts";
+import { type Bill, countTokensIn } from "./prompt-cache.ts";
 import { failure, Gate, say, type Step, type Usage } from "./reply.ts";
 import { usualUsage, writeReply } from "./reply-writer.ts";
 import { serveResponses } from "./responses-server.ts";
@@ -259,7 +259,7 @@ function isTitleRequest({ system, toolNames }: RequestView): boolean {
 }
 
 const computeUsage = (bill: Bill): Usage => ({
-  promptTokens: estimateTokens(bill),
+  promptTokens: countTokensIn(bill),
   completionTokens: 20,
   cachedTokens: bill.read,
   writtenTokens: bill.write,

@@ -22,7 +22,7 @@ export const openaiPrice: CachePrice = { read: 0.1, write: 1 };
 /** What a bill costs, in fresh input tokens. */
 export const computeCost = ({ fresh, read, write }: Bill, price: CachePrice): number =>
   fresh + read * price.read + write * price.write;
-export const estimateTokens = ({ fresh, read, write }: Bill): number => fresh + read + write;
+export const countTokensIn = ({ fresh, read, write }: Bill): number => fresh + read + write;
 export const sumBills = (bills: readonly Bill[]): Bill =>
   bills.reduce(
     (sum, bill) => ({
