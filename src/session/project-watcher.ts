@@ -5,6 +5,7 @@ import type { Decider } from "../permission/gate.ts";
 import type { SessionSettings } from "../session-state/session-settings.ts";
 import type { Command } from "../slash-commands/commands.ts";
 import { askConsent } from "../session-state/consent.ts";
+import type { CurrentProject } from "../conversation/current-project.ts";
 import type { Project } from "../conversation/project.ts";
 import type { SessionInfoStore } from "../conversation/session-info-store.ts";
 
@@ -13,8 +14,8 @@ const newProblemsLimit = 5;
 
 export interface ProjectWatcherDeps {
   sessionId: SessionId;
-  /** The project when the session was opened. */
-  project: Project;
+  /** Replaced by each reload. */
+  project: CurrentProject;
   /** Loads the project again. */
   reopenProject(): Promise<Project>;
   /** Called before changes are emitted. */
@@ -32,37 +33,36 @@ export interface ProjectWatcherDeps {
 /** The project of a session, reloaded when its files change between turns. */
 export class ProjectWatcher {
   readonly #deps: ProjectWatcherDeps;
-  #current: Project;
   #isConsentSettled = false;
 
   constructor(deps: ProjectWatcherDeps) {
     this.#deps = deps;
-    this.#current = deps.project;
   }
 
   get current(): Project {
-    return this.#current;
+    return this.#deps.project.get();
   }
 
   /** Reloads the project from its files and emits what changed. */
   async reload(): Promise<Project> {
     const before = this.#editorView();
-    const { consent } = this.#current;
-    this.#current = await this.#deps.reopenProject();
-    if (JSON.stringify(this.#current.consent?.wants) !== JSON.stringify(consent?.wants))
+    const { consent } = this.current;
+    const reopened = await this.#deps.reopenProject();
+    this.#deps.project.replace(reopened);
+    if (JSON.stringify(reopened.consent?.wants) !== JSON.stringify(consent?.wants))
       this.#isConsentSettled = false;
-    this.#deps.onReopened(this.#current);
+    this.#deps.onReopened(reopened);
     await this.#emitChanges(before, this.#editorView());
-    return this.#current;
+    return reopened;
   }
 
   /**
    * Reloads the project if configuration files changed. If they cannot be read, the session keeps its configuration.
    */
   async refresh(): Promise<void> {
-    const known = new Set(this.#current.problems);
+    const known = new Set(this.current.problems);
     try {
-      if (!(await this.#current.hasChanged())) return;
+      if (!(await this.current.hasChanged())) return;
       const { problems } = await this.reload();
       const added = problems.filter((problem) => !known.has(problem));
       for (const text of added.slice(0, newProblemsLimit)) this.#deps.warn(text);
@@ -80,7 +80,7 @@ export class ProjectWatcher {
    * continues: an editor may answer "cancelled" before it sends the cancel.
    */
   async settleConsent(signal: AbortSignal): Promise<boolean> {
-    const { consent } = this.#current;
+    const { consent } = this.current;
     if (consent === undefined || this.#isConsentSettled) return true;
     const { sessionId, gate, emit, settings } = this.#deps;
     const answer = await askConsent({ sessionId, gate, emit, agent: settings.agent.name }, consent, signal);
@@ -98,7 +98,7 @@ export class ProjectWatcher {
 
   #editorView(): EditorView {
     const { settings } = this.#deps;
-    const { agents, models } = this.#current;
+    const { agents, models } = this.current;
     const listed = [...agents.values()].map(({ name, description, mode, hidden }) => {
       return { name, description, mode, hidden };
     });

@@ -13,11 +13,13 @@ import { SessionPlugins } from "../session-state/session-plugins.ts";
 import { ProjectWatcher } from "./project-watcher.ts";
 import { OpenCalls } from "../tool-calls/open-calls.ts";
 import type { PluginEvents } from "../session-state/plugin-events.ts";
+import { CurrentProject } from "../conversation/current-project.ts";
 import type { Project } from "../conversation/project.ts";
 import type { SessionDiff } from "../conversation/session-diff.ts";
 import { SessionInstructions } from "../session-state/session-instructions.ts";
 import { SessionInfoStore } from "../conversation/session-info-store.ts";
-import { SessionTasks, type SessionTasksDeps } from "../tasks/session-tasks.ts";
+import type { ChildSession } from "../tasks/child-session.ts";
+import { type OpenedChild, SessionTasks } from "../tasks/session-tasks.ts";
 import { SessionTitle } from "../session-state/session-title.ts";
 import { UsageTracker } from "../session-state/usage-tracker.ts";
 import { Steering } from "../turn/steering.ts";
@@ -36,7 +38,7 @@ export interface SessionServicesDeps {
   approvals: Approvals;
   decisions: Decisions;
   /** Loads the project again. */
-  reopenProject(): Promise<Project>;
+  reopenProject: () => Promise<Project>;
   /** Shows the model's questions to the user. */
   inquire: Inquire;
   /** The session's MCP servers, released when it closes. */
@@ -44,12 +46,12 @@ export interface SessionServicesDeps {
   todos: Todo[];
   emit: Emit;
   /** Resolves when the client can receive more. */
-  waitUntilReady(): Promise<void>;
+  waitUntilReady: () => Promise<void>;
   /** Sends events to plugins. */
   events: PluginEvents;
   log: Log;
   /** Remembers the model for new sessions of the project. */
-  rememberModel(model: ModelRef): Promise<void>;
+  rememberModel: (model: ModelRef) => Promise<void>;
   /** Stores that the project is in use. */
   noteSeen(): Promise<void>;
   lastUsedModel: ModelRef | undefined;
@@ -59,7 +61,7 @@ export interface SessionServicesDeps {
   /** Services of the parent session, for a child. */
   parent: SessionServices | undefined;
   /** Opens a child of this session. Throws {@link UserError} on failure. */
-  open: SessionTasksDeps["open"];
+  open: (child: ChildSession) => Promise<OpenedChild>;
 }
 
 /** The services of a session, one per concern. */
@@ -86,62 +88,105 @@ export interface SessionServices {
   readonly warn: (text: string) => void;
 }
 
+/** Creates the services in an order in which each needs only earlier ones. */
 export function createSessionServices(deps: SessionServicesDeps): SessionServices {
-  const { info, writer, servers, parent, emit } = deps;
+  const { info, writer, servers, parent, emit, transcript, gate, decisions, log } = deps;
+  const { id: sessionId } = info;
   const warn = (text: string) => {
-    emit({ sessionId: info.id, type: "notice", severity: "warning", text });
+    emit({ sessionId, type: "notice", severity: "warning", text });
   };
   const infoStore = new SessionInfoStore(info, writer);
-  const live = {
-    project: () => project.current,
-    plugins: () => plugins.current,
-    model: () => settings.model,
-  };
   const windows = parent?.windows ?? new ContextWindows();
-  const own = { ...deps, ...live, sessionId: info.id, infoStore, warn, windows };
-  const settings = new SessionSettings(own);
+  const currentProject = new CurrentProject(deps.project);
+  const project = () => currentProject.get();
+  const sessionPlugins = new SessionPlugins((text) => {
+    // The parent session shows the same warning.
+    if (parent === undefined) warn(text);
+  });
+  const plugins = () => sessionPlugins.current;
+  const settings = new SessionSettings({
+    sessionId,
+    infoStore,
+    gate,
+    emit,
+    project,
+    rememberModel: deps.rememberModel,
+    lastUsedModel: deps.lastUsedModel,
+    windows,
+  });
+  const model = () => settings.model;
   const usageTracker = new UsageTracker({
-    ...own,
+    sessionId,
     limits: deps.project.config.max_cost,
+    infoStore,
+    transcript,
+    gate,
+    emit,
     agent: () => settings.agent.name,
+    model,
     parent: parent?.usage,
   });
-  const project: ProjectWatcher = new ProjectWatcher({
-    ...own,
+  const messages = new UserMessages({ transcript, infoStore, settings, servers, plugins, warn });
+  const commands = new CommandCalls({
+    gate,
+    decisions,
+    emit,
+    log,
+    project,
+    prompts: () => servers.prompts,
+    plugins,
     settings,
-    project: deps.project,
-    commands: () => commands.all,
-    onReopened: ({ config }) => {
-      // A child uses its parent's servers.
-      if (parent === undefined) servers.configure(config);
-      usageTracker.setLimits(config.max_cost);
-    },
+    transcript,
+    messages,
+    warn,
+    waitUntilReady: deps.waitUntilReady,
   });
-  const plugins = new SessionPlugins((text) => {
-    // The parent session shows the same warning.
-    if (parent !== undefined) return;
-    warn(text);
-  });
-  const messages = new UserMessages({ ...own, settings });
-  const commands = new CommandCalls({ ...own, settings, messages, prompts: () => servers.prompts });
   return {
     infoStore,
     settings,
-    project,
-    plugins,
-    instructions: new SessionInstructions({ ...own, settings, parent: parent?.instructions }),
+    project: new ProjectWatcher({
+      sessionId,
+      project: currentProject,
+      reopenProject: deps.reopenProject,
+      onReopened: ({ config }) => {
+        // A child uses its parent's servers.
+        if (parent === undefined) servers.configure(config);
+        usageTracker.setLimits(config.max_cost);
+      },
+      infoStore,
+      settings,
+      commands: () => commands.all,
+      gate,
+      emit,
+      warn,
+    }),
+    plugins: sessionPlugins,
+    instructions: new SessionInstructions({ project, settings, warn, parent: parent?.instructions }),
     commands,
     messages,
     steering: new Steering(),
     usage: usageTracker,
-    tasks: new SessionTasks({ ...own, settings, parent: parent?.tasks }),
-    title: new SessionTitle({ ...own, usageTracker }),
-    todos: new StoredTodos(deps.todos, own),
+    tasks: new SessionTasks({
+      sessionId,
+      parent: parent?.tasks,
+      project,
+      settings,
+      transcript,
+      gate,
+      emit,
+      inquire: deps.inquire,
+      open: deps.open,
+    }),
+    title: new SessionTitle({ sessionId, infoStore, usageTracker, emit, log, project, model, warn }),
+    todos: new StoredTodos(deps.todos, { sessionId, writer, emit }),
     openCalls: new OpenCalls(),
     windows,
     history: new Undo({
-      ...own,
       workspace: deps.project.workspace,
+      transcript,
+      writer,
+      diff: deps.diff,
+      messagesFromNewest: deps.messagesFromNewest,
       revert: () => infoStore.info.revert,
       save: (change) => infoStore.save(change),
       onShown: () => usageTracker.recountContext(),

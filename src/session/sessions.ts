@@ -35,14 +35,22 @@ export class Sessions {
 
   constructor(deps: SessionsDeps) {
     this.#deps = deps;
+    const { store, version } = deps;
     this.#opener = new SessionOpener({
-      ...deps,
+      store,
+      host: deps.host,
+      log: deps.log,
+      openProject: deps.openProject,
+      servers: deps.servers,
+      openApprovals: deps.openApprovals,
+      onTurnEnd: deps.onTurnEnd,
+      memory: deps.memory,
       live: (id) => this.live(id),
       infoOf: (id) => (this.live(id) ?? this.#children.live(id))?.info,
       onOpened: (session) => this.#live.set(session.id, session),
       openChild: (child, parent) => this.#children.open(child, parent),
     });
-    this.#children = new ChildSessions({ ...deps, opener: this.#opener });
+    this.#children = new ChildSessions({ store, version, opener: this.#opener });
   }
 
   /** Returns the session if it is live in this process. */

@@ -23,7 +23,7 @@ export interface SessionTasksDeps {
   open(child: ChildSession): Promise<OpenedChild>;
 }
 
-interface OpenedChild extends TaskSession {
+export interface OpenedChild extends TaskSession {
   /** Resolves when the session is closed. */
   readonly closed: Promise<void>;
 }

@@ -18,7 +18,7 @@ export interface AgentCallsDeps {
   context: ToolContext;
   emit: Emit;
   /** Resolves when the client can receive more. */
-  waitUntilReady(): Promise<void>;
+  waitUntilReady: () => Promise<void>;
   log: Log;
   plugins?: Plugins | undefined;
 }

@@ -48,7 +48,7 @@ export interface TurnDeps extends AgentCallsDeps, StepRequestDeps {
   /** Context window sizes learned in this session. */
   windows: ContextWindows;
   /** Shows the user a warning. */
-  warn(text: string): void;
+  warn: (text: string) => void;
   /** Called after each model call, so that usage stays current during the turn. */
   onStep(outcome: StepOutcome): Promise<void>;
   /** Called before and after a compaction. */
@@ -153,7 +153,16 @@ class Turn {
     runner.setTools(stepQuestion.tools, this.#window.getResultLimits(request, model));
     const estimated = estimateRequest(request);
     const outcome = await runStep(
-      { ...this.#deps, models: project.models, retryPolicy: project.retryPolicy, runner },
+      {
+        transcript,
+        models: project.models,
+        runner,
+        retryPolicy: project.retryPolicy,
+        log: this.#deps.log,
+        refusedMedia: this.#deps.refusedMedia,
+        warn: this.#deps.warn,
+        waitUntilReady: this.#deps.waitUntilReady,
+      },
       {
         parentId: question.id,
         agent: agent.name,
@@ -269,10 +278,11 @@ class Turn {
   }
 
   async #writeSummary(message: Message, target: CompactionTarget, signal: AbortSignal) {
-    const { todos } = this.#deps.context;
+    const { project, transcript, context, emit, waitUntilReady } = this.#deps;
+    const parts = { project, transcript, todos: context.todos, emit, waitUntilReady };
     await this.#deps.onCompacting(true);
     try {
-      return await compact({ ...this.#deps, todos }, message, target, signal);
+      return await compact(parts, message, target, signal);
     } finally {
       await this.#deps.onCompacting(false);
     }
