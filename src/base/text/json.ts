@@ -10,6 +10,11 @@ export function toJson(value: unknown): string {
   return surrogateEscape.test(text) ? JSON.stringify(value, replaceLoneSurrogates) : text;
 }
 
+/** Returns a JSON text in which lone surrogates are replaced. */
+export function toWellFormedJson(text: string): string {
+  return surrogateEscape.test(text) ? toJson(JSON.parse(text)) : text;
+}
+
 /** Parses JSON and replaces lone surrogates. Throws as `JSON.parse` does. */
 export function fromJson(text: string): unknown {
   const value: unknown = JSON.parse(text);
