@@ -69,6 +69,7 @@ export function forkSession(
   });
 }
 
+/** Sets the title after the pending setups of the session. Resulting updates are sent after the response. */
 export async function setTitle(
   connection: AcpConnection,
   params: { sessionId: string; title: string },
@@ -76,10 +77,12 @@ export async function setTitle(
 ): Promise<{ title: string }> {
   const id = parseSessionId(params.sessionId);
   const title = toTitle(params.title);
-  const view = connection.findOpenView(id);
-  if (view !== undefined) connection.holdUntilAnswered(view, requestId);
-  if (!(await connection.sessions.setTitle(id, title))) throw sessionNotFound(id);
-  return { title };
+  return connection.setupQueue.run(id, async () => {
+    const view = connection.findOpenView(id);
+    if (view !== undefined) connection.holdUntilAnswered(view, requestId);
+    if (!(await connection.sessions.setTitle(id, title))) throw sessionNotFound(id);
+    return { title };
+  });
 }
 
 /** Archives a session, which closes it, or restores it. */
