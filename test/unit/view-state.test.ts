@@ -94,7 +94,7 @@ function factsAfter(facts: Facts, event: Event): Facts {
 /** Creates a state with these facts and one unanswered request. */
 function stateWith({ activity, isPaused, lifecycle }: Facts): {
   state: ViewState;
-  apply(event: Event): void;
+  apply: (event: Event) => void;
 } {
   const state = new ViewState();
   const isInTurn = activity === "inTurn" || activity === "replayingInTurn";
@@ -136,8 +136,12 @@ describe.each(allFacts.map((facts) => [describeFacts(facts), facts] as const))("
 
 describe("held updates", () => {
   const sent: string[] = [];
-  const update = (state: ViewState, kind: UpdateKind, name: string) =>
-    state.update(kind, () => void sent.push(name));
+  const update = (state: ViewState, kind: UpdateKind, name: string) => {
+    const send = () => void sent.push(name);
+    const treatment = state.treatmentOf(kind);
+    if (treatment === "send") send();
+    else if (treatment === "hold") state.hold(kind, send);
+  };
 
   test("are sent in order when the last request is answered", () => {
     const state = new ViewState();

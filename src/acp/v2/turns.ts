@@ -107,7 +107,7 @@ export class Turns {
   }
 
   #sendInOrder(update: DraftUpdate): void {
-    this.#view?.state.update("turnState", () => this.#send(update));
+    this.#view?.sendNowOrLater("turnState", () => this.#send(update));
   }
 }
 

@@ -369,7 +369,14 @@ export class SessionView {
   }
 
   #sendAs(kind: UpdateKind, update: SessionUpdate, sessionId: SessionId): void {
-    this.state.update(kind, () => this.#channel.update(sessionId, this.paths.mapUpdate(update)));
+    this.sendNowOrLater(kind, () => this.#channel.update(sessionId, this.paths.mapUpdate(update)));
+  }
+
+  /** Sends an update as the view's state allows: now, later or never. */
+  sendNowOrLater(kind: UpdateKind, send: () => void): void {
+    const treatment = this.state.treatmentOf(kind);
+    if (treatment === "send") send();
+    else if (treatment === "hold") this.state.hold(kind, send);
   }
 }
 

@@ -66,11 +66,9 @@ export class ViewState {
     return this.#isPaused && treatment === "send" && kind !== "history" ? "hold" : treatment;
   }
 
-  /** Sends an update now or later, or drops it. Held updates keep their order. */
-  update(kind: UpdateKind, send: () => void): void {
-    const treatment = this.treatmentOf(kind);
-    if (treatment === "send") send();
-    else if (treatment === "hold") this.#held.push({ kind, send });
+  /** Holds an update. Held updates keep their order. */
+  hold(kind: UpdateKind, send: () => void): void {
+    this.#held.push({ kind, send });
   }
 
   beginTurn(): TurnToken {
