@@ -35,7 +35,6 @@ export function messageIdAfter(last: MessageId): MessageId {
 
 export const isSessionId = (value: unknown): value is SessionId => isId("ses", value);
 export const isMessageId = (value: unknown): value is MessageId => isId("msg", value);
-export const isPartId = (value: unknown): value is PartId => isId("prt", value);
 
 function sortable(): string {
   return removeDashes(uuidv7());

@@ -141,7 +141,7 @@ export class SessionTurns {
   }
 
   async #runTurn(context: ToolContext, signal: AbortSignal): Promise<TurnResult> {
-    const { transcript, diff, writer, events } = this.#deps;
+    const { transcript, diff, writer, events, gate, decisions, emit, log, waitUntilReady } = this.#deps;
     const {
       infoStore,
       settings,
@@ -156,7 +156,12 @@ export class SessionTurns {
     this.#offers ??= createOffers();
     const result = await runTurn(
       {
-        ...this.#deps,
+        transcript,
+        gate,
+        decisions,
+        emit,
+        log,
+        waitUntilReady,
         project: this.#projectOfTurn(),
         context,
         openCalls,
