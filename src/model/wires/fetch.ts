@@ -1,3 +1,4 @@
+import { toWellFormedJson } from "../../base/text/json.ts";
 import { parseRefusedCall } from "../answer/refused-call.ts";
 import { invalidResponse, isWebPage, parseErrorAnswer, ProviderFailure, titleOf } from "../failure.ts";
 import type { HttpAnswer, Send } from "../http.ts";
@@ -38,7 +39,7 @@ export function createFetch(send: Send, readerFor: (signal: AbortSignal) => Answ
     const request = {
       method: "POST",
       headers: copyHeaders(init),
-      body: [Buffer.from(body)],
+      body: [Buffer.from(toWellFormedJson(body))],
       signal,
     } as const;
     const answer = await followRedirects(send, new URL(input), request);
