@@ -4,6 +4,8 @@ import { type LoadHookSync, registerHooks } from "node:module";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { isDeepStrictEqual } from "node:util";
+import stableProtocol from "@agentclientprotocol/sdk/schema/v1/schema.unstable.json" with { type: "json" };
+import draftProtocol from "@agentclientprotocol/sdk/schema/v2/schema.unstable.json" with { type: "json" };
 import { z } from "zod";
 import { isRecord } from "../src/base/text/record.ts";
 import { parseMarkdown } from "../src/config/files/markdown.ts";
@@ -21,6 +23,7 @@ import { permissionConfigSchema, toolsConfigSchema } from "../src/permission/eva
 import { projectSchema } from "../src/project/records.ts";
 import { changeSchema, storedMessageSchema } from "../src/storage/change.ts";
 import { modelTable } from "./model-table.ts";
+import { protocolParams } from "./protocol-params.ts";
 
 // Writes the files that are made from others; with --check it only says which of them are out of date.
 const schemas = {
@@ -180,6 +183,8 @@ const generated: [string, unknown][] = Object.entries(schemas).map(([path, { tit
 ]);
 generated.push(["schema/tools.json", await toolSchemas()]);
 generated.push(["schema/checks.json", generateChecks()]);
+generated.push(["schema/acp-v1-params.json", protocolParams(stableProtocol)]);
+generated.push(["schema/acp-v2-params.json", protocolParams(draftProtocol)]);
 generated.push(["skills/index.json", await skillIndex()]);
 generated.push(["registry/fairlead/agent.json", await registryEntry()]);
 const texts = generated.map(([path, json]): [string, string] => [path, `${JSON.stringify(json, null, 2)}\n`]);

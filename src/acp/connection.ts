@@ -1,11 +1,14 @@
 import { KeyedSerial } from "../base/async.ts";
 import type { Log } from "../base/log.ts";
-import { isSessionId, type SessionId } from "../message/ids.ts";
+import { isSessionId } from "../message/ids.ts";
+import type { SessionHost } from "../session/session-host.ts";
 import type { Session } from "../session/session.ts";
 import type { Sessions } from "../session/sessions.ts";
-import type { EditorBuffers } from "../workspace/files/editor-files.ts";
 import type { Account } from "./methods/account.ts";
-import type { ClientRequests } from "./client/client-requests.ts";
+import { createClientRequests, type Peer } from "./client/client-requests.ts";
+import { editorBuffers } from "./client/editor-files.ts";
+import type { Requester } from "./client/requester.ts";
+import { createSessionHost } from "./client/session-host.ts";
 import { type ClientFeatures, noFeatures } from "./client-capabilities.ts";
 import { ClientPaths } from "./client-paths.ts";
 import { PendingPrompts } from "./pending-prompts.ts";
@@ -14,18 +17,13 @@ import type { Outbox } from "./transport/outbox.ts";
 import { type Channel, SessionView } from "./view/session-view.ts";
 
 export interface ConnectionDeps {
-  sessions: Sessions;
+  openSessions: (host: SessionHost) => Sessions;
   outbox: Outbox;
+  requester: Requester;
   account: Account;
+  /** Aborts when the client's input has ended. */
+  gone: AbortSignal;
   log: Log;
-}
-
-/** Requests to the client, in its protocol version. */
-export interface Peer {
-  requests: ClientRequests;
-  buffers(sessionId: SessionId): EditorBuffers;
-  /** Reports the end of running turns, in protocol versions where the prompt's response does not. */
-  endTurns?(reason: string): Promise<void>;
 }
 
 const reopeningMessage =
@@ -40,17 +38,24 @@ export class AcpConnection {
   readonly setupQueue = new KeyedSerial();
   readonly pendingPrompts = new PendingPrompts(this.setupQueue);
   client: ClientFeatures = noFeatures;
-  /** Undefined until the SDK is connected. */
-  peer: Peer | undefined;
+  peer: Peer;
   createChannel: (session: Session) => Channel;
   readonly #log: Log;
   readonly #views = new Map<string, SessionView>();
 
   constructor(deps: ConnectionDeps) {
-    this.sessions = deps.sessions;
+    const { requester, gone } = deps;
     this.outbox = deps.outbox;
     this.account = deps.account;
     this.#log = deps.log;
+    this.peer = {
+      requests: createClientRequests(requester),
+      buffers: (sessionId) => {
+        const pathOf = (path: string) => this.getPaths(sessionId).pathToOpen(path);
+        return editorBuffers({ requester, gone, sessionId, pathOf }, this.client);
+      },
+    };
+    this.sessions = deps.openSessions(createSessionHost(this, deps.log));
     this.createChannel = () => deps.outbox;
   }
 
@@ -105,7 +110,7 @@ export class AcpConnection {
   /** Reports all running turns as ended; used when the process must exit. */
   async abortTurns(reason: string): Promise<void> {
     await Promise.all([...this.#views.values()].map((view) => view.abortTurn()));
-    await this.peer?.endTurns?.(reason);
+    await this.peer.endTurns?.(reason);
   }
 
   /** Returns the path mapping of a session. */

@@ -1,11 +1,11 @@
-import { type ErrorResponse, RequestError } from "@agentclientprotocol/sdk/unstable";
+import { RequestError } from "@agentclientprotocol/sdk/unstable";
 import { messageOf } from "../base/errors.ts";
 import { excerpt } from "../base/text/excerpt.ts";
 import type { AgentError } from "../message/message.ts";
 import { type ClientFeatures, noFeatures } from "./client-capabilities.ts";
 
 /** Characters of an error's message and details, which may repeat text of a client or a provider. */
-export const messageLength = 1_000;
+const messageLength = 1_000;
 const detailsLength = 10_000;
 
 /** Machine-readable error data. */
@@ -32,6 +32,14 @@ export function sessionNotFound(id: string): RequestError {
     sessionId,
     details: "Session not found",
   });
+}
+
+export function invalidRequest(message: string): RequestError {
+  return new RequestError(-32600, `Invalid request: ${toOneLine(message)}`);
+}
+
+export function methodNotFound(method: string): RequestError {
+  return RequestError.methodNotFound(excerpt(method, messageLength));
 }
 
 export function requestCancelled(requestId: unknown): RequestError {
@@ -74,15 +82,18 @@ export function turnError(
   return internalError(message, errorDetailsOnly ? {} : facts);
 }
 
-/** Converts a thrown value to an error response. */
-export function toErrorResponse(thrown: unknown): ErrorResponse {
-  return (thrown instanceof RequestError ? thrown : internalError(messageOf(thrown))).toErrorResponse();
+/** Converts the thrown value of a request to an error for its response. */
+export function toRequestError(thrown: unknown, signal: AbortSignal): RequestError {
+  if (thrown instanceof RequestError) return thrown;
+  const isCancelled = signal.aborted && thrown instanceof Error && thrown.name === "AbortError";
+  if (isCancelled && signal.reason instanceof RequestError) return signal.reason;
+  return internalError(messageOf(thrown));
 }
 
 function createError(code: number, text: string, facts: ErrorFacts = {}): RequestError {
   return new RequestError(code, toOneLine(text), { details: excerpt(text, detailsLength), ...facts });
 }
 
-export function toOneLine(text: string): string {
+function toOneLine(text: string): string {
   return excerpt(text.replace(/\s*\n\s*/g, " ").trim(), messageLength);
 }

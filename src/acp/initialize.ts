@@ -1,7 +1,7 @@
-import type { AuthMethod, InitializeRequest, InitializeResponse } from "@agentclientprotocol/sdk/unstable";
+import type { AuthMethod, InitializeResponse } from "@agentclientprotocol/sdk/unstable";
 
-/** The supported protocol version, returned also for requests of another one. */
-const protocolVersion = 1;
+/** The stable protocol version, returned also for requests of another one. */
+export const stableVersion = 1;
 
 export const authMethodId = "fairlead";
 export const setupMethodId = "fairlead-setup";
@@ -13,15 +13,15 @@ export interface ProgramInfo {
 }
 
 /**
- * Creates the response to `initialize`. Pure and without runtime imports: it is called before other modules are loaded
- * and again by the protocol SDK, and both responses must be equal. `params` may be unvalidated.
+ * Creates the response to `initialize` in version 1. Pure and without runtime imports, because it is called before other
+ * modules are loaded. `params` may be unvalidated.
  */
 export function createInitializeResult(
   { version, launch }: ProgramInfo,
   params: unknown,
 ): InitializeResponse {
   return {
-    protocolVersion,
+    protocolVersion: stableVersion,
     agentInfo: { name: "fairlead", title: "Fairlead", version },
     agentCapabilities: {
       loadSession: true,
@@ -56,8 +56,8 @@ function createAuthMethods(launch: readonly string[], capabilities: unknown): Au
       "Uses the API key from the environment (such as OPENAI_API_KEY) or from fairlead.json, without asking.",
   };
   const setup = createSetupMethod(launch, {
-    typed: getProperty(getProperty(capabilities, "auth"), "terminal") === true,
-    byMeta: getProperty(getProperty(capabilities, "_meta"), "terminal-auth") === true,
+    typed: getProperty(capabilities, "auth", "terminal") === true,
+    byMeta: getProperty(capabilities, "_meta", "terminal-auth") === true,
   });
   return setup === undefined ? [agentMethod] : [agentMethod, setup];
 }
@@ -79,44 +79,28 @@ function createSetupMethod(
   return typed ? { ...method, type: "terminal", args: ["setup"] } : method;
 }
 
-function getProperty(object: unknown, key: string): unknown {
-  if (typeof object !== "object" || object === null) return undefined;
-  return Object.entries(object).find(([name]) => name === key)?.[1];
+/** Returns a nested own property of an unvalidated value. */
+function getProperty(value: unknown, ...path: readonly string[]): unknown {
+  return path.reduce((parent: unknown, key) => {
+    const isObject = typeof parent === "object" && parent !== null;
+    return isObject && Object.hasOwn(parent, key) ? Reflect.get(parent, key) : undefined;
+  }, value);
 }
 
 /** The protocol's numbers are unsigned 16-bit. */
 const highestVersion = 65_535;
 
-/**
- * Replaces a missing or invalid protocol version in the params by a valid one, so that the client gets a response with
- * the supported version.
- */
+/** Returns the protocol version that the params of `initialize` request; the stable one if it is missing or invalid. */
+export function getRequestedVersion(params: unknown): number {
+  const version = getProperty(params, "protocolVersion");
+  if (typeof version !== "number") return stableVersion;
+  if (version > highestVersion) return highestVersion;
+  return Number.isInteger(version) && version >= 0 ? version : stableVersion;
+}
+
+/** Corrects the requested version, so that the client gets a response with a supported one. */
 export function normalizeVersion(params: unknown): unknown {
   const given = params ?? {};
   if (typeof given !== "object" || Array.isArray(given)) return params;
-  const version = getProperty(given, "protocolVersion");
-  return isVersion(version) ? params : { ...given, protocolVersion: nearestVersion(version) };
-}
-
-function nearestVersion(version: unknown): number {
-  return typeof version === "number" && version > highestVersion ? highestVersion : protocolVersion;
-}
-
-function isVersion(version: unknown): boolean {
-  return (
-    typeof version === "number" && Number.isInteger(version) && version >= 0 && version <= highestVersion
-  );
-}
-
-/** Quick check of the usual shape; other shapes are validated by the SDK. */
-export function isPlainInitialize(params: unknown): params is InitializeRequest {
-  if (typeof params !== "object" || params === null || !("protocolVersion" in params)) return false;
-  if (!isVersion(params.protocolVersion)) return false;
-  if ("clientInfo" in params && !hasName(params.clientInfo)) return false;
-  if (!("clientCapabilities" in params)) return true;
-  return typeof params.clientCapabilities === "object" && params.clientCapabilities !== null;
-}
-
-function hasName(info: unknown): boolean {
-  return typeof info === "object" && info !== null && "name" in info && typeof info.name === "string";
+  return { ...given, protocolVersion: getRequestedVersion(given) };
 }

@@ -3,21 +3,30 @@ import type { Log } from "../base/log.ts";
 import type { SessionHost } from "../session/session-host.ts";
 import type { Sessions } from "../session/sessions.ts";
 import type { Account } from "./methods/account.ts";
+import { Requester } from "./client/requester.ts";
 import { AcpConnection } from "./connection.ts";
 import type { ProgramInfo } from "./initialize.ts";
-import { lazyBuffers } from "./client/editor-files.ts";
-import type { AddDraftVersion } from "./sdk-connection.ts";
+import type { ProtocolVersion } from "./methods/method-table.ts";
+import { createStableVersion } from "./methods/stable-methods.ts";
 import { RequestDispatcher } from "./request-dispatcher.ts";
 import type { Wire } from "./transport/wire.ts";
+import { WarmUp } from "./warm-up.ts";
+
+/** Creates the draft of the next protocol version. */
+export type CreateDraftVersion = (
+  connection: AcpConnection,
+  requester: Requester,
+  program: ProgramInfo,
+) => ProtocolVersion;
 
 export interface ServerDeps {
   wire: Wire;
   program: ProgramInfo;
   log: Log;
-  openSessions(host: SessionHost): Sessions;
+  openSessions: (host: SessionHost) => Sessions;
   account: Account;
-  /** Adds the draft of the next protocol version; without it only the stable version is supported. */
-  addDraftVersion?: AddDraftVersion;
+  /** Without it only the stable version is supported. */
+  createDraftVersion?: CreateDraftVersion;
   /** Loads modules for the first prompt. Must not throw. */
   warmUp: () => Promise<void>;
   /** Loads modules for the first tool call. Must not throw. */
@@ -34,60 +43,41 @@ export interface AcpServer {
 }
 
 /** Serves one client. */
-export function serveClient(deps: ServerDeps): AcpServer {
-  const { wire, program, log, addDraftVersion } = deps;
-  const sdk = () => dispatcher.sdk();
-  const sessions = deps.openSessions({
-    emit: (event) => connection.findView(event.sessionId)?.receive(event),
-    waitUntilReady: () => wire.outbox.waitUntilReady(),
-    ask: async (question, signal) => {
-      const client = await sdk();
-      if (client === undefined) throw dispatcher.loadError;
-      const { callId, title, sessionId, askedUnder = sessionId } = question;
-      await connection.findView(askedUnder)?.announce(callId, title);
-      return client.ask(question, signal);
-    },
-    inquire: async (sessionId, inquiry, signal) => {
-      const client = await sdk();
-      if (client === undefined) return { outcome: "unavailable", problem: dispatcher.loadError.message };
-      await connection.findView(sessionId)?.announce(inquiry.callId);
-      return client.inquire(sessionId, inquiry, signal);
-    },
-    elicit: async (sessionId, elicitation, signal) => {
-      const client = await sdk();
-      if (client === undefined) return { outcome: "unavailable" };
-      if (elicitation.callId !== undefined)
-        await connection.findView(sessionId)?.announce(elicitation.callId);
-      return client.elicit(sessionId, elicitation, signal);
-    },
-    elicitationAbilities: () => ({ forms: connection.client.forms, urls: connection.client.urls }),
-    visited: (elicitationId) => void sdk().then((open) => open?.visited(elicitationId)),
-    buffers: (sessionId) =>
-      connection.peer?.buffers(sessionId) ??
-      lazyBuffers(connection.client, async () => {
-        if ((await sdk()) === undefined) throw dispatcher.loadError;
-        return connection.peer?.buffers(sessionId) ?? {};
-      }),
-  });
-  const connection = new AcpConnection({ sessions, outbox: wire.outbox, account: deps.account, log });
-  const closed = deferred<void>();
-  const dispatcher = new RequestDispatcher({
-    wire,
-    connection,
+export function serveClient({ wire, program, log, openSessions, account, ...deps }: ServerDeps): AcpServer {
+  const { outbox } = wire;
+  const gone = new AbortController();
+  const requester = new Requester((message) => wire.send(message), log);
+  const connection = new AcpConnection({
+    openSessions,
+    outbox,
+    requester,
+    gone: gone.signal,
+    account,
     log,
-    loadSdk: async () => {
-      const { connectSdk } = await import("./sdk-connection.ts");
-      const end = () => closed.resolve();
-      return connectSdk({ wire, connection, program, log, addDraftVersion, end });
-    },
-    warmUp: () => deps.warmUp(),
-    warmUpCalls: () => deps.warmUpCalls(),
-    settle: () => deps.settle(),
-    end: () => closed.resolve(),
   });
+  const warmUp = new WarmUp({
+    outbox,
+    loadTurn: deps.warmUp,
+    loadCalls: deps.warmUpCalls,
+    settle: deps.settle,
+  });
+  const dispatcher = new RequestDispatcher({
+    send: (message) => wire.send(message),
+    requester,
+    stable: createStableVersion(connection, program),
+    draft: deps.createDraftVersion?.(connection, requester, program),
+    log,
+    onAnswered: (method) => warmUp.onAnswered(method),
+  });
+  const closed = deferred<void>();
+  const end = () => {
+    warmUp.end();
+    gone.abort();
+    closed.resolve();
+  };
   wire.connect(
-    (message) => dispatcher.receive(message),
-    () => dispatcher.end(),
+    (incoming) => dispatcher.receive(incoming),
+    () => dispatcher.end(end),
   );
   return { closed: closed.promise, abortTurns: (reason) => connection.abortTurns(reason) };
 }

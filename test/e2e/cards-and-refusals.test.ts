@@ -78,7 +78,10 @@ describe("a request with wrong parameters", () => {
       }
       await editor.writeLine({ jsonrpc: "2.0", id: true, method: "session/list", params: { long } });
       const { error } = await editor.response(null);
-      expect(error).toEqual({ code: -32600, message: "Invalid request" });
+      expect(error).toMatchObject({
+        code: -32600,
+        message: "Invalid request: id must be a string or an integer.",
+      });
     });
   });
 });

@@ -5,7 +5,7 @@ import { expectFailure } from "../support/failure.ts";
 import * as reply from "../support/reply.ts";
 import { story } from "../support/story.ts";
 import { temporaryFolder } from "../support/temp.ts";
-import { agentText, toolCalls } from "../support/transcript.ts";
+import { agentText } from "../support/transcript.ts";
 
 const checkout = join(import.meta.dirname, "../..");
 
@@ -28,9 +28,8 @@ test("a first session whose request has the id of initialize is answered", async
   });
 });
 
-test("sessions are listed, loaded, resumed and gone on with before the protocol library is there", async () => {
-  await using program = await programWithout("elicitation completion not sent");
-  await story({ program: [program.launcher, "acp"] }, async ({ editor, model, repository }) => {
+test("sessions are listed, loaded, resumed and continued after a restart", async () => {
+  await story({}, async ({ editor, model, repository }) => {
     const { sessionId } = await editor.newSession();
     model.reply("Hello.");
     await editor.prompt(sessionId, "Hi");
@@ -47,54 +46,6 @@ test("sessions are listed, loaded, resumed and gone on with before the protocol 
     const missing = "ses_00000000000070008000000000000000";
     expect(await expectFailure(editor.load(missing))).toMatchObject({ code: -32002 });
     expect(await expectFailure(editor.list({ cwd: "here" }))).toMatchObject({ code: -32602 });
-  });
-});
-
-test("an unloadable protocol library is reported, not treated as a refusal, and a cancel works", async () => {
-  await using program = await programWithout("elicitation completion not sent");
-  const options = { program: [program.launcher, "acp"], config: { permission: { bash: "ask" } } };
-  await story(options, async ({ editor, model, home }) => {
-    const { sessionId } = await editor.newSession();
-    model.reply(reply.call("bash", { command: "echo hello" }));
-    model.reply("I could not ask you.");
-    expect(await editor.prompt(sessionId, "Go")).toMatchObject({ stopReason: "end_turn" });
-    const notice = expect.stringMatching(
-      /^Not run\. The user could not be asked, so there is no decision: A module of the program could not be loaded: Cannot find module .*\. It may have been updated or removed while it ran: start the agent again\. If that does not help, reinstall Fairlead\. Continue without it\. Do not look for a way around it/,
-    );
-    expect(model.requests[1]?.toolResults).toEqual([notice]);
-    expect(toolCalls(editor.updates(sessionId))).toEqual([
-      expect.objectContaining({
-        status: "failed",
-        content: [{ type: "content", content: { type: "text", text: notice } }],
-      }),
-    ]);
-    expect(await readFile(join(home.path, ".local/state/fairlead/fairlead.log"), "utf8")).toMatch(
-      /A module of the program could not be loaded[^\n]*a permission question got no valid answer/,
-    );
-
-    // The third time closes a loop; going on after its refusal ends the turn.
-    for (let time = 0; time < 4; time++) model.reply(reply.call("bash", { command: "echo hello" }));
-    expect(await expectFailure(editor.prompt(sessionId, "Again"))).toMatchObject({
-      message: expect.stringContaining("The model repeats itself"),
-    });
-    const before = model.requests.length;
-
-    model.reply(reply.stall());
-    const running = editor.prompt(sessionId, "Again");
-    await model.request(before + 1);
-    expect(await expectFailure(editor.setMode(sessionId, "build"))).toMatchObject({
-      code: -32603,
-      message: expect.stringContaining("could not be loaded"),
-    });
-    await editor.cancel(sessionId);
-    expect(await running).toMatchObject({ stopReason: "cancelled" });
-    await program.repair();
-    await editor.setMode(sessionId, "build");
-    model.reply(reply.call("bash", { command: "echo hello" }));
-    model.reply("Done.");
-    editor.user.policy = "allow_once";
-    await editor.prompt(sessionId, "Now");
-    expect(toolCalls(editor.updates(sessionId)).at(-1)).toMatchObject({ status: "completed" });
   });
 });
 

@@ -184,15 +184,13 @@ describe("odd messages", () => {
   });
 });
 
-test("does not log unexpected responses repeatedly", async () => {
+test("does not print unexpected responses", async () => {
   await storyOfOwnAgent({}, async ({ editor, model }) => {
     const stray = (id: number) => `${JSON.stringify({ jsonrpc: "2.0", id: `stray-${id}`, result: {} })}\n`;
     await editor.newSession();
     await editor.write(Array.from({ length: 2_000 }, (_, id) => stray(id)).join(""));
     await expectUsable(editor, model);
-    const replyText = editor.stderr.split("\n").filter((line) => /stray-|not printed/.test(line));
-    expect(replyText).toHaveLength(6);
-    expect(replyText.at(-1)).toBe("Further lines that begin like this are not printed.");
+    expect(editor.stderr).toBe("");
   });
 });
 

@@ -1,9 +1,11 @@
 import type {
-  AgentContext,
   AuthStatusResponse,
   CreateElicitationRequest,
   RequestPermissionRequest,
 } from "@agentclientprotocol/sdk/unstable";
+import type { SessionId } from "../../message/ids.ts";
+import type { EditorBuffers } from "../../workspace/files/editor-files.ts";
+import type { Requester } from "./requester.ts";
 
 /** Sends requests to the client, in its protocol version. Responses are not validated. */
 export interface ClientRequests {
@@ -11,24 +13,26 @@ export interface ClientRequests {
   /** Shows a form, or a URL to visit. */
   elicit(request: SessionElicitation, signal: AbortSignal): Promise<unknown>;
   /** Reports that the URL of an elicitation was visited. */
-  completeElicitation(elicitationId: string): Promise<void>;
+  completeElicitation(elicitationId: string): void;
   /** Reports a changed authentication status. Unstable. */
-  authStatus(status: AuthStatusResponse): Promise<void>;
+  authStatus(status: AuthStatusResponse): void;
+}
+
+/** What the agent asks of the client, in its protocol version. */
+export interface Peer {
+  requests: ClientRequests;
+  buffers(sessionId: SessionId): EditorBuffers;
+  /** Reports the end of running turns, in protocol versions where the prompt's response does not. */
+  endTurns?(reason: string): Promise<void>;
 }
 
 export type SessionElicitation = CreateElicitationRequest & { sessionId: string };
 
-export function createClientRequests(client: AgentContext): ClientRequests {
+export function createClientRequests(requester: Requester): ClientRequests {
   return {
-    permission: (request, signal) =>
-      client.request("session/request_permission", request, cancelOptions(signal)),
-    elicit: (request, signal) => client.request("elicitation/create", request, cancelOptions(signal)),
-    completeElicitation: (elicitationId) => client.notify("elicitation/complete", { elicitationId }),
-    authStatus: (status) => client.notify("auth/status_update", status),
+    permission: (request, signal) => requester.request("session/request_permission", request, signal),
+    elicit: (request, signal) => requester.request("elicitation/create", request, signal),
+    completeElicitation: (elicitationId) => requester.notify("elicitation/complete", { elicitationId }),
+    authStatus: (status) => requester.notify("auth/status_update", status),
   };
-}
-
-/** Stops waiting for the response when cancelled, because a client may never answer. */
-export function cancelOptions(signal: AbortSignal) {
-  return { cancellationSignal: signal, stopWaitingOnCancel: true } as const;
 }

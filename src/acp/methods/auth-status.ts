@@ -1,14 +1,14 @@
 import type { AuthStatusResponse } from "@agentclientprotocol/sdk/unstable";
 import type { Account } from "./account.ts";
-import type { Peer } from "../connection.ts";
+import type { Peer } from "../client/client-requests.ts";
 
 /** Returns the authentication status and notifies the client when it changes. */
 export class AuthStatus {
-  readonly #connection: { account: Account; peer: Peer | undefined };
+  readonly #connection: { account: Account; peer: Peer };
   /** Undefined until the client has asked; such a client may not support the notification. */
   #lastSent: string | undefined;
 
-  constructor(connection: { account: Account; peer: Peer | undefined }) {
+  constructor(connection: { account: Account; peer: Peer }) {
     this.#connection = connection;
   }
 
@@ -31,7 +31,7 @@ export class AuthStatus {
     const before = this.#lastSent;
     if (before === undefined) return;
     const status = await this.get();
-    if (this.#lastSent !== before) await this.#connection.peer?.requests.authStatus(status);
+    if (this.#lastSent !== before) this.#connection.peer.requests.authStatus(status);
   }
 }
 

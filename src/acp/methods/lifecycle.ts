@@ -1,7 +1,6 @@
 import { isAbsolute, resolve } from "node:path";
 import { realpath, stat } from "node:fs/promises";
 import type {
-  AgentApp,
   ListSessionsRequest,
   ListSessionsResponse,
   McpServer,
@@ -18,45 +17,12 @@ import { ClientPaths } from "../client-paths.ts";
 import type { AcpConnection } from "../connection.ts";
 import { type ClientPromptParams, parseClientPrompt } from "./client-prompt.ts";
 import { toServers } from "./mcp-servers.ts";
-import { parseSessionId } from "./params.ts";
-import { createClientOptions, createPickers, setMode, setOption } from "../view/config-options.ts";
+import type { Call } from "./method-table.ts";
+import { parseSessionId } from "./session-id.ts";
+import { setMode, setOption } from "../view/config-options.ts";
 
 /** Sessions on one page of a list. */
 const pageSize = 100;
-
-/** Handlers for sessions: create, load, resume, list, close, delete and configure. */
-export function lifecycleHandlers(app: AgentApp, connection: AcpConnection): void {
-  app.onRequest("session/new", async ({ params, requestId }) => {
-    const session = await newSession(connection, params, requestId);
-    return { sessionId: session.id, ...createPickers(session, connection.client) };
-  });
-
-  app.onRequest("session/load", async ({ params, signal, requestId }) =>
-    createPickers(await loadSession(connection, params, requestId, signal), connection.client),
-  );
-
-  app.onRequest("session/resume", async ({ params, requestId }) =>
-    createPickers(await resumeSession(connection, params, requestId), connection.client),
-  );
-
-  app.onRequest("session/list", ({ params }) => listSessions(connection, params));
-
-  app.onRequest("session/close", ({ params }) => closeSession(connection, params.sessionId));
-
-  app.onRequest("session/delete", ({ params }) => deleteSession(connection, params.sessionId));
-
-  app.onRequest("session/set_mode", async ({ params, requestId }) => {
-    const { session } = await changeSession(connection, params.sessionId, requestId, (session) =>
-      setMode(session, params.modeId),
-    );
-    return afterStored(session, {});
-  });
-
-  app.onRequest("session/set_config_option", async ({ params, requestId }) => {
-    const { session } = await changeOption(connection, params, requestId);
-    return afterStored(session, { configOptions: createClientOptions(session, connection.client) });
-  });
-}
 
 /** Params shared by the requests that open a session. */
 export interface SessionParams extends ClientPromptParams {
@@ -65,13 +31,11 @@ export interface SessionParams extends ClientPromptParams {
   mcpServers?: McpServer[];
 }
 
-export type RequestId = string | number | null;
-
 /** Creates a session. Its initial updates are sent after the response. */
 export async function newSession(
   connection: AcpConnection,
   params: SessionParams,
-  requestId: RequestId,
+  { id: requestId }: Call,
 ): Promise<Session> {
   const given = parseClientPrompt(params);
   const { folders, notices } = await checkFolders(params);
@@ -88,8 +52,7 @@ export async function newSession(
 export function loadSession(
   connection: AcpConnection,
   params: SessionParams & { sessionId: string },
-  requestId: RequestId,
-  signal: AbortSignal,
+  { id: requestId, signal }: Call,
 ): Promise<Session> {
   return connection.setupQueue.run(params.sessionId, async () => {
     signal.throwIfAborted();
@@ -111,7 +74,7 @@ export function loadSession(
 export function resumeSession(
   connection: AcpConnection,
   params: SessionParams & { sessionId: string },
-  requestId: RequestId,
+  { id: requestId }: Call,
 ): Promise<Session> {
   return connection.setupQueue.run(params.sessionId, async () => {
     const { session, notices, paths } = await open(connection, params);
@@ -183,33 +146,50 @@ export async function deleteSession(
   return {};
 }
 
-/** Resolves to the answer after the session was written to disk. */
-export async function afterStored<Answer>(session: Session, answer: Answer): Promise<Answer> {
-  await session.stored();
-  return answer;
-}
-
-export function changeOption(
+/** Changes an option. Resolves to the answer after the session was written to disk. */
+export function changeOption<Answer>(
   connection: AcpConnection,
   { sessionId, configId, value }: { sessionId: string; configId: string; value: unknown },
-  requestId: RequestId,
-): Promise<SessionView> {
-  return changeSession(connection, sessionId, requestId, (session) => setOption(session, configId, value));
+  call: Call,
+  createAnswer: (session: Session) => Answer,
+): Promise<Answer> {
+  const change = (session: Session) => setOption(session, configId, value);
+  return changeSession(connection, sessionId, call, change, createAnswer);
 }
 
-/** Changes a session after its pending setups, which may replace it. Resulting updates are sent after the response. */
-export function changeSession(
+export function changeMode(
+  connection: AcpConnection,
+  { sessionId, modeId }: { sessionId: string; modeId: string },
+  call: Call,
+): Promise<Record<string, never>> {
+  return changeSession(
+    connection,
+    sessionId,
+    call,
+    (session) => setMode(session, modeId),
+    () => ({}),
+  );
+}
+
+/**
+ * Changes a session after its pending setups, which may replace it. The answer is created before the next change;
+ * resulting updates are sent after it.
+ */
+async function changeSession<Answer>(
   connection: AcpConnection,
   sessionId: string,
-  requestId: RequestId,
+  { id: requestId }: Call,
   change: (session: Session) => Promise<void>,
-): Promise<SessionView> {
-  return connection.setupQueue.run(sessionId, async () => {
+  createAnswer: (session: Session) => Answer,
+): Promise<Answer> {
+  const { session, answer } = await connection.setupQueue.run(sessionId, async () => {
     const view = connection.getView(sessionId);
     connection.holdUntilAnswered(view, requestId);
     await change(view.session);
-    return view;
+    return { session: view.session, answer: createAnswer(view.session) };
   });
+  await session.stored();
+  return answer;
 }
 
 /** Parses the unstable filter for archived sessions. */

@@ -1,52 +1,31 @@
-import type { AgentApp } from "@agentclientprotocol/sdk/unstable";
 import { z } from "zod";
 import type { Session } from "../../session/session.ts";
 import { normalizeTitle } from "../../session-state/title.ts";
 import { ClientPaths } from "../client-paths.ts";
 import type { AcpConnection } from "../connection.ts";
-import { createPickers } from "../view/config-options.ts";
 import { invalidParams, sessionNotFound } from "../errors.ts";
 import { parseClientPrompt } from "./client-prompt.ts";
-import {
-  changeOption,
-  checkFolders,
-  sendInitialUpdates,
-  type SessionParams,
-  type RequestId,
-  afterStored,
-} from "./lifecycle.ts";
+import { changeOption, checkFolders, sendInitialUpdates, type SessionParams } from "./lifecycle.ts";
 import { toServers } from "./mcp-servers.ts";
-import { extensionParams, parseSessionId } from "./params.ts";
+import type { Call } from "./method-table.ts";
+import { parseSessionId } from "./session-id.ts";
 
 /** `_meta` of a fork. `messageId` is the last message to copy, as sent with its chunks. */
 const forkMetaSchema = z.looseObject({ messageId: z.string().optional() });
 
-const setModelParams = extensionParams(z.object({ sessionId: z.string(), modelId: z.string() }));
-
-/** Handlers for the unstable session methods, and for one method that was removed from the protocol. */
-export function managementHandlers(app: AgentApp, connection: AcpConnection): void {
-  app.onRequest("session/fork", async ({ params, requestId }) => {
-    const session = await forkSession(connection, params, requestId);
-    return { sessionId: session.id, ...createPickers(session, connection.client) };
-  });
-  app.onRequest("session/set_title", ({ params, requestId }) => setTitle(connection, params, requestId));
-  app.onRequest("session/archive", ({ params }) => setArchived(connection, params.sessionId, true));
-  app.onRequest("session/unarchive", ({ params }) => setArchived(connection, params.sessionId, false));
-  app.onRequest("session/status", ({ params }) => getStatus(connection, params.sessionId));
-
-  // Removed from the protocol, but used by older clients.
-  app.onRequest("session/set_model", setModelParams, async ({ params, requestId }) => {
-    const { sessionId, modelId: value } = params;
-    const { session } = await changeOption(connection, { sessionId, configId: "model", value }, requestId);
-    return afterStored(session, {});
-  });
+export function changeModel(
+  connection: AcpConnection,
+  { sessionId, modelId: value }: { sessionId: string; modelId: string },
+  call: Call,
+): Promise<Record<string, never>> {
+  return changeOption(connection, { sessionId, configId: "model", value }, call, () => ({}));
 }
 
 /** Creates a session with a copy of the conversation, up to `_meta.messageId` if given. */
 export function forkSession(
   connection: AcpConnection,
   params: SessionParams & { sessionId: string },
-  requestId: RequestId,
+  { id: requestId }: Call,
 ): Promise<Session> {
   const { sessions, setupQueue: setups } = connection;
   return setups.run(params.sessionId, async () => {
@@ -73,7 +52,7 @@ export function forkSession(
 export async function setTitle(
   connection: AcpConnection,
   params: { sessionId: string; title: string },
-  requestId: RequestId,
+  { id: requestId }: Call,
 ): Promise<{ title: string }> {
   const id = parseSessionId(params.sessionId);
   const title = toTitle(params.title);

@@ -1,4 +1,10 @@
-import type { PromptRequest, PromptResponse, StopReason, Usage } from "@agentclientprotocol/sdk/unstable";
+import type {
+  ContentBlock,
+  PromptRequest,
+  PromptResponse,
+  StopReason,
+  Usage,
+} from "@agentclientprotocol/sdk/unstable";
 import type { PromptBlock } from "../../conversation/prompt-input.ts";
 import { noTokens, type TurnResult } from "../../conversation/turn-result.ts";
 import type { AcpConnection } from "../connection.ts";
@@ -25,6 +31,13 @@ export function cancelTurn(connection: AcpConnection, sessionId: string): void {
   connection.pendingPrompts.cancel(sessionId);
   const session = connection.findView(sessionId)?.session ?? connection.findChild(sessionId);
   session?.cancel();
+}
+
+/** Adds a message to the running turn, if any. */
+export function steer(connection: AcpConnection, sessionId: string, prompt: readonly ContentBlock[]) {
+  const { session } = connection.getView(sessionId);
+  if (session.steer({ blocks: toPromptBlocks(prompt) })) return { outcome: "injected" };
+  return { outcome: "promptRequired", reason: "noRunningTurn" };
 }
 
 /** Runs a turn; an aborted signal cancels it. */

@@ -77,10 +77,11 @@ function removeNullField(value: unknown): unknown {
   return result === null ? { ...rest, error } : value;
 }
 
-/** Quick check for JSON-RPC; the connection validates the rest. */
+/** Whether this is a request, a notification or a response. Ids and errors are validated where they are used. */
 export function isMessage(value: unknown): value is AnyMessage {
-  if (typeof value !== "object" || value === null || !("jsonrpc" in value)) return false;
-  return value.jsonrpc === "2.0" && (!("method" in value) || typeof value.method === "string");
+  if (!isRecord(value) || value["jsonrpc"] !== "2.0") return false;
+  if ("method" in value) return typeof value["method"] === "string";
+  return "id" in value || "result" in value || "error" in value;
 }
 
 export function getId(value: unknown): MessageId {

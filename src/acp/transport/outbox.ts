@@ -203,7 +203,7 @@ function splitText(text: string): string[] {
   return pieces;
 }
 
-/** Builds the line without the SDK, which would validate every update again. */
+/** Builds the line of an update. */
 function toUpdateLine(sessionId: string, update: WireUpdate): string {
   return `{"jsonrpc":"2.0","method":"session/update","params":${toWireJson({ sessionId, update })}}\n`;
 }

@@ -2,30 +2,34 @@ import type { Readable, Writable } from "node:stream";
 import type { AnyMessage } from "@agentclientprotocol/sdk/unstable";
 import { deferred, type Deferred } from "../../base/async.ts";
 import { Batches, batchLimit, sortBatch } from "./batches.ts";
+import { isRecord } from "../../base/text/record.ts";
 import { getId, readMessages } from "./inbox.ts";
 import {
   createInitializeResult,
-  isPlainInitialize,
+  getRequestedVersion,
   type ProgramInfo,
   normalizeVersion,
+  stableVersion,
 } from "../initialize.ts";
 import { Outbox } from "./outbox.ts";
 
-/**
- * The JSON-RPC connection to the client, below the protocol SDK. Answers `initialize` at once, queues messages until
- * the SDK is loaded, and drops the SDK's second response to the same request.
- */
+/** A message of the client. An `initialize` may be answered already. */
+export interface Incoming {
+  readonly message: AnyMessage;
+  readonly isAnswered: boolean;
+}
+
+/** The JSON-RPC connection to the client. Answers `initialize` at once and queues messages until a handler is connected. */
 export class Wire {
   readonly outbox: Outbox;
   /** Resolves when the first message arrived (and was answered if it is `initialize`) or the client disconnected. */
   readonly started: Promise<void>;
-  readonly #waiting: AnyMessage[] = [];
-  #receive: ((message: AnyMessage) => void) | undefined;
+  readonly #waiting: Incoming[] = [];
+  #receive: ((incoming: Incoming) => void) | undefined;
   #isFirst = true;
   #start: () => void = () => undefined;
   #isEnded = false;
   #onEnd: (() => void) | undefined;
-  #answered: string | undefined;
   #requestsNewerVersion = false;
   /** Ids of the client's unanswered requests. */
   readonly #unanswered = new Set<string | number>();
@@ -52,30 +56,16 @@ export class Wire {
   }
 
   /** Delivers the queued and all later messages. `end` is called once, when the client disconnected. */
-  connect(receive: (message: AnyMessage) => void, end: () => void): void {
+  connect(receive: (incoming: Incoming) => void, end: () => void): void {
     this.#receive = receive;
     this.#onEnd = end;
-    for (const message of this.#waiting.splice(0)) receive(message);
+    for (const incoming of this.#waiting.splice(0)) receive(incoming);
     if (this.#isEnded) end();
-  }
-
-  /** Whether this is an `initialize` that was already answered. */
-  hasAnswered(message: AnyMessage): boolean {
-    if (!("method" in message) || message.method !== "initialize" || !("id" in message)) return false;
-    return JSON.stringify(message.id) === this.#answered;
   }
 
   /** Sends a response or a request. */
   send(message: AnyMessage): void {
     return isAnswer(message) ? this.#answer(message) : this.outbox.send(message);
-  }
-
-  /** Sends a message of the SDK; drops its response to an `initialize` that was already answered. */
-  sendFromSdk(message: AnyMessage): void {
-    const isSecond =
-      this.#answered !== undefined && isAnswer(message) && JSON.stringify(message.id) === this.#answered;
-    if (!isSecond) return this.send(message);
-    this.#answered = undefined;
   }
 
   #answer(message: Answer): void {
@@ -128,28 +118,23 @@ export class Wire {
     const message = isInitialize(given) ? { ...given, params: normalizeVersion(given.params) } : given;
     const id = "method" in message ? getId(message) : null;
     if (id !== null) this.#unanswered.add(id);
-    if (this.#isFirst) this.#answerInitialize(message, program);
+    const isAnswered = this.#isFirst && this.#answerInitialize(message, program);
     this.#isFirst = false;
-    if (this.#receive === undefined) this.#waiting.push(message);
-    else this.#receive(message);
+    if (this.#receive === undefined) this.#waiting.push({ message, isAnswered });
+    else this.#receive({ message, isAnswered });
     this.#start();
   }
 
-  /** Answers a valid `initialize`. The SDK gets unusual ones and validates them. */
-  #answerInitialize(message: AnyMessage, program: ProgramInfo): void {
-    if (!isInitialize(message) || !("id" in message)) return;
-    if (!isPlainInitialize(message.params)) return;
-    this.#requestsNewerVersion = message.params.protocolVersion > stableVersion;
+  /** Answers an `initialize` whose response needs no other module. Returns whether it is one. */
+  #answerInitialize(message: AnyMessage, program: ProgramInfo): boolean {
+    if (!isInitialize(message) || !isRecord(message.params)) return false;
+    this.#requestsNewerVersion = getRequestedVersion(message.params) > stableVersion;
+    const id = getId(message);
     // The setting that enables a newer version is not loaded yet.
-    if (this.#requestsNewerVersion) return;
-    if (typeof message.id !== "string" && !Number.isInteger(message.id)) return;
-    this.#answered = JSON.stringify(message.id);
-    this.#markAnswered(message.id);
-    this.outbox.send({
-      jsonrpc: "2.0",
-      id: message.id,
-      result: createInitializeResult(program, message.params),
-    });
+    if (this.#requestsNewerVersion || id === null) return false;
+    const result = createInitializeResult(program, message.params);
+    this.send({ jsonrpc: "2.0", id, result });
+    return true;
   }
 
   #end(): void {
@@ -159,8 +144,6 @@ export class Wire {
     this.#onEnd?.();
   }
 }
-
-const stableVersion = 1;
 
 type Answer = Exclude<AnyMessage, { method: string }>;
 

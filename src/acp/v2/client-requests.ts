@@ -1,14 +1,9 @@
-import type { AgentContext } from "@agentclientprotocol/sdk/experimental/v2/unstable";
 import type * as draft from "@agentclientprotocol/sdk/experimental/v2/unstable";
 import type { RequestPermissionRequest } from "@agentclientprotocol/sdk/unstable";
-import { type ClientRequests, cancelOptions } from "../client/client-requests.ts";
+import type { ClientRequests } from "../client/client-requests.ts";
+import type { Requester } from "../client/requester.ts";
 import { toToolCall } from "./convert.ts";
 import type { Turns } from "./turns.ts";
-
-/** Typed as string, because the SDK's types of both versions name the same schemas differently. */
-const elicitationMethod: string = "elicitation/create";
-const completedMethod: string = "elicitation/complete";
-const authStatusMethod: string = "auth/status_update";
 
 export interface RequestContext {
   cwd: string;
@@ -17,7 +12,7 @@ export interface RequestContext {
 
 /** Sends requests in version 2; the session's state is `requires_action` meanwhile. */
 export function createDraftRequests(
-  client: AgentContext,
+  requester: Requester,
   find: (sessionId: string) => RequestContext,
 ): ClientRequests {
   return {
@@ -25,15 +20,15 @@ export function createDraftRequests(
       const { cwd, turns } = find(request.sessionId);
       const draftRequest = toDraftPermission(request, cwd);
       return turns.whileRequiresAction(signal, () =>
-        client.request("session/request_permission", draftRequest, cancelOptions(signal)),
+        requester.request("session/request_permission", draftRequest, signal),
       );
     },
     elicit: (request, signal) =>
       find(request.sessionId).turns.whileRequiresAction(signal, () =>
-        client.request(elicitationMethod, request, cancelOptions(signal)),
+        requester.request("elicitation/create", request, signal),
       ),
-    completeElicitation: (elicitationId) => client.notify(completedMethod, { elicitationId }),
-    authStatus: (status) => client.notify(authStatusMethod, status),
+    completeElicitation: (elicitationId) => requester.notify("elicitation/complete", { elicitationId }),
+    authStatus: (status) => requester.notify("auth/status_update", status),
   };
 }
 

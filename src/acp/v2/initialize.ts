@@ -6,6 +6,8 @@ import type {
 import { type ClientFeatures, noFeatures } from "../client-capabilities.ts";
 import { createInitializeResult, type ProgramInfo } from "../initialize.ts";
 
+export const draftVersion = 2;
+
 /** Converts the version 1 response to version 2, so that both announce the same capabilities. */
 export function createDraftInitializeResult(
   program: ProgramInfo,
@@ -21,7 +23,7 @@ export function createDraftInitializeResult(
     clientCapabilities,
   });
   return {
-    protocolVersion: 2,
+    protocolVersion: draftVersion,
     info: { name: "fairlead", ...agentInfo, version: program.version },
     capabilities: {
       session: {

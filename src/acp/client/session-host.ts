@@ -1,0 +1,47 @@
+import type { SessionHost } from "../../session/session-host.ts";
+import type { Log } from "../../base/log.ts";
+import type { ClientFeatures } from "../client-capabilities.ts";
+import type { ClientPaths } from "../client-paths.ts";
+import type { Outbox } from "../transport/outbox.ts";
+import type { SessionView } from "../view/session-view.ts";
+import type { Peer } from "./client-requests.ts";
+import { elicitFromClient } from "./elicitations.ts";
+import { requestPermission } from "./permissions.ts";
+import { askQuestions } from "./questions.ts";
+
+/** The client's features and the views of its sessions. */
+interface Client {
+  readonly client: ClientFeatures;
+  readonly peer: Peer;
+  findView(sessionId: string): SessionView | undefined;
+  getPaths(sessionId: string): ClientPaths;
+  readonly outbox: Pick<Outbox, "waitUntilReady">;
+}
+
+/** Creates the host of the client's sessions. A request about a tool call is sent after its call was announced. */
+export function createSessionHost(connection: Client, log: Log): SessionHost {
+  const asking = () => ({ requests: connection.peer.requests, features: connection.client, log });
+  return {
+    emit: (event) => connection.findView(event.sessionId)?.receive(event),
+    waitUntilReady: () => connection.outbox.waitUntilReady(),
+    ask: async (question, signal) => {
+      const { callId, title, sessionId, askedUnder = sessionId } = question;
+      await connection.findView(askedUnder)?.announce(callId, title);
+      const { requests, features } = asking();
+      const paths = connection.getPaths(askedUnder);
+      return requestPermission(requests, question, { features, paths }, signal);
+    },
+    inquire: async (sessionId, inquiry, signal) => {
+      await connection.findView(sessionId)?.announce(inquiry.callId);
+      return askQuestions(asking(), sessionId, inquiry, signal);
+    },
+    elicit: async (sessionId, elicitation, signal) => {
+      const { callId } = elicitation;
+      if (callId !== undefined) await connection.findView(sessionId)?.announce(callId);
+      return elicitFromClient(asking(), sessionId, elicitation, signal);
+    },
+    elicitationAbilities: () => ({ forms: connection.client.forms, urls: connection.client.urls }),
+    visited: (elicitationId) => connection.peer.requests.completeElicitation(elicitationId),
+    buffers: (sessionId) => connection.peer.buffers(sessionId),
+  };
+}

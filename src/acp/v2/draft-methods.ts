@@ -1,0 +1,164 @@
+import type * as draft from "@agentclientprotocol/sdk/experimental/v2/unstable";
+import protocolParams from "../../../schema/acp-v2-params.json" with { type: "json" };
+import { isRecord } from "../../base/text/record.ts";
+import type { Session } from "../../session/session.ts";
+import type { AcpConnection } from "../connection.ts";
+import { invalidParams, invalidRequest } from "../errors.ts";
+import { getRequestedVersion, type ProgramInfo } from "../initialize.ts";
+import { AccountRequests } from "../methods/account-requests.ts";
+import {
+  changeOption,
+  closeSession,
+  deleteSession,
+  listSessions,
+  loadSession,
+  newSession,
+  resumeSession,
+} from "../methods/lifecycle.ts";
+import { forkSession, getStatus, setArchived, setTitle } from "../methods/management.ts";
+import { steeringParams, type SteeringParams } from "../methods/extensions.ts";
+import { type Call, type ProtocolVersion, type RequestHandler, RowFactory } from "../methods/method-table.ts";
+import { parseContent } from "../methods/parse-content.ts";
+import { cancelTurn, steer } from "../methods/prompt-turn.ts";
+import { toPromptBlocks } from "../view/content.ts";
+import type { DraftSessions } from "./draft-sessions.ts";
+import { createDraftInitializeResult, draftVersion, parseDraftFeatures } from "./initialize.ts";
+import { checkServers, toSessionParams } from "./session-params.ts";
+import { cancelledError } from "./turns.ts";
+
+/** The methods of version 2. `select` is called when an `initialize` succeeds. */
+export function createDraftMethods(
+  acp: AcpConnection,
+  sessions: DraftSessions,
+  program: ProgramInfo,
+  select: () => void,
+): ProtocolVersion {
+  const account = new AccountRequests(acp);
+  const pickers = (session: Session) => sessions.get(session).pickers();
+  const opened = (session: Session) => ({ sessionId: session.id, ...pickers(session) });
+  const options = (session: Session) => ({ configOptions: pickers(session).configOptions });
+  const row = new RowFactory<draft.AgentRequestParamsByMethod, draft.AgentNotificationParamsByMethod>(
+    protocolParams,
+  );
+  const [, readInitialize] = row.request("initialize", ({ protocolVersion, capabilities }) => {
+    if (protocolVersion < draftVersion)
+      throw invalidRequest(`a repeated initialize must request protocol version ${draftVersion} or later`);
+    acp.client = parseDraftFeatures(capabilities);
+    select();
+    return createDraftInitializeResult(program, capabilities);
+  });
+  const initialize: RequestHandler = (given, call) => readInitialize(withClientInfo(given), call);
+  const requests: [string, RequestHandler][] = [
+    ["initialize", initialize],
+
+    row.request("auth/login", (p) => account.authenticate(p)),
+    row.request("auth/logout", () => account.logOut()),
+    row.request("auth/status", () => account.status()),
+    row.request("providers/list", () => account.listProviders()),
+    row.request("providers/set", (p) => account.setProvider(p)),
+    row.request("providers/disable", (p) => account.disableProvider(p)),
+
+    row.request("session/new", (p, call) => create(acp, p, call).then(opened)),
+    row.request("session/resume", (p, call) => resume(acp, sessions, p, call).then(pickers)),
+    row.request("session/fork", (p, call) => forkSession(acp, toStored(p), call).then(opened)),
+    row.request("session/list", (p) => listSessions(acp, p)),
+    row.request("session/close", (p) => closeSession(acp, p.sessionId)),
+    row.request("session/delete", (p) => deleteSession(acp, p.sessionId)),
+    row.request("session/set_title", (p, call) => setTitle(acp, p, call)),
+    row.request("session/archive", (p) => setArchived(acp, p.sessionId, true)),
+    row.request("session/unarchive", (p) => setArchived(acp, p.sessionId, false)),
+    row.request("session/status", (p) => getState(acp, sessions, p.sessionId)),
+    row.request("session/set_config_option", (p, call) => changeOption(acp, p, call, options)),
+
+    row.request("session/prompt", (p) => prompt(acp, sessions, p)),
+    row.extension("_session/steering", steeringParams, (p) => steerTurn(acp, sessions, p)),
+    row.request("tool_call/cancel", (p) => cancelCall(acp, sessions, p)),
+    row.request("terminal/cancel", (p) => cancelTerminal(acp, sessions, p)),
+  ];
+  const notifications = [row.notification("session/cancel", (p) => cancelTurn(acp, p.sessionId))];
+  return { requests: new Map(requests), notifications: new Map(notifications), isStrict: true };
+}
+
+/** Adds the required `info` if it is missing in a request for a newer version, which may not have it. */
+function withClientInfo(given: unknown): unknown {
+  if (getRequestedVersion(given) <= draftVersion || !isRecord(given)) return given;
+  return isRecord(given["info"]) ? given : { ...given, info: { name: "unknown", version: "unknown" } };
+}
+
+async function create(acp: AcpConnection, given: draft.NewSessionRequest, call: Call): Promise<Session> {
+  checkServers(given.mcpServers);
+  return newSession(acp, toSessionParams(given), call);
+}
+
+async function resume(
+  acp: AcpConnection,
+  sessions: DraftSessions,
+  given: draft.ResumeSessionRequest,
+  call: Call,
+): Promise<Session> {
+  checkServers(given.mcpServers);
+  const { replayFrom } = given;
+  if (replayFrom && replayFrom.type !== "start")
+    throw invalidParams(`replayFrom must be of the type "start", not "${replayFrom.type}".`);
+  const session = await (replayFrom ? loadSession : resumeSession)(acp, toStored(given), call);
+  sessions.get(session).sendState();
+  return session;
+}
+
+function toStored(given: draft.NewSessionRequest & { sessionId: string }) {
+  return { ...toSessionParams(given), sessionId: given.sessionId };
+}
+
+async function getState(acp: AcpConnection, sessions: DraftSessions, sessionId: string) {
+  const status = await getStatus(acp, sessionId);
+  const view = acp.findView(sessionId);
+  return { ...status, ...(view && { state: sessions.get(view.session).turns.state }) };
+}
+
+/** Answers when the message is stored; the end of the turn is reported as the session's state. */
+async function prompt(acp: AcpConnection, sessions: DraftSessions, given: draft.PromptRequest) {
+  const { sessionId, prompt: content } = given;
+  if (acp.isBeingSetUp(sessionId) && !(await acp.pendingPrompts.wait(sessionId))) throw cancelledError();
+  const view = acp.getView(sessionId);
+  const blocks = toPromptBlocks(parseContent(content));
+  return { messageId: await sessions.get(view.session).turns.prompt(view, content, blocks) };
+}
+
+function steerTurn(
+  acp: AcpConnection,
+  sessions: DraftSessions,
+  { sessionId, prompt: given }: SteeringParams,
+) {
+  const content = parseContent(given);
+  const answer = steer(acp, sessionId, content);
+  const { turns } = sessions.get(acp.getView(sessionId).session);
+  if (answer.outcome === "injected") turns.addSteering(content);
+  return answer;
+}
+
+function cancelCall(
+  acp: AcpConnection,
+  sessions: DraftSessions,
+  { sessionId, toolCallId }: { sessionId: string; toolCallId: string },
+): Record<string, never> {
+  const { session } = acp.getView(sessionId);
+  const isOffered = sessions.get(session).channel.cancellable.hasCall(toolCallId);
+  return cancel(session, "call", toolCallId, isOffered);
+}
+
+/** A terminal ends with its call, whose id it has. */
+function cancelTerminal(
+  acp: AcpConnection,
+  sessions: DraftSessions,
+  { sessionId, terminalId }: { sessionId: string; terminalId: string },
+): Record<string, never> {
+  const { session } = acp.getView(sessionId);
+  const isOffered = sessions.get(session).channel.cancellable.hasTerminal(terminalId);
+  return cancel(session, "terminal", terminalId, isOffered);
+}
+
+function cancel(session: Session, what: string, id: string, isOffered: boolean): Record<string, never> {
+  if (!isOffered || !session.openCalls.cancel(id))
+    throw invalidParams(`No cancellable ${what} "${id}" found.`);
+  return {};
+}

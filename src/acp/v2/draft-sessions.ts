@@ -1,0 +1,67 @@
+import type { Session } from "../../session/session.ts";
+import type { AcpConnection } from "../connection.ts";
+import { createClientOptions } from "../view/config-options.ts";
+import { listCommands } from "../view/updates.ts";
+import { DraftChannel } from "./channel.ts";
+import { toCommands, toOptions } from "./convert.ts";
+import { Turns } from "./turns.ts";
+
+/** Version 2 state per session. */
+export class DraftSessions {
+  readonly #connection: AcpConnection;
+  readonly #known = new WeakMap<Session, DraftSession>();
+
+  constructor(connection: AcpConnection) {
+    this.#connection = connection;
+  }
+
+  get(session: Session): DraftSession {
+    const known = this.#known.get(session) ?? new DraftSession(session, this.#connection);
+    this.#known.set(session, known);
+    return known;
+  }
+
+  async endTurns(reason: string): Promise<void> {
+    for (const session of this.#connection.openSessions) this.get(session).turns.abort(reason);
+  }
+
+  getRequestContext(sessionId: string) {
+    const { session } = this.#connection.getView(sessionId);
+    return { cwd: session.project.workspace.cwd, turns: this.get(session).turns };
+  }
+}
+
+export class DraftSession {
+  readonly channel: DraftChannel;
+  readonly turns: Turns;
+  readonly #session: Session;
+  readonly #connection: AcpConnection;
+
+  constructor(session: Session, connection: AcpConnection) {
+    this.#session = session;
+    this.#connection = connection;
+    this.turns = new Turns((update) => this.channel.sendDraft(update));
+    this.channel = new DraftChannel({
+      id: session.id,
+      cwd: session.project.workspace.cwd,
+      outbox: connection.outbox,
+      onUserMessage: (id, isSteering) => this.turns.onMessageStored(id, isSteering),
+      isOpenCall: (callId) => session.openCalls.has(callId),
+    });
+  }
+
+  /** Creates the pickers of a response and marks them as known to the client. */
+  pickers() {
+    const configOptions = toOptions(createClientOptions(this.#session, this.#connection.client));
+    const availableCommands = toCommands(listCommands(this.#session));
+    this.channel.markKnown({ sessionUpdate: "config_option_update", configOptions });
+    this.channel.markKnown({ sessionUpdate: "available_commands_update", availableCommands });
+    return { configOptions, availableCommands };
+  }
+
+  /** Sends the current state to a client that opened the session, after the queued updates of its turns. */
+  sendState(): void {
+    this.#connection.findView(this.#session.id)?.state.releaseTurn();
+    this.channel.sendDraft({ sessionUpdate: "state_update", ...this.turns.state });
+  }
+}
