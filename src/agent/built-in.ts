@@ -1,7 +1,6 @@
 import compactionPrompt from "../../prompts/agents/compaction.md";
 import explorePrompt from "../../prompts/agents/explore.md";
 import generalPrompt from "../../prompts/agents/general.md";
-import planPrompt from "../../prompts/agents/plan.md";
 import summaryPrompt from "../../prompts/agents/summary.md";
 import titlePrompt from "../../prompts/agents/title.md";
 import { lazy } from "../base/lazy.ts";
@@ -9,6 +8,7 @@ import { readingCommandRules } from "../permission/evaluate.ts";
 import type { Action, Rule, Ruleset } from "../permission/rule.ts";
 import type { Agent } from "./agent.ts";
 import { PLAN_FILES } from "./plan-files.ts";
+import { BUILD_AGENT, PLAN_AGENT } from "./plan-mode.ts";
 
 /** Permissions of read-only agents; other rules still apply to each. */
 const READ_ONLY_PERMISSIONS: readonly string[] = [
@@ -55,7 +55,7 @@ export const builtInNames = lazy(
 
 function build(): BuiltInAgent {
   return {
-    name: "build",
+    name: BUILD_AGENT,
     description: "Reads, changes and runs the code of the project within the configured permissions.",
     mode: "primary",
     hidden: false,
@@ -73,11 +73,10 @@ function plan(): BuiltInAgent {
     ...createReadOnlyShellRules(),
   ];
   return {
-    name: "plan",
+    name: PLAN_AGENT,
     description: "Explores the project and writes a plan; changes nothing else.",
     mode: "primary",
     hidden: false,
-    prompt: planPrompt,
     rules: own,
     limit: [...createReadOnlyRules(), ...own],
   };

@@ -1,11 +1,15 @@
 import announcedStep from "../../prompts/reminders/announced-step.md";
 import buildSwitch from "../../prompts/reminders/build-switch.md";
+import date from "../../prompts/reminders/date.md";
 import emptyAnswer from "../../prompts/reminders/empty-answer.md";
 import leakedCall from "../../prompts/reminders/leaked-call.md";
+import planAgain from "../../prompts/reminders/plan-again.md";
 import plan from "../../prompts/reminders/plan.md";
 import steer from "../../prompts/reminders/steer.md";
 import stepLimit from "../../prompts/reminders/step-limit.md";
 import { PLAN_FILES } from "../agent/plan-files.ts";
+import { PLAN_AGENT } from "../agent/plan-mode.ts";
+import type { Message } from "../message/message.ts";
 
 const PLACEHOLDER = /\{\{(\w+)\}\}/g;
 
@@ -29,16 +33,62 @@ export function placeholders(template: string): Set<string> {
   return new Set([...template.matchAll(PLACEHOLDER)].map(([, name = ""]) => name));
 }
 
-/** Returns the reminder that plan mode is on or has just ended; undefined when neither applies. */
-export function planReminder(agent: string, previousAgent: string | undefined): string | undefined {
-  if (agent === "plan") return fill(plan, { planFiles: PLAN_FILES.join(" or ") }).trim();
-  if (previousAgent === "plan") return fill(buildSwitch, { from: previousAgent, to: agent }).trim();
+/** What the model has seen before a reminder. */
+interface ReminderContext {
+  /** The visible messages. */
+  readonly messages: readonly Message[];
+  /** Whether the agent has a prompt that replaces the usual one. */
+  readonly hasOwnPrompt?: boolean;
+}
+
+/**
+ * Returns the reminder that plan mode is on or has just ended; undefined when neither applies. It says how to plan unless
+ * an earlier message or the agent's own prompt does.
+ */
+export function planReminder(
+  agent: string,
+  previousAgent: string | undefined,
+  { messages, hasOwnPrompt = false }: ReminderContext,
+): string | undefined {
+  if (agent === PLAN_AGENT) {
+    const planFiles = PLAN_FILES.join(" or ");
+    const whole = fill(plan, { planFiles }).trim();
+    const isKnown = hasOwnPrompt || listSyntheticTexts(messages).includes(whole);
+    return isKnown ? fill(planAgain, { planFiles }).trim() : whole;
+  }
+  if (previousAgent === PLAN_AGENT) return fill(buildSwitch, { from: previousAgent, to: agent }).trim();
   return undefined;
 }
 
 /** Returns the reminder for an agent that takes over a running turn. */
-export function handOverReminder(from: string, to: string): string {
-  return planReminder(to, from) ?? fill(buildSwitch, { from, to }).trim();
+export function handOverReminder(from: string, to: string, context: ReminderContext): string {
+  return planReminder(to, from, context) ?? fill(buildSwitch, { from, to }).trim();
+}
+
+/** Formats a date without time, as the model sees it. */
+export const formatDate = (time: number): string => new Date(time).toDateString();
+
+/**
+ * Returns the reminder of today's date if the model knows another one: that of the newest reminder, else of the session's
+ * start, which its system prompt contains.
+ */
+export function dateReminder(
+  now: number,
+  startedAt: number,
+  messages: readonly Message[],
+): string | undefined {
+  const today = createDateReminder(now);
+  const [opening = ""] = date.split("{{");
+  const newest = listSyntheticTexts(messages).findLast((text) => text.startsWith(opening));
+  return today === (newest ?? createDateReminder(startedAt)) ? undefined : today;
+}
+
+const createDateReminder = (time: number): string => fill(date, { date: formatDate(time) }).trim();
+
+function listSyntheticTexts(messages: readonly Message[]): string[] {
+  return messages.flatMap(({ parts }) =>
+    parts.flatMap((part) => (part.type === "text" && part.synthetic === true ? [part.text] : [])),
+  );
 }
 
 /** Tells the model to summarize, because the turn ends with this answer. */

@@ -58,6 +58,8 @@ export interface ModelRequest {
   /** The visible transcript, not yet converted for the provider. */
   messages: readonly Message[];
   tools: readonly ToolSpec[];
+  /** Asks the model to call no tool; the tools are still sent, so that prompt caches stay valid. */
+  toolChoice?: "none";
   temperature?: number;
   topP?: number;
   maxOutputTokens?: number;

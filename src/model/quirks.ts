@@ -9,6 +9,8 @@ export interface Quirks {
   readonly hasEfforts: boolean;
   /** Whether tools are accepted. */
   readonly acceptsTools: boolean;
+  /** Whether a request can forbid calls (`tool_choice: "none"`). */
+  readonly takesToolChoice: boolean;
   /** Whether usage must be requested. False if the provider rejects the option. */
   readonly asksForUsage: boolean;
   /** Accepted call ids. */
@@ -54,6 +56,7 @@ const common: Quirks = {
   effort: "reasoning_effort",
   hasEfforts: true,
   acceptsTools: true,
+  takesToolChoice: true,
   asksForUsage: true,
   callId: /^[A-Za-z0-9_.:-]{1,64}$/,
   returnsReasoning: "never",
@@ -248,6 +251,12 @@ const cases: readonly Case[] = [
     model: /^qwen(3-coder|3-max|-plus|-flash|-max)/,
     quirks: { marksCache: true },
     source: "https://www.alibabacloud.com/help/en/model-studio/context-cache",
+  },
+  {
+    // Ignores the field.
+    provider: /^ollama$/,
+    quirks: { takesToolChoice: false },
+    source: "https://docs.ollama.com/api/openai-compatibility",
   },
   {
     provider: /(^groq$|\.groq\.com$)/,

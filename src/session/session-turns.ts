@@ -168,6 +168,7 @@ export class SessionTurns {
         maySpend: (abort) => usageTracker.allows(abort),
         plugins: plugins.current,
         givenPrompt: infoStore.info.givenPrompt,
+        startedAt: infoStore.info.time.created,
         offers: this.#offers,
         shown: this.#shown,
         instructions: (abort) => instructions.load(abort),

@@ -1,5 +1,6 @@
 import builtInSchemas from "../../schema/tools.json" with { type: "json" };
 import type { Agent } from "../agent/agent.ts";
+import { BUILD_AGENT, PLAN_AGENT } from "../agent/plan-mode.ts";
 import { memoizePer } from "../base/memoize.ts";
 import type { UserInfo } from "../message/message.ts";
 import type { Model, ToolSpec } from "../model/model.ts";
@@ -16,6 +17,12 @@ const editTools: ReadonlyMap<string, Model["editsBy"]> = new Map([
   ["multiedit", "replacement"],
   ["write", "replacement"],
 ]);
+
+/**
+ * Tools that are offered if one of them is permitted: a conversation that switches between them keeps its tools, and the
+ * provider its cache. The tool itself refuses a call in the wrong mode.
+ */
+const planTools: readonly string[] = ["plan_enter", "plan_exit"];
 
 /** The rules that decide an agent's calls. */
 type AgentRules = Pick<Agent, "rules" | "limits" | "within">;
@@ -46,11 +53,18 @@ export class AgentOffers {
     );
   }
 
-  /** Returns the task tool if the agent may delegate to one of the agents. */
-  taskTools(agents: ReadonlyMap<string, Agent>, caller: AgentRules): readonly Tool[] {
+  /**
+   * Returns the task tool if the agent may delegate to one of the agents. Plan and build list the same agents, so that the
+   * tools stay when the mode changes; rules refuse the others.
+   */
+  taskTools(agents: ReadonlyMap<string, Agent>, caller: AgentRules & Pick<Agent, "name">): readonly Tool[] {
     return this.#taskTools(caller, [agents], () => {
-      const callable = selectAgents(agents.values(), caller);
-      return callable.length === 0 ? [] : [taskTool({ agents: callable })];
+      const callers = [caller, ...findPlanPartner(agents, caller)];
+      const isCallable = ({ name, mode }: Agent, by: AgentRules) =>
+        mode !== "primary" && isPermitted(by, "task", name);
+      const all = [...agents.values()];
+      if (!all.some((agent) => isCallable(agent, caller))) return [];
+      return [taskTool({ agents: all.filter((agent) => callers.some((by) => isCallable(agent, by))) })];
     });
   }
 
@@ -84,9 +98,11 @@ export function addToolRules(tools: readonly Tool[], { rules }: Pick<Agent, "rul
   return [...rules.slice(0, 1), ...added, ...rules.slice(1)];
 }
 
-/** Returns the agents that the caller may delegate to, including hidden ones. */
-function selectAgents(agents: Iterable<Agent>, caller: AgentRules): Agent[] {
-  return [...agents].filter(({ name, mode }) => mode !== "primary" && isPermitted(caller, "task", name));
+/** Returns the agent that the caller switches to by a plan tool, if both are primary agents. */
+function findPlanPartner(agents: ReadonlyMap<string, Agent>, { name }: Pick<Agent, "name">): Agent[] {
+  const partner = name === PLAN_AGENT ? BUILD_AGENT : name === BUILD_AGENT ? PLAN_AGENT : undefined;
+  const found = partner === undefined ? undefined : agents.get(partner);
+  return found === undefined || found.mode === "subagent" ? [] : [found];
 }
 
 function isPermitted(agent: AgentRules, permission: string, name: string): boolean {
@@ -99,7 +115,8 @@ function collectRulesets({ rules, limits = [], within = [] }: AgentRules): Rules
 }
 
 function isDenied({ name }: Tool, rulesets: readonly Ruleset[]): boolean {
-  return rulesets.some((rules) => isHidden(getToolPermission(name), rules));
+  const alternatives = planTools.includes(name) ? planTools : [getToolPermission(name)];
+  return alternatives.every((permission) => rulesets.some((rules) => isHidden(permission, rules)));
 }
 
 /** Schemas of built-in tools, generated at build time: converting them at runtime takes longer than a request. */

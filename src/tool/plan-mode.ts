@@ -4,6 +4,7 @@ import { z } from "zod";
 import enterDescription from "../../prompts/tools/plan_enter.md";
 import exitDescription from "../../prompts/tools/plan_exit.md";
 import { PLAN_FILES } from "../agent/plan-files.ts";
+import { findAgentAfterPlan, PLAN_AGENT } from "../agent/plan-mode.ts";
 import { codeOf } from "../base/errors.ts";
 import type { PermissionRequest } from "../permission/rule.ts";
 import { formatPath } from "../workspace/paths.ts";
@@ -16,9 +17,6 @@ const inputSchema = z.object({});
 /** Characters of a plan shown with the permission request. */
 const planPreviewLimit = 20_000;
 
-const planAgent = "plan";
-const buildAgent = "build";
-
 export const planEnterTool = defineTool({
   name: "plan_enter",
   description: enterDescription,
@@ -26,9 +24,13 @@ export const planEnterTool = defineTool({
   kind: "switch_mode",
   concurrency: "exclusive",
   async prepare(_input, context) {
-    if (!context.agents.names.includes(planAgent))
+    if (context.agent === PLAN_AGENT)
+      throw new ToolFailure(
+        "Plan mode is on already. Go on planning, and call plan_exit when the plan is complete.",
+      );
+    if (!context.agents.names.includes(PLAN_AGENT))
       throw new ToolFailure("There is no plan mode here. Go on without it.");
-    return switchCall(context, { to: planAgent, title: "Switch to plan mode?", permission: "plan_enter" });
+    return switchCall(context, { to: PLAN_AGENT, title: "Switch to plan mode?", permission: "plan_enter" });
   },
 });
 
@@ -39,8 +41,9 @@ export const planExitTool = defineTool({
   kind: "switch_mode",
   concurrency: "exclusive",
   async prepare(_input, context) {
-    const { names } = context.agents;
-    const to = names.includes(buildAgent) ? buildAgent : names.find((name) => name !== planAgent);
+    const to = findAgentAfterPlan(context.agents.names);
+    if (context.agent === to)
+      throw new ToolFailure("Plan mode is not on, so you may change files already. Go on with the work.");
     if (to === undefined)
       throw new ToolFailure("There is no other mode to go on in. End your turn with the plan as text.");
     const title = "Leave plan mode and start building?";

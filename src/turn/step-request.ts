@@ -6,7 +6,7 @@ import { toPluginMessage, toPluginModel } from "../plugin/plugin-type-mapping.ts
 import type { Tool } from "../tool/tool.ts";
 import type { AgentCallsDeps } from "../tool-calls/agent-calls.ts";
 import type { Project } from "../conversation/project.ts";
-import { stepLimitReminder } from "../conversation/reminders.ts";
+import { formatDate } from "../conversation/reminders.ts";
 import type { StepInput } from "./step.ts";
 import { buildSystemPrompt } from "./system-prompt.ts";
 import type { AgentOffers } from "../tool-calls/tool-set.ts";
@@ -16,6 +16,8 @@ export interface StepRequestDeps extends Pick<AgentCallsDeps, "project" | "conte
   transcript: Transcript;
   /** What the session's agents offer to models. */
   offers: AgentOffers;
+  /** When the session began. The system prompt keeps its date, so that caches stay valid past midnight. */
+  startedAt: number;
   /** The client's instructions for the session. */
   givenPrompt?: GivenPrompt | undefined;
 }
@@ -27,7 +29,7 @@ interface StepQuestion {
   model: Model;
   tools: readonly Tool[];
   instructions: readonly Instruction[];
-  /** Whether the model is reminded that no further step follows. */
+  /** Whether no further step follows, so that the model must not call tools. */
   isLast: boolean;
 }
 
@@ -38,7 +40,11 @@ export async function buildStepRequest(
   signal: AbortSignal,
 ): Promise<StepInput["request"]> {
   const request = { ...(await buildRequestHead(deps, question, signal)), messages: deps.transcript.messages };
-  return { ...request, ...(await getParams(deps, question, signal)) };
+  return {
+    ...request,
+    ...(question.isLast && { toolChoice: "none" }),
+    ...(await getParams(deps, question, signal)),
+  };
 }
 
 /** Builds the system prompt and tools, which precede the conversation. */
@@ -63,18 +69,18 @@ async function transformSystem(
   return plugins.system(input, system, signal);
 }
 
-function buildSystem({ project, givenPrompt, offers }: StepRequestDeps, question: StepQuestion): string[] {
-  const { question: user, agent, model, instructions, isLast } = question;
-  const system = buildSystemPrompt({
+function buildSystem(deps: StepRequestDeps, question: StepQuestion): string[] {
+  const { project, givenPrompt, offers, startedAt } = deps;
+  const { question: user, agent, model, instructions } = question;
+  return buildSystemPrompt({
     agent,
     family: model.family,
-    environment: getEnvironment(project, model),
+    environment: getEnvironment(project, model, startedAt),
     skills: model.abilities.tools ? offers.skills(project.skills, agent) : [],
     instructions,
     given: givenPrompt,
     system: user.system,
   });
-  return isLast ? [...system, stepLimitReminder()] : system;
 }
 
 async function getParams(
@@ -94,13 +100,13 @@ async function getParams(
   return plugins.params(input, params, signal);
 }
 
-function getEnvironment(project: Project, model: Model) {
+function getEnvironment(project: Project, model: Model, startedAt: number) {
   const { cwd, roots, worktree } = project.workspace;
   return {
     cwd,
     isGit: worktree !== undefined,
     platform: process.platform,
-    date: new Date().toDateString(),
+    date: formatDate(startedAt),
     additionalDirectories: roots.slice(1),
     modelName: model.name,
   };

@@ -19,7 +19,7 @@ interface Environment {
   readonly cwd: string;
   readonly isGit: boolean;
   readonly platform: string;
-  /** Date without time, so that the provider's prompt cache stays valid for the day. */
+  /** Date of the session's start, without time, so that the provider's prompt cache stays valid. */
   readonly date: string;
   readonly additionalDirectories: readonly string[];
   readonly modelName: string;

@@ -8,6 +8,7 @@ import type { Model } from "../model/model.ts";
 import type { RefusedMedia } from "../model/request/refused-media.ts";
 import type { Tool } from "../tool/tool.ts";
 import { addReminder } from "../conversation/add-reminder.ts";
+import { stepLimitReminder } from "../conversation/reminders.ts";
 import { type AgentCallsDeps, createCallDeps } from "../tool-calls/agent-calls.ts";
 import { compact, type CompactionTarget } from "../context/compaction.ts";
 import type { OpenCalls } from "../tool-calls/open-calls.ts";
@@ -96,6 +97,8 @@ class Turn {
   /** Consecutive steps with a call that the provider refused. */
   #refusedCalls = 0;
   readonly #window: WindowGuard;
+  /** Whether the model was reminded that its next step is the last one. */
+  #isLimitAnnounced = false;
   tokens: Tokens = noTokens;
 
   constructor(deps: TurnDeps, instructions: readonly Instruction[]) {
@@ -142,6 +145,11 @@ class Turn {
     const { project, transcript } = this.#deps;
     const agent = agentOf(project, question);
     const isLast = this.#steps >= maxSteps(agent, project) - 1;
+    if (isLast && !this.#isLimitAnnounced) {
+      this.#isLimitAnnounced = true;
+      await addReminder(transcript, question, stepLimitReminder());
+      return undefined;
+    }
     const stepQuestion = await this.#question(question, model, isLast);
     const returnsRefusedCalls = this.#refusedCalls < maxRefusedCalls;
     const request = { ...(await buildStepRequest(this.#deps, stepQuestion, signal)), returnsRefusedCalls };
@@ -150,7 +158,7 @@ class Turn {
     await this.#warnOnce(request, model);
     this.#steps++;
     const runner = this.#runnerFor(agent);
-    runner.setTools(stepQuestion.tools, this.#window.getResultLimits(request, model));
+    runner.setTools(isLast ? [] : stepQuestion.tools, this.#window.getResultLimits(request, model));
     const estimated = estimateRequest(request);
     const outcome = await runStep(
       {
@@ -214,7 +222,7 @@ class Turn {
   /** Returns the agent, model, tools and instructions of a step. */
   async #question(question: UserInfo, model: Model, isLast: boolean) {
     const agent = agentOf(this.#deps.project, question);
-    const tools = isLast ? [] : this.#deps.offers.tools(await this.#toolsFor(agent), agent, model, question);
+    const tools = this.#deps.offers.tools(await this.#toolsFor(agent), agent, model, question);
     return { question, agent, model, tools, isLast, instructions: this.#instructions };
   }
 

@@ -9,7 +9,7 @@ import type { SessionSettings } from "../session-state/session-settings.ts";
 import { getTextLimitBytes } from "../context/context-budget.ts";
 import type { MessageDraft } from "./message-hooks.ts";
 import type { PromptInput } from "../conversation/prompt-input.ts";
-import { handOverReminder, planReminder, steerReminder } from "../conversation/reminders.ts";
+import { dateReminder, handOverReminder, planReminder, steerReminder } from "../conversation/reminders.ts";
 import type { SessionInfoStore } from "../conversation/session-info-store.ts";
 import type { Transcript } from "../conversation/transcript.ts";
 
@@ -53,8 +53,8 @@ export class UserMessages {
     const { transcript } = this.#deps;
     const last = this.#newest();
     const info = this.createInfo({ blocks: [], ...(last?.system && { system: last.system }) });
+    const reminder = handOverReminder(last?.agent ?? info.agent, info.agent, this.#reminderContext(info));
     transcript.addMessage(info);
-    const reminder = handOverReminder(last?.agent ?? info.agent, info.agent);
     transcript.putPart(info.id, synthetic(reminder));
     await transcript.seal(info.id);
   }
@@ -89,13 +89,25 @@ export class UserMessages {
     const maxBytes = "code" in model ? undefined : getTextLimitBytes(model);
     const parts = await toParts(input.blocks, context, { rules, resources: servers, maxBytes });
     const draft = await this.#applyHooks({ info, parts }, context.signal);
-    const plan = planReminder(info.agent, this.#newest()?.agent);
-    const reminders = [...notes, ...(plan === undefined ? [] : [plan])];
+    const before = this.#reminderContext(info);
+    const reminders = [
+      ...notes,
+      planReminder(info.agent, this.#newest()?.agent, before),
+      dateReminder(info.time.created, infoStore.info.time.created, before.messages),
+    ].filter((text) => text !== undefined);
     transcript.addMessage(draft.info);
     for (const part of [...draft.parts, ...reminders.map(synthetic)]) transcript.putPart(info.id, part);
     await transcript.seal(info.id);
     await infoStore.save({});
     await this.#warnUnseen(info, parts);
+  }
+
+  #reminderContext({ agent }: UserInfo) {
+    const { transcript, settings } = this.#deps;
+    return {
+      messages: transcript.messages,
+      hasOwnPrompt: settings.agentNamed(agent).prompt !== undefined,
+    };
   }
 
   async #applyHooks(draft: MessageDraft, signal: AbortSignal): Promise<MessageDraft> {

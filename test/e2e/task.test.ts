@@ -214,15 +214,15 @@ describe("a task", () => {
         model.reply(
           reply.together(
             task("Write it", { subagent_type: "writer" }),
-            task("Look", { subagent_type: "explore" }),
+            task("Survey it", { subagent_type: "explore" }),
           ),
         );
-        model.when(begins("Look"), reply.call("bash", { command: "echo x > x.txt" }));
-        model.when(goesOn("Look"), "I could not.");
+        model.when(begins("Survey it"), reply.call("bash", { command: "echo x > x.txt" }));
+        model.when(goesOn("Survey it"), "I could not.");
         model.reply("I may not.");
         await editor.prompt(sessionId, "Write a file");
         expect(model.requests.at(-1)?.toolResults).toEqual([
-          expect.stringContaining('There is no agent "writer" for tasks'),
+          expect.stringContaining('A rule forbids task for "writer"'),
           expect.stringContaining("state: "),
         ]);
         await expect(readFile(repository.path + "/x.txt")).rejects.toThrow("ENOENT");
@@ -371,7 +371,7 @@ describe("a task", () => {
       const { sessionId } = await editor.newSession();
       model.reply(reply.together(task("Dig", { subagent_type: "quick" }), task("Wait")));
       model.when(begins("Dig"), reply.call("glob", { pattern: "*" }));
-      model.when(goesOn("Dig"), "Not done.");
+      model.when(({ userText }) => userText.includes("used all of its steps"), "Not done.");
       model.when(begins("Wait"), [reply.say("I wait."), reply.stall()]);
       model.reply("Both were cut short.");
       await editor.prompt(sessionId, "Do both");

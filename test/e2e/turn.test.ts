@@ -237,14 +237,14 @@ describe("the ends of a turn", () => {
     },
   );
 
-  test("removes tools and asks for a summary at the step limit", async () => {
+  test("forbids calls and asks for a summary at the step limit", async () => {
     const config = { agent: { build: { steps: 2 } } };
     await story({ config, files: { "a.txt": "one\n" } }, async ({ editor, model }) => {
       const { sessionId } = await editor.newSession();
       model.reply(reply.call("read", { filePath: "a.txt" })).reply("So far I read it.");
       expect((await editor.prompt(sessionId, "Work")).stopReason).toBe("max_turn_requests");
-      expect(model.requests.map(({ toolNames }) => toolNames.length > 0)).toEqual([true, false]);
-      expect(model.requests.map(({ system }) => system.includes("used all of its steps"))).toEqual([
+      expect(model.requests.map(({ body }) => body.tool_choice)).toEqual(["auto", "none"]);
+      expect(model.requests.map(({ userText }) => userText.includes("used all of its steps"))).toEqual([
         false,
         true,
       ]);

@@ -2,12 +2,15 @@ import { readdirSync, readFileSync } from "node:fs";
 import { dirname, join, relative, resolve } from "node:path";
 import { expect, test } from "vitest";
 import {
+  dateReminder,
   fill,
   placeholders,
   planReminder,
   stepLimitReminder,
   steerReminder,
 } from "../../src/conversation/reminders.ts";
+import { newMessageId, newPartId, newSessionId } from "../../src/message/ids.ts";
+import type { Message } from "../../src/message/message.ts";
 
 const root = resolve(import.meta.dirname, "../..");
 const promptFolder = join(root, "prompts");
@@ -18,7 +21,6 @@ const expectedPlaceholders: Record<string, string[]> = {
   "agents/compaction.md": [],
   "agents/explore.md": [],
   "agents/general.md": [],
-  "agents/plan.md": [],
   "agents/summary.md": [],
   "agents/title.md": [],
   "commands/init.md": [],
@@ -33,8 +35,10 @@ const expectedPlaceholders: Record<string, string[]> = {
   "reminders/build-switch.md": ["from", "to"],
   "reminders/carried.md": ["sections"],
   "reminders/compacted.md": [],
+  "reminders/date.md": ["date"],
   "reminders/empty-answer.md": [],
   "reminders/leaked-call.md": ["tool"],
+  "reminders/plan-again.md": ["planFiles"],
   "reminders/plan.md": ["planFiles"],
   "reminders/steer.md": [],
   "reminders/step-limit.md": [],
@@ -79,18 +83,45 @@ test("fill refuses a value without a placeholder", () => {
   expect(() => fill("{{a}}", { a: "1", b: "2" })).toThrow("the prompt has no placeholder for b");
 });
 
-test("plan mode is recalled with every message in it, and its end once", () => {
-  const on = planReminder("plan", "plan");
-  expect(on).toMatch(/^<system-reminder>\nPlan mode is on\./);
-  expect(on).toContain("plans, as .opencode/plans/*.md or .fairlead/plans/*.md.");
-  expect(planReminder("plan", undefined)).toBe(on);
-  expect(planReminder("build", "plan")).toContain("The mode changed from plan to build.");
-  expect(planReminder("build", "build")).toBeUndefined();
-  expect(planReminder("build", undefined)).toBeUndefined();
+const none = { messages: [] };
+
+test("plan mode is explained once, recalled with each message in it, and its end is announced once", () => {
+  const whole = planReminder("plan", undefined, none);
+  expect(whole).toMatch(/^<system-reminder>\nPlan mode is on\.[^]+How to plan:/);
+  expect(whole).toContain("write plan files: .opencode/plans/*.md or .fairlead/plans/*.md.");
+  const again = planReminder("plan", "plan", { messages: [synthetic(whole)] });
+  expect(again).toMatch(/^<system-reminder>\nPlan mode is on\. Do not change anything/);
+  expect(again).toContain("plans: .opencode/plans/*.md or .fairlead/plans/*.md.");
+  expect(again).not.toContain("How to plan:");
+  // A compaction removed the explanation.
+  expect(planReminder("plan", "plan", { messages: [synthetic(again)] })).toBe(whole);
+  expect(planReminder("plan", undefined, { ...none, hasOwnPrompt: true })).toBe(again);
+  expect(planReminder("build", "plan", none)).toContain("The mode changed from plan to build.");
+  expect(planReminder("build", "build", none)).toBeUndefined();
+  expect(planReminder("build", undefined, none)).toBeUndefined();
 });
 
+test("a new date is announced once, and again after a compaction", () => {
+  const monday = Date.parse("2026-03-02T12:00:00");
+  const day = 24 * 60 * 60 * 1000;
+  expect(dateReminder(monday + 1, monday, [])).toBeUndefined();
+  const tuesday = dateReminder(monday + day, monday, []);
+  expect(tuesday).toBe("<system-reminder>\nThe date is now Tue Mar 03 2026.\n</system-reminder>");
+  expect(dateReminder(monday + day, monday, [synthetic(tuesday)])).toBeUndefined();
+  expect(dateReminder(monday + 2 * day, monday, [synthetic(tuesday)])).toContain("Wed Mar 04 2026");
+  expect(dateReminder(monday, monday, [synthetic(tuesday)])).toContain("Mon Mar 02 2026");
+});
+
+function synthetic(text = ""): Message {
+  const info = { id: newMessageId(), sessionId: newSessionId(), role: "user", agent: "plan" } as const;
+  return {
+    info: { ...info, time: { created: 1 } },
+    parts: [{ id: newPartId(), type: "text", text, synthetic: true }],
+  };
+}
+
 test("reminders are marked as the program's own words", () => {
-  for (const reminder of [stepLimitReminder(), steerReminder(), planReminder("plan", undefined)]) {
+  for (const reminder of [stepLimitReminder(), steerReminder(), planReminder("plan", undefined, none)]) {
     expect(reminder).toMatch(/^<system-reminder>\n[^]+\n<\/system-reminder>$/);
   }
 });

@@ -87,7 +87,9 @@ async function callTwice(
     ],
   };
   const { signal } = new AbortController();
-  const request = { model, system: ["Be kind."], messages: [ask("Hi"), thought], tools: [], signal };
+  const tools = [{ name: "read", description: "Reads.", schema: { type: "object", properties: {} } }];
+  const toolChoice = "none" as const;
+  const request = { model, system: ["Be kind."], messages: [ask("Hi"), thought], tools, toolChoice, signal };
   const call = () => callModel(request, { ...endpoint, stallMs: 10_000 }, deps, () => {});
   return { bodies, ends: [await call(), await call()] };
 }
@@ -108,6 +110,7 @@ test.each<[Api, string, string, string]>([
     "Your organization must be verified to generate reasoning summaries (reasoning.summary)",
   ],
   ["responses", "gpt-5", "include", "Encrypted content is not supported with this model"],
+  ["chat", "deepseek-v4", "tool_choice", "This model does not support this tool_choice"],
   ["chat", "qwen3-32b", "reasoning_content", "property 'reasoning_content' is unsupported"],
 ])(
   "over %s, %s is called again without a rejected %s, which is not sent any more",

@@ -223,7 +223,10 @@ function toCallParams(
   const { temperature, topP } = request;
   const params: CallParams = {
     prompt: system === "" ? prompt : [{ role: "system", content: system }, ...prompt],
-    ...(request.tools.length > 0 && { tools: toTools(request, quirks), toolChoice: { type: "auto" } }),
+    ...(sendsTools(request, quirks, refused.has(address, "tool-choice")) && {
+      tools: toTools(request, quirks),
+      toolChoice: { type: request.toolChoice ?? "auto" },
+    }),
     ...(maxOutputTokens !== undefined && { maxOutputTokens }),
     ...(model.abilities.temperature && temperature !== undefined && { temperature }),
     ...(model.abilities.temperature && topP !== undefined && { topP }),
@@ -245,6 +248,11 @@ const addressOf = ({ messages }: ModelRequest, { baseURL, modelId }: Endpoint) =
   modelId,
   cacheKey: messages[0]?.info.sessionId,
 });
+
+/** Returns whether to send the tools. A server that cannot be asked to call none gets none. */
+function sendsTools({ tools, toolChoice }: ModelRequest, quirks: Quirks, isRefused: boolean): boolean {
+  return tools.length > 0 && (toolChoice === undefined || (quirks.takesToolChoice && !isRefused));
+}
 
 const cachedTools = memoizePer<NonNullable<CallParams["tools"]>>();
 

@@ -30,7 +30,7 @@ export interface Endpoint {
 }
 
 /** Parts of a request that a server may reject, and without which the request works. */
-export type RefusedField = "cache" | "cache-key" | "summary" | "sealed" | "thoughts";
+export type RefusedField = "tool-choice" | "cache" | "cache-key" | "summary" | "sealed" | "thoughts";
 
 export interface WireDeps {
   readonly endpoint: Endpoint;

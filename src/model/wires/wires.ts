@@ -65,6 +65,7 @@ export const quirksFor = ({ provider, baseURL, modelId }: Endpoint): Quirks =>
 
 /** What an error says if a server rejects the field. */
 const refusals: readonly (readonly [field: RefusedField, words: RegExp])[] = [
+  ["tool-choice", /tool_choice/i],
   ["cache", /cache_control/i],
   ["cache-key", /prompt_cache_key/i],
   ["summary", /reasoning[._ ]summar/i],
