@@ -24,7 +24,6 @@ import {
 import { changeModel, forkSession, getStatus, setArchived, setTitle } from "./management.ts";
 import { setModelParams, steeringParams } from "./extensions.ts";
 import { type ProtocolVersion, RowFactory } from "./method-table.ts";
-import { parseContent } from "./parse-content.ts";
 import { cancelTurn, promptTurn, steer } from "./prompt-turn.ts";
 
 /** The methods of version 1, including unstable ones and extensions. */
@@ -61,9 +60,7 @@ export function createStableVersion(acp: AcpConnection, program: ProgramInfo): P
     row.extension("session/set_model", setModelParams, (p, call) => changeModel(acp, p, call)),
 
     row.request("session/prompt", (p, { signal }) => promptTurn(acp, p, signal)),
-    row.extension("_session/steering", steeringParams, (p) =>
-      steer(acp, p.sessionId, parseContent(p.prompt)),
-    ),
+    row.extension("_session/steering", steeringParams, (p) => steer(acp, p.sessionId, p.prompt)),
   ];
   const notifications = [row.notification("session/cancel", (p) => cancelTurn(acp, p.sessionId))];
   return { requests: new Map(requests), notifications: new Map(notifications), isStrict: false };

@@ -16,9 +16,8 @@ import {
   resumeSession,
 } from "../methods/lifecycle.ts";
 import { forkSession, getStatus, setArchived, setTitle } from "../methods/management.ts";
-import { steeringParams, type SteeringParams } from "../methods/extensions.ts";
+import { promptContent, steeringParams, type SteeringParams } from "../methods/extensions.ts";
 import { type Call, type ProtocolVersion, type RequestHandler, RowFactory } from "../methods/method-table.ts";
-import { parseContent } from "../methods/parse-content.ts";
 import { cancelTurn, steer } from "../methods/prompt-turn.ts";
 import { toPromptBlocks } from "../view/content.ts";
 import type { DraftSessions } from "./draft-sessions.ts";
@@ -120,16 +119,15 @@ async function prompt(acp: AcpConnection, sessions: DraftSessions, given: draft.
   const { sessionId, prompt: content } = given;
   if (acp.isBeingSetUp(sessionId) && !(await acp.pendingPrompts.wait(sessionId))) throw cancelledError();
   const view = acp.getView(sessionId);
-  const blocks = toPromptBlocks(parseContent(content));
+  const blocks = toPromptBlocks(promptContent.read({ prompt: content }).prompt);
   return { messageId: await sessions.get(view.session).turns.prompt(view, content, blocks) };
 }
 
 function steerTurn(
   acp: AcpConnection,
   sessions: DraftSessions,
-  { sessionId, prompt: given }: SteeringParams,
+  { sessionId, prompt: content }: SteeringParams,
 ) {
-  const content = parseContent(given);
   const answer = steer(acp, sessionId, content);
   const { turns } = sessions.get(acp.getView(sessionId).session);
   if (answer.outcome === "injected") turns.addSteering(content);
