@@ -168,6 +168,8 @@ const toolPartSchema = z.object({
   signature: z.string().optional(),
   providerMetadata: providerMetadataSchema.optional(),
   tool: z.string(),
+  /** The call as the model wrote it, if another one is run: `input` is a text if it was not JSON. */
+  sent: z.object({ tool: z.string(), input: z.unknown().optional() }).optional(),
   title: z.string().optional(),
   kind: toolKindSchema.optional(),
   locations: z.array(locationSchema).optional(),

@@ -92,7 +92,16 @@ export type StepEvent =
   /** The model began a call; its arguments are still streaming. */
   | { type: "call-start"; providerCallId: string; tool: string; metadata?: ProviderMetadata }
   /** The call is complete; `input` is the parsed JSON. With a `problem` (a text for the model) it must not be run. */
-  | { type: "call"; providerCallId: string; tool: string; input: unknown; raw: string; problem?: string };
+  | {
+      type: "call";
+      providerCallId: string;
+      tool: string;
+      input: unknown;
+      raw: string;
+      problem?: string;
+      /** Whether the arguments are complete but no JSON object. */
+      isMalformed?: boolean;
+    };
 
 /** How a model call ended; an abort is `failed` with code `cancelled`. */
 export type StepEnd =

@@ -1,12 +1,10 @@
 import { errorFields } from "../base/error-fields.ts";
 import { orAfter, orWhenAborted } from "../base/async.ts";
 import { isAbort, messageOf, sentenceOf } from "../base/errors.ts";
-import { isRecord } from "../base/text/record.ts";
 import { type MessageId, newPartId } from "../message/ids.ts";
 import type { FileChange, ProviderMetadata, ToolPart } from "../message/part.ts";
 import type { Decider } from "../permission/gate.ts";
 import type { Decision, PermissionRequest, Ruleset } from "../permission/rule.ts";
-import { describeInputProblem, describeUnknownTool } from "../tool/invalid.ts";
 import { limitOutput, outputLimitBytes, type OutputLimits } from "../tool/output-limit.ts";
 import {
   type PreparedCall,
@@ -37,6 +35,8 @@ import {
   type ResultLimits,
   type ResultShare,
 } from "../context/result-budget.ts";
+import { type CheckedCall, checkCall, type ModelCall, type RunnableCall } from "./repair/repair-call.ts";
+import { findTool, type ToolsByName } from "./repair/tool-name.ts";
 import { addToolRules } from "./tool-set.ts";
 
 /**
@@ -52,21 +52,15 @@ const taskHint =
 const noSpaceHint =
   "It does not fit into the context together with the other results of this step. Read a part of it with read, or search it with grep.";
 
-/** A call as the model wrote it. */
-export interface ModelCall {
-  tool: string;
-  input: unknown;
-  /** Why the call cannot be run, as a text for the model. */
-  problem?: string;
-}
-
 /**
  * Takes each call of the model to exactly one terminal state: finds the tool, validates the input, asks for
  * permission, runs it and limits the output. One runner serves one turn.
  */
 export class ToolRunner {
   readonly #deps: ToolRunnerDeps;
-  #tools: ReadonlyMap<string, Tool> = new Map();
+  #tools: ToolsByName = new Map();
+  /** The tools, and those that are not offered. */
+  #callable: ToolsByName = new Map();
   #rules: Ruleset;
   #within: readonly Ruleset[] | undefined;
   readonly #slots = new CallSlots();
@@ -80,13 +74,17 @@ export class ToolRunner {
     this.#rules = deps.rules;
   }
 
-  /** Sets the tools of the next step and how much of the window its results may use. */
-  setTools(tools: readonly Tool[], results?: ResultLimits): void {
+  /**
+   * Sets the tools of the next step and how much of the window its results may use. `unoffered` tools run if the model
+   * calls them.
+   */
+  setTools(tools: readonly Tool[], results?: ResultLimits, unoffered: readonly Tool[] = []): void {
     this.#results = new ResultBudget(results);
     const { within } = this.#deps;
     this.#rules = addToolRules(tools, this.#deps);
     this.#within = within?.map((rules) => addToolRules(tools, { rules }));
     this.#tools = new Map(tools.map((tool) => [tool.name, tool]));
+    this.#callable = new Map([...unoffered, ...tools].map((tool) => [tool.name, tool]));
   }
 
   /** Shows a call while the model still writes its arguments. */
@@ -135,20 +133,17 @@ export class ToolRunner {
     call: ModelCall,
     signal: AbortSignal,
   ): Promise<CallOutcome> {
-    const record = new ToolCallRecord(this.#deps, messageId, {
-      ...announced,
-      state: { status: "pending", input: call.input },
-    });
     const tool = this.#find(call.tool);
-    const checked = validateCall(call, tool, [...this.#tools.keys()]);
+    const checked = checkCall(call, tool, this.#tools);
+    const record = new ToolCallRecord(this.#deps, messageId, toPart(announced, call, checked));
     if ("problem" in checked) {
       const made = this.#trackCall(call.tool, call.input ?? call.problem);
       return this.#answerInvalid(record, checked.problem, made, signal);
     }
-    const { input } = checked;
-    const made = this.#trackCall(checked.tool.name, input);
+    this.#logRepairs(record, checked);
+    const made = this.#trackCall(checked.tool.name, checked.input);
     const turn = this.#slots.run(checked.tool.concurrency, () =>
-      this.#execute(record, checked.tool, input, made, signal),
+      this.#execute(record, checked, made, signal),
     );
     return (await orWhenAborted(turn, signal, undefined)) ?? this.#afterAbort(record, turn);
   }
@@ -164,7 +159,16 @@ export class ToolRunner {
   }
 
   #find(name: string): Tool | undefined {
-    return this.#tools.get(name) ?? this.#tools.get(name.toLowerCase());
+    return findTool(name, this.#tools) ?? findTool(name, this.#callable);
+  }
+
+  #logRepairs({ part }: ToolCallRecord, { tool, repairs }: RunnableCall): void {
+    if (repairs.isEmpty) return;
+    this.#deps.log.debug("tool call repaired", {
+      tool: tool.name,
+      callId: part.callId,
+      steps: repairs.steps.join(),
+    });
   }
 
   /** Tracks a call for loop detection; invalid calls count too. */
@@ -226,12 +230,12 @@ export class ToolRunner {
 
   async #execute(
     record: ToolCallRecord,
-    tool: Tool,
-    input: unknown,
+    { tool, input, repairs }: RunnableCall,
     counted: TrackedCall,
     signal: AbortSignal,
   ): Promise<CallOutcome> {
     const { made } = counted;
+    const note = repairs.describe();
     if (signal.aborted) return record.abandon("cancelled");
     const share = this.#results.take();
     try {
@@ -252,10 +256,10 @@ export class ToolRunner {
       });
       made.result = fingerprintResult(result);
       const final = await applyAfterHooks(this.#deps, record, result, signal);
-      return await this.#finish(record, final, share, signal);
+      return await this.#finish(record, addNote(final, note), share, signal);
     } catch (error) {
       made.result ??= fingerprintResult({ status: "failed", error: messageOf(error) });
-      return await this.#failed(record, tool, error, share, signal);
+      return await this.#failed(record, { tool, note }, error, share, signal);
     } finally {
       share.settle();
     }
@@ -323,7 +327,7 @@ export class ToolRunner {
 
   async #failed(
     record: ToolCallRecord,
-    tool: Tool,
+    { tool, note }: { tool: Tool; note: string | undefined },
     error: unknown,
     share: ResultShare,
     signal: AbortSignal,
@@ -332,7 +336,7 @@ export class ToolRunner {
     if (!(error instanceof ToolFailure)) {
       this.#deps.log.error("tool threw an error", { tool: tool.name, ...errorFields(error) });
     }
-    return record.fail("failed", await this.#prepareForModel(messageOf(error), share));
+    return record.fail("failed", await this.#prepareForModel(messageOf(error), share, note));
   }
 
   /** Returns diagnostics of the changed files as a paragraph of the result. */
@@ -386,29 +390,27 @@ export interface ToolRunnerDeps extends ToolCallRecordDeps, CallPluginsDeps {
 /** The part of a call that the gate decides on. */
 type CallDescription = Pick<PreparedCall, "title" | "locations" | "preview" | "permissions">;
 
-/** Returns the tool with its parsed input, or the problem as a text for the model. */
-function validateCall(
-  call: ModelCall,
-  tool: Tool | undefined,
-  available: readonly string[],
-): { tool: Tool; input: unknown } | { problem: string } {
-  if (tool === undefined) {
-    const lead = call.problem === undefined ? "" : `${call.problem}\n`;
-    return { problem: lead + describeUnknownTool(call.tool, available) };
-  }
-  if (call.problem !== undefined) return { problem: call.problem };
-  const parsed = tool.input.safeParse(call.input);
-  if (parsed.success) return { tool, input: parsed.data };
-  const withoutNulls = tool.input.safeParse(omitNulls(call.input));
-  return withoutNulls.success
-    ? { tool, input: withoutNulls.data }
-    : { problem: describeInputProblem(parsed.error) };
+/** Returns the part of a call, with what the model sent if something else is run. */
+function toPart(announced: ToolPart, call: ModelCall, checked: CheckedCall): ToolPart {
+  if ("problem" in checked)
+    return {
+      ...announced,
+      ...(call.malformed !== undefined && { sent: { tool: call.tool, input: call.malformed } }),
+      state: { status: "pending", input: call.input },
+    };
+  const { tool, shown, repairs } = checked;
+  const sent = { tool: call.tool, input: call.malformed ?? call.input };
+  return {
+    ...announced,
+    tool: tool.name,
+    kind: tool.kind,
+    ...(!repairs.isEmpty && { sent }),
+    state: { status: "pending", input: shown },
+  };
 }
 
-/** Many models write null for omitted arguments. */
-function omitNulls(input: unknown): unknown {
-  if (!isRecord(input)) return input;
-  return Object.fromEntries(Object.entries(input).filter(([, value]) => value !== null));
+function addNote(result: ToolResult, note: string | undefined): ToolResult {
+  return note === undefined ? result : { ...result, notes: appendNotes(note, result.notes) };
 }
 
 /** A call of the turn, and whether it completes a loop. */

@@ -1,4 +1,3 @@
-import builtInSchemas from "../../schema/tools.json" with { type: "json" };
 import type { Agent } from "../agent/agent.ts";
 import { BUILD_AGENT, PLAN_AGENT } from "../agent/plan-mode.ts";
 import { memoizePer } from "../base/memoize.ts";
@@ -9,6 +8,7 @@ import type { Ruleset } from "../permission/rule.ts";
 import type { Skill } from "../skill/skill.ts";
 import { taskTool } from "../tool/task.ts";
 import type { Tool } from "../tool/tool.ts";
+import { requireSchema } from "./tool-schema.ts";
 
 /** Editing tools by the edit format that models were trained on. All other tools are for all models. */
 const editTools: ReadonlyMap<string, Model["editsBy"]> = new Map([
@@ -33,6 +33,7 @@ type AgentRules = Pick<Agent, "rules" | "limits" | "within">;
  */
 export class AgentOffers {
   readonly #tools = memoizePer<readonly Tool[]>();
+  readonly #unoffered = memoizePer<readonly Tool[]>();
   readonly #taskTools = memoizePer<readonly Tool[]>();
   readonly #specs = memoizePer<readonly ToolSpec[]>();
   readonly #skills = memoizePer<readonly Skill[]>();
@@ -46,10 +47,24 @@ export class AgentOffers {
   ): readonly Tool[] {
     if (!abilities.tools) return [];
     return this.#tools(agent, [editsBy, message.tools, ...tools], () =>
-      tools
+      selectPermitted(tools, agent, message)
         .filter(({ name }) => (editTools.get(name) ?? editsBy) === editsBy)
-        .filter((tool) => message.tools?.[tool.name] !== false && !isDenied(tool, collectRulesets(agent)))
         .toSorted((left, right) => (left.name < right.name ? -1 : 1)),
+    );
+  }
+
+  /** Returns the editing tools that are not offered to the model but run if it calls them. */
+  unofferedTools(
+    tools: readonly Tool[],
+    agent: AgentRules,
+    { editsBy, abilities }: Model,
+    message: UserInfo,
+  ): readonly Tool[] {
+    if (!abilities.tools) return [];
+    return this.#unoffered(agent, [editsBy, message.tools, ...tools], () =>
+      selectPermitted(tools, agent, message).filter(
+        ({ name }) => (editTools.get(name) ?? editsBy) !== editsBy,
+      ),
     );
   }
 
@@ -81,7 +96,7 @@ export class AgentOffers {
       tools.map((tool) => ({
         name: tool.name,
         description: tool.description,
-        schema: tool.schema ?? builtInSchema(tool.name),
+        schema: requireSchema(tool),
       })),
     );
   }
@@ -114,16 +129,12 @@ function collectRulesets({ rules, limits = [], within = [] }: AgentRules): Rules
   return [rules, ...limits, ...within];
 }
 
+function selectPermitted(tools: readonly Tool[], agent: AgentRules, message: UserInfo): Tool[] {
+  const rulesets = collectRulesets(agent);
+  return tools.filter((tool) => message.tools?.[tool.name] !== false && !isDenied(tool, rulesets));
+}
+
 function isDenied({ name }: Tool, rulesets: readonly Ruleset[]): boolean {
   const alternatives = planTools.includes(name) ? planTools : [getToolPermission(name)];
   return alternatives.every((permission) => rulesets.some((rules) => isHidden(permission, rules)));
-}
-
-/** Schemas of built-in tools, generated at build time: converting them at runtime takes longer than a request. */
-const schemas: ReadonlyMap<string, Record<string, unknown>> = new Map(Object.entries(builtInSchemas));
-
-function builtInSchema(name: string): Record<string, unknown> {
-  const schema = schemas.get(name);
-  if (schema === undefined) throw new Error(`schema/tools.json lacks ${name}: run npm run generate`);
-  return schema;
 }

@@ -1,32 +1,114 @@
 import { distance } from "fastest-levenshtein";
 import type { z } from "zod";
+import { excerpt } from "../base/text/excerpt.ts";
+import { isRecord } from "../base/text/record.ts";
+import type { Tool } from "./tool.ts";
 
 /** Problems reported at once. */
-const problemLimit = 10;
+const problemLimit = 4;
+/** Characters of a sent value that are quoted. */
+const quoteLimit = 40;
+/** Parameters, sent keys and tools that are named. */
+const parameterLimit = 12;
+const sentLimit = 4;
+const toolLimit = 30;
 
 /** Arguments of programs cannot contain a NUL character. */
 export const hasNoNul = (text: string): boolean => !text.includes("\0");
 
-/** Message for the model when a tool does not exist: all names, the nearest first. */
-export function describeUnknownTool(tool: string, available: readonly string[]): string {
-  if (available.length === 0)
-    return `There is no tool ${JSON.stringify(tool)}, and no other can be used now.`;
-  const wanted = tool.toLowerCase();
-  const nearest = [...available].sort(
-    (one, two) =>
-      distance(wanted, one.toLowerCase()) - distance(wanted, two.toLowerCase()) || one.localeCompare(two),
-  );
-  return `There is no tool ${JSON.stringify(tool)}. Use one of these: ${nearest.join(", ")}.`;
+/**
+ * Message for the model when a tool does not exist: all names, first those that mean something similar. `bare` is the
+ * name without prefix and suffix.
+ */
+export function describeUnknownTool(name: string, bare: string, available: readonly Tool[]): string {
+  const empty = name.trim() === "" ? " (the name was empty)" : "";
+  const lead = `There is no tool ${JSON.stringify(name)}${empty}`;
+  if (available.length === 0) return `${lead}, and no other can be used now.`;
+  const wanted = bare.toLowerCase();
+  const ranked = available
+    .map((tool) => ({ tool, apart: nameDistance(wanted, tool) }))
+    .sort((one, two) => one.apart - two.apart || one.tool.name.localeCompare(two.tool.name));
+  const names = ranked.slice(0, toolLimit).map(({ tool }) => tool.name);
+  const rest = ranked.length - names.length;
+  const more = rest > 0 ? ` and ${rest} more` : "";
+  return `${lead}. Use one of these: ${names.join(", ")}${more}.`;
 }
 
-/** Message for the model when arguments are invalid: each field with what was expected. */
-export function describeInputProblem(error: z.ZodError): string {
-  const lines = error.issues
-    .slice(0, problemLimit)
-    .map((issue) => `- ${formatFieldPath(issue.path)}: ${issue.message}`);
+/** Compares by the words of a name and of the tool's other names: 0 for equal, 1 for nothing in common. */
+function nameDistance(wanted: string, { name, otherNames = [] }: Tool): number {
+  return Math.min(...[name, ...otherNames].map((other) => wordDistance(wanted, other.toLowerCase())));
+}
+
+function wordDistance(wanted: string, name: string): number {
+  const words = splitWords(wanted);
+  const others = splitWords(name);
+  const shared = words.filter((word) => others.includes(word)).length;
+  const letters = distance(wanted, name) / Math.max(wanted.length, name.length, 1);
+  return Math.min(letters, shared === 0 ? 1 : 1 - shared / Math.max(words.length, others.length) / 1.1);
+}
+
+const splitWords = (name: string): string[] => name.split(/[^a-z0-9]+/).filter((word) => word !== "");
+
+/** The arguments of an invalid call. */
+export interface InvalidInput {
+  readonly schema: Readonly<Record<string, unknown>> | undefined;
+  /** As the model wrote them. */
+  readonly sent: unknown;
+  /** As they were checked. */
+  readonly used: unknown;
+}
+
+/** Message for the model when arguments are invalid: each field with what was expected and what was sent. */
+export function describeInputProblem(error: z.ZodError, input?: InvalidInput): string {
+  const lines = error.issues.slice(0, problemLimit).map((issue) => `- ${describeIssue(issue, input)}`);
   const rest = error.issues.length - lines.length;
   const more = rest > 0 ? [`- and ${rest} more problems`] : [];
-  return ["Invalid arguments. Call the tool again with these fixed:", ...lines, ...more].join("\n");
+  const parameters = input?.schema === undefined ? [] : describeParameters(input.schema);
+  return ["Invalid arguments. Call the tool again with these fixed:", ...lines, ...more, ...parameters].join(
+    "\n",
+  );
+}
+
+function describeIssue({ path, message }: z.core.$ZodIssue, input: InvalidInput | undefined): string {
+  const field = formatFieldPath(path);
+  if (input === undefined || path.length === 0) return `${field}: ${message}`;
+  const value = lookUp(input.used, path);
+  if (value !== undefined) {
+    const shown =
+      typeof value === "object" ? "" : ` (you sent ${excerpt(JSON.stringify(value), quoteLimit)})`;
+    return `${field}: ${message}${shown}`;
+  }
+  const holder = lookUp(input.sent, path.slice(0, -1));
+  const keys = isRecord(holder) ? Object.keys(holder).filter((key) => !isParameter(key, path, input)) : [];
+  const sent = keys.slice(0, sentLimit).map((key) => excerpt(key, quoteLimit));
+  return `${field} is missing${sent.length === 0 ? "" : ` (you sent ${sent.join(", ")})`}`;
+}
+
+/** Whether a key beside the missing one is a parameter; known for the first level only. */
+function isParameter(key: string, path: readonly PropertyKey[], { schema }: InvalidInput): boolean {
+  return path.length === 1 && isRecord(schema?.properties) && Object.hasOwn(schema.properties, key);
+}
+
+function lookUp(value: unknown, path: readonly PropertyKey[]): unknown {
+  let at = value;
+  for (const key of path) {
+    if (Array.isArray(at) && typeof key === "number") at = at[key];
+    else if (isRecord(at) && typeof key === "string" && Object.hasOwn(at, key)) at = at[key];
+    else return undefined;
+  }
+  return at;
+}
+
+function describeParameters({ properties, required }: Readonly<Record<string, unknown>>): string[] {
+  const names = isRecord(properties) ? Object.keys(properties) : [];
+  if (names.length === 0) return [];
+  const needed: readonly unknown[] = Array.isArray(required) ? required : [];
+  const shown = names
+    .toSorted((one, two) => Number(needed.includes(two)) - Number(needed.includes(one)))
+    .slice(0, parameterLimit)
+    .map((name) => (needed.includes(name) ? `${name} (required)` : name));
+  const rest = names.length - shown.length;
+  return [`Parameters: ${shown.join(", ")}${rest > 0 ? ` and ${rest} more` : ""}.`];
 }
 
 function formatFieldPath(path: readonly PropertyKey[]): string {

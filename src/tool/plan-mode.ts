@@ -19,6 +19,7 @@ const planPreviewLimit = 20_000;
 
 export const planEnterTool = defineTool({
   name: "plan_enter",
+  otherNames: ["enter_plan_mode"],
   description: enterDescription,
   input: inputSchema,
   kind: "switch_mode",
@@ -36,6 +37,7 @@ export const planEnterTool = defineTool({
 
 export const planExitTool = defineTool({
   name: "plan_exit",
+  otherNames: ["exit_plan_mode", "exit_plan"],
   description: exitDescription,
   input: inputSchema,
   kind: "switch_mode",

@@ -40,6 +40,7 @@ const name = "question";
 
 export const questionTool = defineTool<Input>({
   name,
+  otherNames: ["ask_user", "ask_user_question", "ask_followup_question", "ask_question"],
   description,
   input: inputSchema,
   kind: "other",

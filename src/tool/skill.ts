@@ -19,6 +19,10 @@ const inputSchema = z.object({ name: z.string().describe("The skill's name, as i
 export function skillTool({ skills }: { skills: readonly Skill[] }): Tool {
   return defineTool({
     name: "skill",
+    otherNames: ["load_skill", "use_skill", "activate_skill"],
+    aliases: {
+      name: ["skill", "skill_name"],
+    },
     description,
     input: inputSchema,
     kind: "read",

@@ -28,6 +28,12 @@ const inputSchema = z.object({
 export function taskTool({ agents }: { agents: readonly TaskAgent[] }): Tool {
   return defineTool({
     name: "task",
+    otherNames: ["agent", "subagent", "delegate", "run_agent", "dispatch_agent", "spawn_agent"],
+    aliases: {
+      prompt: ["instructions", "message", "task_prompt"],
+      subagent_type: ["agent", "agent_type", "subagent", "agent_name"],
+      description: ["title", "summary"],
+    },
     description: describe(agents),
     input: inputSchema,
     kind: "think",

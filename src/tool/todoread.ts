@@ -7,6 +7,7 @@ const inputSchema = z.object({});
 
 export const todoreadTool = defineTool({
   name: "todoread",
+  otherNames: ["todo_read", "read_todos", "get_todos"],
   description,
   input: inputSchema,
   kind: "think",

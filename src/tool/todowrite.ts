@@ -19,6 +19,21 @@ type Input = z.infer<typeof inputSchema>;
 
 export const todowriteTool = defineTool<Input>({
   name: "todowrite",
+  otherNames: [
+    "todo_write",
+    "update_plan",
+    "todo",
+    "write_todos",
+    "update_todos",
+    "manage_todo_list",
+    "todo_list",
+    "set_todos",
+  ],
+  aliases: {
+    todos: ["items", "plan", "list", "todo_list", "tasks"],
+    content: ["text", "task", "title", "step", "description"],
+    status: ["state"],
+  },
   description,
   input: inputSchema,
   kind: "think",

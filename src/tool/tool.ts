@@ -18,6 +18,10 @@ export interface Tool<Input = unknown> {
   readonly input: z.ZodType<Input>;
   /** JSON Schema sent to the model. Those of built-in tools are in schema/tools.json. */
   readonly schema?: Readonly<Record<string, unknown>>;
+  /** Names of the same tool in other programs, which models use by habit. */
+  readonly otherNames?: readonly string[];
+  /** Names of parameters in other programs, by parameter at any depth. Case, `_` and `-` do not count. */
+  readonly aliases?: Readonly<Record<string, readonly string[]>>;
   /** The effect is unknown: asks for permission unless a rule of the user decides. */
   readonly asks?: boolean;
   /** Selects the icon in the editor. */

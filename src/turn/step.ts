@@ -325,8 +325,9 @@ class Attempt {
   #start(call: StepEvent & { type: "call" }): void {
     const part = this.#announce(call.tool, call.providerCallId);
     this.#announced.delete(call.providerCallId);
-    const { tool, input, problem } = call;
-    const running = this.#deps.runner.run(this.messageId, part, { tool, input, problem }, this.#signal);
+    const { tool, input, problem, raw, isMalformed } = call;
+    const written = { tool, input, problem, malformed: isMalformed === true ? raw : undefined };
+    const running = this.#deps.runner.run(this.messageId, part, written, this.#signal);
     running.catch((error: unknown) =>
       this.#deps.log.error("tool call failed unexpectedly", errorFields(error)),
     );

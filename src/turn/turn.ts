@@ -158,7 +158,9 @@ class Turn {
     await this.#warnOnce(request, model);
     this.#steps++;
     const runner = this.#runnerFor(agent);
-    runner.setTools(isLast ? [] : stepQuestion.tools, this.#window.getResultLimits(request, model));
+    const { tools, unoffered } = stepQuestion;
+    const results = this.#window.getResultLimits(request, model);
+    runner.setTools(isLast ? [] : tools, results, isLast ? [] : unoffered);
     const estimated = estimateRequest(request);
     const outcome = await runStep(
       {
@@ -222,8 +224,11 @@ class Turn {
   /** Returns the agent, model, tools and instructions of a step. */
   async #question(question: UserInfo, model: Model, isLast: boolean) {
     const agent = agentOf(this.#deps.project, question);
-    const tools = this.#deps.offers.tools(await this.#toolsFor(agent), agent, model, question);
-    return { question, agent, model, tools, isLast, instructions: this.#instructions };
+    const { offers } = this.#deps;
+    const all = await this.#toolsFor(agent);
+    const tools = offers.tools(all, agent, model, question);
+    const unoffered = offers.unofferedTools(all, agent, model, question);
+    return { question, agent, model, tools, unoffered, isLast, instructions: this.#instructions };
   }
 
   /** Undefined is "go on", perhaps with a compaction. */

@@ -142,19 +142,19 @@ describe("calls that cannot be run as they are", () => {
     expect(toolResults).toEqual([
       expect.stringContaining("1: one"),
       expect.stringContaining("- filePath: Invalid input: expected string, received null"),
-      "The arguments of read are no JSON object. Call it again.",
+      expect.stringContaining("- the arguments: Invalid input: expected object, received array"),
     ]);
   });
 
   test("fields that are wrong or missing are answered by their names", async () => {
     const { toolResults } = await resultsOf([
       reply.call("read", { filePath: "a.txt", offset: "first" }),
-      reply.call("read", { path: "a.txt" }),
+      reply.call("read", { target: "a.txt" }),
       reply.call("read", [1]),
     ]);
     expect(toolResults).toEqual([
       expect.stringMatching(/- offset: /),
-      expect.stringMatching(/- filePath: /),
+      expect.stringMatching(/- filePath is missing \(you sent target\)/),
       expect.any(String),
     ]);
   });

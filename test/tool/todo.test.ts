@@ -1,5 +1,6 @@
 import { expect, test } from "vitest";
 import { describeInputProblem, describeUnknownTool } from "../../src/tool/invalid.ts";
+import { readTool } from "../../src/tool/read/read.ts";
 import { todoreadTool } from "../../src/tool/todoread.ts";
 import { todowriteTool } from "../../src/tool/todowrite.ts";
 import { call, prepare, toolPlace } from "./tool-place.ts";
@@ -54,14 +55,15 @@ test("a todo without a priority has the one in the middle", () => {
 test("reports the first of many problems, and how many more there are", () => {
   const parsed = todowriteTool.input.safeParse({ todos: Array.from({ length: 30 }, () => 1) });
   const lines = parsed.success ? [] : describeInputProblem(parsed.error).split("\n");
-  expect([lines.length, lines.at(-1)]).toEqual([12, "- and 20 more problems"]);
+  expect([lines.length, lines.at(-1)]).toEqual([6, "- and 26 more problems"]);
 });
 
 test("for an unknown tool all there are come, the nearest first", () => {
-  expect(describeUnknownTool("Todo_Write", ["bash", "read", "todowrite"])).toBe(
-    'There is no tool "Todo_Write". Use one of these: todowrite, read, bash.',
+  const tools = [todoreadTool, todowriteTool, readTool];
+  expect(describeUnknownTool("my.cat_file", "my.cat_file", tools)).toBe(
+    'There is no tool "my.cat_file". Use one of these: read, todowrite, todoread.',
   );
-  expect(describeUnknownTool("x", [])).toBe('There is no tool "x", and no other can be used now.');
+  expect(describeUnknownTool("x", "x", [])).toBe('There is no tool "x", and no other can be used now.');
 });
 
 test("entries are short, because the user sees the whole list", () => {

@@ -268,7 +268,8 @@ function toCall(part: ToolPart, { callIds }: StepContext, signatures: Signatures
     type: "tool-call",
     toolCallId: callIds.get(part) ?? part.callId,
     toolName: wireName(part.tool),
-    input: wireInput(part.state.input),
+    // The input as sent, so that the model sees its mistake.
+    input: wireInput(isRecord(part.sent?.input) ? part.sent.input : part.state.input),
     ...(thoughtSignature !== undefined && { providerOptions: { google: { thoughtSignature } } }),
   };
 }

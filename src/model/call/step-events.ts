@@ -246,6 +246,7 @@ function emitCall(providerCallId: string, call: OpenCall): StepEvent {
     raw,
     ...(problem !== undefined && {
       problem: `The arguments of ${call.tool} are ${problem}. Call it again.`,
+      isMalformed: true,
     }),
   };
 }

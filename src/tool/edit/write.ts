@@ -16,6 +16,22 @@ type Input = z.infer<typeof inputSchema>;
 
 export const writeTool = defineTool<Input>({
   name: "write",
+  otherNames: ["write_file", "create_file", "write_to_file", "save_file", "create", "file_write"],
+  aliases: {
+    filePath: [
+      "path",
+      "file",
+      "filename",
+      "file_path",
+      "file_name",
+      "absolute_path",
+      "target_file",
+      "filepath",
+      "relative_path",
+      "uri",
+    ],
+    content: ["text", "contents", "file_text", "file_content", "body", "data", "code"],
+  },
   description,
   input: inputSchema,
   kind: "edit",

@@ -35,6 +35,10 @@ type Input = z.infer<typeof inputSchema>;
 
 export const applyPatchTool = defineTool<Input>({
   name: "apply_patch",
+  otherNames: ["patch", "apply_diff", "applypatch"],
+  aliases: {
+    patchText: ["patch", "input", "diff", "patch_content"],
+  },
   description,
   input: inputSchema,
   kind: "edit",

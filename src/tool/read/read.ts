@@ -37,6 +37,33 @@ const countedLimitBytes = 50 * 1024 * 1024;
 
 export const readTool = defineTool<Input>({
   name: "read",
+  otherNames: [
+    "read_file",
+    "view",
+    "view_file",
+    "cat",
+    "open_file",
+    "open",
+    "readfile",
+    "get_file_contents",
+    "read_text_file",
+  ],
+  aliases: {
+    filePath: [
+      "path",
+      "file",
+      "filename",
+      "file_path",
+      "file_name",
+      "absolute_path",
+      "target_file",
+      "filepath",
+      "relative_path",
+      "uri",
+    ],
+    offset: ["start", "start_line", "line_start", "from_line", "startline", "begin_line"],
+    limit: ["lines", "num_lines", "line_count", "max_lines", "count"],
+  },
   description,
   input: inputSchema,
   kind: "read",

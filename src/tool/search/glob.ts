@@ -15,6 +15,19 @@ const inputSchema = z.object({
 
 export const globTool: Tool = defineTool<z.infer<typeof inputSchema>>({
   name: "glob",
+  otherNames: [
+    "find_files",
+    "file_search",
+    "glob_search",
+    "find",
+    "search_files_by_name",
+    "find_file",
+    "glob_files",
+  ],
+  aliases: {
+    pattern: ["query", "glob", "glob_pattern", "file_pattern", "name"],
+    path: ["dir", "directory", "folder", "cwd", "dir_path"],
+  },
   description,
   input: inputSchema,
   kind: "search",

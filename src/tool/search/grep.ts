@@ -40,6 +40,22 @@ const inputSchema = z.object({
 
 export const grepTool: Tool = defineTool<z.infer<typeof inputSchema>>({
   name: "grep",
+  otherNames: [
+    "search_file_content",
+    "grep_search",
+    "search_files",
+    "search",
+    "ripgrep",
+    "rg",
+    "search_in_files",
+    "search_text",
+    "grep_files",
+  ],
+  aliases: {
+    pattern: ["query", "regex", "search", "search_term", "regexp", "search_pattern", "text"],
+    path: ["dir", "directory", "folder", "dir_path", "search_path", "paths"],
+    include: ["glob", "include_pattern", "file_pattern", "includes", "file_glob"],
+  },
   description,
   input: inputSchema,
   kind: "search",

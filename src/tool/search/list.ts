@@ -18,6 +18,11 @@ const inputSchema = z.object({
 
 export const listTool: Tool = defineTool<z.infer<typeof inputSchema>>({
   name: "list",
+  otherNames: ["ls", "list_directory", "list_dir", "list_files", "dir", "listdir", "list_folder"],
+  aliases: {
+    path: ["dir", "directory", "folder", "dir_path", "relative_workspace_path", "target_directory"],
+    ignore: ["exclude", "excludes"],
+  },
   description,
   input: inputSchema,
   kind: "read",

@@ -29,6 +29,19 @@ type Input = z.infer<typeof inputSchema>;
 export function webfetchTool({ lookup }: { lookup?: Lookup } = {}): Tool {
   return defineTool<Input>({
     name: "webfetch",
+    otherNames: [
+      "web_fetch",
+      "fetch",
+      "fetch_url",
+      "browse",
+      "open_url",
+      "read_url",
+      "url_fetch",
+      "http_get",
+    ],
+    aliases: {
+      url: ["uri", "address", "link", "href"],
+    },
     description,
     input: inputSchema,
     kind: "fetch",

@@ -35,9 +35,19 @@ export function searchTools(search: Config["search"]): Tool[] {
   ];
 }
 
+const searchNames: Readonly<Record<string, readonly string[]>> = {
+  websearch: ["web_search", "google_web_search", "search_web", "google_search"],
+  codesearch: ["code_search", "search_code"],
+};
+
 function searchTool(name: string, description: string, endpoint: SearchEndpointConfig): Tool {
   return defineTool<Input>({
     name,
+    otherNames: searchNames[name] ?? [],
+    aliases: {
+      query: ["q", "search", "search_term", "search_query"],
+      numResults: ["num", "count", "limit", "max_results"],
+    },
     description,
     input: inputSchema,
     kind: "fetch",

@@ -1,0 +1,75 @@
+import { isRecord } from "../../base/text/record.ts";
+import { describeInputProblem, describeUnknownTool } from "../../tool/invalid.ts";
+import type { Tool } from "../../tool/tool.ts";
+import { findSchema } from "../tool-schema.ts";
+import { decodeText, parseTolerantJson } from "./json-text.ts";
+import { Repairs } from "./repairs.ts";
+import type { Schema } from "./schema.ts";
+import { stripName, type ToolsByName } from "./tool-name.ts";
+import { repairObject } from "./values.ts";
+import { unwrapArguments, wrapBareValue } from "./wrapped-arguments.ts";
+
+/** A call as the model wrote it. */
+export interface ModelCall {
+  tool: string;
+  input: unknown;
+  /** Why the call cannot be run, as a text for the model. */
+  problem?: string | undefined;
+  /** Complete arguments that are no JSON object. Not set for a call that was cut off. */
+  malformed?: string | undefined;
+}
+
+/** A call that can be run, or the problem as a text for the model. */
+export type CheckedCall = RunnableCall | { readonly problem: string };
+
+export interface RunnableCall {
+  readonly tool: Tool;
+  /** The parsed input. */
+  readonly input: unknown;
+  /** The input before parsing, as stored, shown and sent to the permission rules. */
+  readonly shown: unknown;
+  readonly repairs: Repairs;
+}
+
+/** Finds out what a call means. Valid calls are not changed. */
+export function checkCall(call: ModelCall, tool: Tool | undefined, tools: ToolsByName): CheckedCall {
+  if (tool === undefined) {
+    const lead = call.problem === undefined ? "" : `${call.problem}\n`;
+    return { problem: lead + describeUnknownTool(call.tool, stripName(call.tool), [...tools.values()]) };
+  }
+  const repairs = new Repairs();
+  // A difference in case alone is not worth a line.
+  if (call.tool.toLowerCase() !== tool.name) repairs.add("name", tool.name, call.tool);
+  const written = readInput(call, tool, repairs);
+  if ("problem" in written) return written;
+  const schema = findSchema(tool);
+  const shown = schema === undefined ? written.input : repairInput(written.input, tool, schema, repairs);
+  const parsed = tool.input.safeParse(shown);
+  if (!parsed.success)
+    return { problem: describeInputProblem(parsed.error, { schema, sent: written.input, used: shown }) };
+  const isAsSent = call.problem === undefined && repairs.steps.every((step) => step === "name");
+  return { tool, input: parsed.data, shown: isAsSent ? call.input : shown, repairs };
+}
+
+function readInput(call: ModelCall, tool: Tool, repairs: Repairs): { input: unknown } | { problem: string } {
+  if (call.problem === undefined) return { input: call.input };
+  if (call.malformed === undefined) return { problem: call.problem };
+  const isHarmless = harmlessKinds.has(tool.kind);
+  const options = { mayHaveProse: true, mayComplete: isHarmless, mayGuessEscapes: isHarmless };
+  const found = parseTolerantJson(call.malformed, options);
+  if (found === undefined) return { problem: call.problem };
+  for (const problem of found.problems) repairs.add("json", "JSON", problem);
+  return { input: decodeText(found.value) };
+}
+
+/** Kinds of tools for which arguments may be completed. */
+const harmlessKinds: ReadonlySet<Tool["kind"]> = new Set(["read", "search", "fetch", "think"]);
+
+function repairInput(input: unknown, tool: Tool, schema: Schema, repairs: Repairs): unknown {
+  const { aliases = {} } = tool;
+  const bare = isRecord(input) ? input : wrapBareValue(input, schema, repairs);
+  if (!isRecord(bare)) return bare;
+  const value = unwrapArguments(bare, schema, aliases, repairs);
+  const isClosed = tool.schema === undefined || schema.additionalProperties === false;
+  return repairObject(value, schema, { aliases, isClosed, runsCommands: tool.kind === "execute", repairs });
+}

@@ -1,0 +1,117 @@
+import * as fc from "fast-check";
+import { describe, expect, test } from "vitest";
+import { parseArguments } from "../../../src/model/answer/call-arguments.ts";
+import { builtInTools } from "../../../src/tool/registry.ts";
+import { parseTolerantJson } from "../../../src/tool-calls/repair/json-text.ts";
+import { checkCall, type ModelCall } from "../../../src/tool-calls/repair/repair-call.ts";
+import { findTool } from "../../../src/tool-calls/repair/tool-name.ts";
+import { nearRightCases } from "./near-right-cases.ts";
+
+const all = builtInTools({ analyze: () => [], skills: [], search: undefined });
+const tools = new Map(all.map((tool) => [tool.name, tool]));
+
+/** Takes arguments as the stream does. */
+function toCall(tool: string, raw: string): ModelCall {
+  const { input, problem } = parseArguments(raw);
+  return problem === undefined
+    ? { tool, input }
+    : { tool, input, problem: `The arguments are ${problem}.`, malformed: raw };
+}
+
+const check = (call: ModelCall) => checkCall(call, findTool(call.tool, tools), tools);
+
+/** Characters; about 120 tokens. */
+const refusalLimit = 480;
+
+describe.each(["types", "json", "fields", "names"] as const)("%s", (group) => {
+  const cases = nearRightCases.filter((one) => one.group === group);
+  test.each(cases.map((one, index) => [`${index + 1} ${one.tool} ${one.raw.slice(0, 70)}`, one] as const))(
+    "%s",
+    (_, { tool, raw, runs, says, source }) => {
+      expect(source).toMatch(/^https:\/\/github\.com\/.+\/(issues|pull)\/\d+$/);
+      const checked = check(toCall(tool, raw));
+      if ("problem" in checked) {
+        expect(runs, checked.problem).toBeUndefined();
+        expect(checked.problem).toMatch(says ?? /./);
+        expect(checked.problem.length).toBeLessThan(refusalLimit);
+        return;
+      }
+      expect({ tool: checked.tool.name, input: checked.shown }).toEqual(runs);
+      expect(checked.repairs.describe() ?? "").toMatch(says ?? /^/);
+    },
+  );
+});
+
+test("cut calls are not repaired", () => {
+  const problem = "The arguments were cut off.";
+  for (const tool of ["write", "edit", "multiedit", "apply_patch", "bash", "read"])
+    expect(check({ tool, input: undefined, problem })).toEqual({ problem });
+});
+
+test("valid calls are not changed", () => {
+  const text = fc.string({ minLength: 1 }).filter((one) => !/^(?:null|undefined|None)$/.test(one));
+  const calls = fc.oneof(
+    fc.record({ tool: fc.constant("write"), input: fc.record({ filePath: text, content: fc.string() }) }),
+    fc.record({
+      tool: fc.constant("edit"),
+      input: fc.record({
+        filePath: text,
+        oldString: fc.string(),
+        newString: fc.string(),
+        replaceAll: fc.boolean(),
+      }),
+    }),
+    fc.record({
+      tool: fc.constant("read"),
+      input: fc.record({ filePath: text, offset: fc.nat(), limit: fc.integer({ min: 1, max: 9999 }) }),
+    }),
+    fc.record({
+      tool: fc.constant("todowrite"),
+      input: fc.record({
+        todos: fc.array(
+          fc.record({
+            content: fc.string(),
+            status: fc.constantFrom("pending", "in_progress", "completed", "cancelled"),
+            priority: fc.constantFrom("high", "medium", "low"),
+          }),
+        ),
+      }),
+    }),
+  );
+  fc.assert(
+    fc.property(calls, (call) => {
+      const checked = check(call);
+      if ("problem" in checked) throw new Error(checked.problem);
+      expect(checked.shown).toBe(call.input);
+      expect(checked.repairs.isEmpty).toBe(true);
+    }),
+  );
+});
+
+test("no cut of a write, an edit or a command is completed", () => {
+  const content = fc.string();
+  fc.assert(
+    fc.property(content, fc.constantFrom("write", "edit", "bash"), fc.nat(), (text, tool, at) => {
+      const inputs = {
+        write: { filePath: "a", content: text },
+        edit: { filePath: "a", oldString: "x", newString: text },
+        bash: { command: `echo ${text}` },
+      };
+      const whole = JSON.stringify(inputs[tool]);
+      const cut = whole.slice(0, 1 + (at % (whole.length - 1)));
+      expect(check(toCall(tool, cut))).toHaveProperty("problem");
+    }),
+  );
+});
+
+test("the tolerant parser reads valid JSON as the strict one does", () => {
+  fc.assert(
+    fc.property(fc.jsonValue(), (value) => {
+      const text = JSON.stringify(value);
+      expect(parseTolerantJson(text)).toEqual({ value: JSON.parse(text), problems: [] });
+      if (typeof value !== "object" || value === null) return;
+      const padded = parseTolerantJson(`\n${text}}`, {});
+      expect(padded?.value).toEqual(JSON.parse(text));
+    }),
+  );
+});
