@@ -24,15 +24,27 @@ const longProgram = [
   "test/property/client-calls.test.ts",
 ];
 
-/** Unit tests that wait for deadlines, write or compute much: `--mode quick` leaves them out. */
-const slowUnit = [
+/** Tests that start many programs, kill them or wait for deadlines: `npm test` leaves them out. */
+const slowUnit = ["test/unit/{process,search,session-store}.test.ts"];
+const slowProgram = [
+  "test/crash/*.test.ts",
+  "test/e2e/{bad-input,client-quirks,disk-faults,editor-files,kit,kit-v2,language-servers}.test.ts",
+  "test/e2e/{lifecycle,mcp-authorization,mcp-faults,mcp-life,mcp-servers,outside-paths}.test.ts",
+  "test/e2e/{permissions-check,plugins,provider-faults,sessions-commands,setup,setup-answers}.test.ts",
+  "test/e2e/{shared-approvals,two-processes,windows,wire-abuse}.test.ts",
+];
+
+/** Other unit tests that wait, write or compute for about a second: `npm run test:unit` leaves them out too. */
+const unitOfSeconds = [
   "test/unit/{image,language-servers,layers,local-server,lock,mcp-oauth,model-stream}.test.ts",
-  "test/unit/{process,search,session-store}.test.ts",
   "test/tool/{bash,webfetch}.test.ts",
   "test/streams/*.test.ts",
 ];
 
-/** Modes: `long` (only what repeats much, in full), `quick` (fewer generated cases); by default every test. */
+/**
+ * Modes: by default every test; `short`: those that are not slow; `quick`: the fast unit tests, with fewer generated
+ * cases; `long`: only what repeats much, in full.
+ */
 export default defineConfig(({ mode }) => ({
   plugins: [markdownAsText],
   test: {
@@ -52,7 +64,11 @@ export default defineConfig(({ mode }) => ({
         test: {
           name: "unit",
           include: mode === "long" ? longUnit : unit,
-          exclude: [...unitThatStartsProgram, ...(mode === "quick" ? slowUnit : [])],
+          exclude: [
+            ...unitThatStartsProgram,
+            ...(mode === "short" || mode === "quick" ? slowUnit : []),
+            ...(mode === "quick" ? unitOfSeconds : []),
+          ],
         },
       },
       {
@@ -60,6 +76,7 @@ export default defineConfig(({ mode }) => ({
         test: {
           name: "program",
           include: mode === "long" ? longProgram : program,
+          exclude: mode === "short" ? slowProgram : [],
           globalSetup: "scripts/build-if-stale.ts",
         },
       },

@@ -15,7 +15,7 @@ const levels: readonly KitLevel[] = ["mandatory", "capability", "advisory", "inf
 const introduction = `# The compatibility kit, row by row
 
 The protocol's compatibility kit (acp-tck) has these rows. For each one there is a test with the row's id in its title, which
-plays what the kit does against the built program; \`npm test\` runs them all. This page is made from those titles by
+plays what the kit does against the built program; \`npm run test:all\` runs them all. This page is made from those titles by
 \`UPDATE_GOLDEN=1 npx vitest run test/unit/kit-table.test.ts\`, and a test fails when it is not what they say. So "passes"
 means: the test stands in the suite, and the suite passes.
 `;
