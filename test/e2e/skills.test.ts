@@ -28,7 +28,7 @@ test("problems of the same kind in many files are one line of /reload", async ()
       .split("\n")
       .filter((line) => line.startsWith("- "));
     expect(lines).toEqual([
-      expect.stringMatching(/SKILL\.md: its name "Odd name \d" cannot be used.* and 7 more\)$/),
+      expect.stringMatching(/SKILL\.md: its name "Odd name \d" is invalid.* and 7 more\)$/),
       expect.stringMatching(/SKILL\.md: description: .* and 17 more\)$/),
     ]);
   });
