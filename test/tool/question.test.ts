@@ -51,6 +51,7 @@ describe("question", () => {
     expect(requested).toEqual([
       {
         callId: "call",
+        tool: "question",
         questions: [
           { ...database, multiple: false },
           features,
