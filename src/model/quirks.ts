@@ -30,6 +30,8 @@ export interface Quirks {
   readonly thoughtSignature?: { readonly missing?: string };
   /** Whether prompt caching requires `cache_control` marks. */
   readonly marksCache: boolean;
+  /** Whether Messages takes a number of tokens to think with, instead of an effort. */
+  readonly thinksByBudget: boolean;
   /** Whether `prompt_cache_key` is documented. */
   readonly takesCacheKey: boolean;
   /** Whether the input of tools can be streamed as the model writes it, by a field of each tool. */
@@ -64,6 +66,7 @@ const common: Quirks = {
   schema: "full",
   answersTools: false,
   marksCache: false,
+  thinksByBudget: true,
   takesCacheKey: false,
   streamsToolInput: false,
   samplers: "both",
@@ -135,6 +138,11 @@ const cases: readonly Case[] = [
     model: /claude/,
     quirks: { marksCache: true },
     source: "https://docs.litellm.ai/docs/completion/prompt_caching",
+  },
+  {
+    model: /claude-((opus|sonnet|haiku)-4[.-][6-9]|[a-z]+-([5-9]|\d\d))/,
+    quirks: { thinksByBudget: false },
+    source: "https://platform.claude.com/docs/en/build-with-claude/adaptive-thinking",
   },
   {
     model: /claude-(opus-4[.-][5-9]|sonnet-4[.-][5-9]|haiku-4[.-][5-9]|opus-4[.-]1)/,

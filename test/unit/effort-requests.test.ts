@@ -103,6 +103,19 @@ describe("at Anthropic", () => {
     expect(body.thinking).toMatchObject(thinking);
     expect(toObject(body.output_config ?? {}).effort).toBe(effort);
   });
+
+  test.each([
+    ["anthropic/claude-sonnet-4-5:high", 8_000, 4_800],
+    ["anthropic/claude-sonnet-4-5:low", 8_000, 1_024],
+    ["anthropic/claude-sonnet-4-5:medium", 2_500, 1_024],
+    ["anthropic/claude-sonnet-4-5:high", 2_000, undefined],
+    ["anthropic/claude-sonnet-4-5:none", 8_000, undefined],
+  ])("%s thinks within an output limit of %d tokens", async (name, output, budget) => {
+    const models = { "claude-sonnet-4-5": { limit: { context: 200_000, output } } };
+    const { body } = await requestOf(name, { models });
+    expect(body.max_tokens).toBe(output);
+    expect(toObject(body.thinking ?? {}).budget_tokens).toBe(budget);
+  });
 });
 
 describe("at a gateway", () => {

@@ -12,17 +12,57 @@ export const createWire: CreateWire = ({ endpoint, fetch }) => ({
     headers: { ...endpoint.headers },
     fetch,
   })(endpoint.modelId),
-  adapt: (params, { quirks, isRefused, options: { reasoningEffort, ...options } }) => ({
-    ...(isRefused("cache") ? params : markCache(params)),
-    ...(isEffort(reasoningEffort) && { reasoning: reasoningEffort }),
-    // Other servers than Anthropic's may not know the field that streams inputs as they are written.
-    providerOptions: { anthropic: { toolStreaming: quirks.streamsToolInput, ...options } },
-  }),
+  adapt: (params, { quirks, isRefused, options: { reasoningEffort: effort, ...options } }) => {
+    const limit = params.maxOutputTokens;
+    const budget =
+      isEffort(effort) && quirks.thinksByBudget && options.thinking === undefined
+        ? thinkingBudget(effort, limit)
+        : undefined;
+    return {
+      ...(isRefused("cache") ? params : markCache(params)),
+      ...(isEffort(effort) && { reasoning: budget === 0 ? "none" : effort }),
+      // The SDK adds the budget to the limit, in which it is included.
+      ...(budget !== undefined && limit !== undefined && { maxOutputTokens: limit - budget }),
+      providerOptions: {
+        anthropic: {
+          // Other servers than Anthropic's may not know the field that streams inputs as they are written.
+          toolStreaming: quirks.streamsToolInput,
+          ...(budget && { thinking: { type: "enabled", budgetTokens: budget } }),
+          ...options,
+        },
+      },
+    };
+  },
 });
 
 const efforts = ["none", "minimal", "low", "medium", "high", "xhigh", "max"] as const;
 const isEffort = (value: unknown): value is (typeof efforts)[number] =>
   efforts.some((effort) => effort === value);
+
+type Effort = (typeof efforts)[number];
+
+/** Parts of the output limit that each effort may think with. */
+const budgetShares: Readonly<Record<Effort, number>> = {
+  none: 0,
+  minimal: 0.02,
+  low: 0.1,
+  medium: 0.3,
+  high: 0.6,
+  xhigh: 0.9,
+  max: 1,
+};
+/** https://platform.claude.com/docs/en/build-with-claude/extended-thinking */
+const minBudget = 1_024;
+
+/**
+ * Returns the tokens to think with, which count towards the limit of output tokens; 0 to not think; undefined if the
+ * limit is unknown. The rest of the answer keeps at least as much as the smallest budget.
+ */
+function thinkingBudget(effort: Effort, limit: number | undefined): number | undefined {
+  if (limit === undefined) return undefined;
+  const budget = Math.min(Math.max(Math.round(limit * budgetShares[effort]), minBudget), limit - minBudget);
+  return effort === "none" || budget < minBudget ? 0 : budget;
+}
 
 const mark = { anthropic: { cacheControl: { type: "ephemeral" } } } as const;
 
