@@ -63,7 +63,7 @@ describe("limits of a run", () => {
       model.reply(more).reply(reply.say("So far."));
       const steps = await start(["run", "--max-steps", "2", "Go on"], { input: "" }).ended;
       expect([steps.code, steps.stdout]).toEqual([3, "So far.\n"]);
-      expect(model.requests.map(({ toolNames }) => toolNames.length > 0)).toEqual([true, false]);
+      expect(model.requests.map(({ body }) => body.tool_choice)).toEqual(["auto", "none"]);
 
       const price = {
         provider: { test: { models: { scripted: { cost: { input: 1_000, output: 1_000 } } } } },
