@@ -114,10 +114,12 @@ export class CommandCalls {
 
   async #prompt(effect: PromptEffect, typed: string, context: ToolContext) {
     const { createCommandPrompt } = await import("./command-prompt.ts");
+    const { gate, decisions, emit, waitUntilReady, log } = this.#deps;
     const project = this.#deps.project();
+    const plugins = this.#deps.plugins();
     const agent = this.#deps.settings.agentNamed(effect.kind === "template" ? effect.agent : undefined);
-    const calls = { ...this.#deps, project, context, plugins: this.#deps.plugins(), agent };
-    return createCommandPrompt({ ...calls, tools: await project.tools() }, effect, typed);
+    const calls = { project, gate, decisions, context, emit, waitUntilReady, log, plugins };
+    return createCommandPrompt({ calls, agent, tools: await project.tools() }, effect, typed);
   }
 
   /** Ignores the agent named by an untrusted project if it would replace a more restricted one. */

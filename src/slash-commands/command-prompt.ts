@@ -5,7 +5,7 @@ import type { ServerPrompt } from "../mcp/tools/prompts.ts";
 import { cutText, outputLimitBytes, outputLimitLines } from "../tool/output-limit.ts";
 import type { Tool, ToolContext } from "../tool/tool.ts";
 import { resolvePath } from "../workspace/paths.ts";
-import { type AgentCallsDeps, type CallDeps, createCallDeps } from "../tool-calls/agent-calls.ts";
+import type { AgentCallsDeps } from "../tool-calls/agent-calls.ts";
 import type { PromptBlock } from "../conversation/prompt-input.ts";
 import type { PromptEffect } from "./commands.ts";
 import { type FinishedState, EphemeralToolCalls } from "../tool-calls/ephemeral-tool-calls.ts";
@@ -16,15 +16,11 @@ export type CommandPrompt =
   | { outcome: "refused"; reason: string }
   | { outcome: "cancelled" };
 
-export interface CommandPromptDeps extends AgentCallsDeps {
+export interface CommandPromptDeps {
+  calls: AgentCallsDeps;
   /** The agent that answers the command. */
   agent: Agent;
   tools: readonly Tool[];
-}
-
-interface RunDeps extends CallDeps {
-  tools: readonly Tool[];
-  signal: AbortSignal;
 }
 
 /** Maximum number of shell commands and files in one command; a command with more is refused. */
@@ -46,37 +42,40 @@ function hasContent(block: PromptBlock): boolean {
 }
 
 function createPrompt(deps: CommandPromptDeps, effect: PromptEffect, typed: string): Promise<CommandPrompt> {
-  const { agent, tools, context } = deps;
-  const run = { ...createCallDeps(deps, agent), tools, signal: context.signal };
   switch (effect.kind) {
     case "skill":
-      return skillPrompt(run, effect.skill, typed);
+      return skillPrompt(deps, effect.skill, typed);
     case "template":
-      return templatePrompt(run, effect.template, typed);
+      return templatePrompt(deps, effect.template, typed);
     case "server-prompt":
-      return serverPrompt(run, effect.prompt, typed);
+      return serverPrompt(deps, effect.prompt, typed);
   }
 }
 
 async function serverPrompt(
-  { signal, secrets }: RunDeps,
+  { calls: { project, context } }: CommandPromptDeps,
   prompt: ServerPrompt,
   typed: string,
 ): Promise<CommandPrompt> {
-  const filled = await prompt.fill(typed, signal);
+  const filled = await prompt.fill(typed, context.signal);
   if (filled.outcome !== "filled") return filled;
-  const text = cutText(secrets.redact(filled.text), outputLimitLines, outputLimitBytes, "head");
+  const text = cutText(project.secrets.redact(filled.text), outputLimitLines, outputLimitBytes, "head");
   const note = text.length < filled.text.length ? "\n\n[The server's text was cut here.]" : "";
   const block: PromptBlock = { type: "text", text: `${text}${note}`, audience: "model" };
   return { outcome: "ready", blocks: [block, ...filled.attachments.flatMap(mediaBlocks)] };
 }
 
 /** Fills the template. Its shell commands and files need the same permissions as calls of a model. */
-async function templatePrompt(deps: RunDeps, template: string, typed: string): Promise<CommandPrompt> {
-  const filled = await omitUnknownFiles(fillTemplate(template, typed), deps.context);
+async function templatePrompt(
+  { calls, agent, tools }: CommandPromptDeps,
+  template: string,
+  typed: string,
+): Promise<CommandPrompt> {
+  const { context } = calls;
+  const filled = await omitUnknownFiles(fillTemplate(template, typed), context);
   if (filled.filter(({ kind }) => kind !== "text").length > callsLimit)
     return { outcome: "refused", reason: `It runs and attaches more than ${callsLimit} things.` };
-  const calls = new EphemeralToolCalls(deps, deps.tools);
+  const ephemeral = new EphemeralToolCalls(calls, agent, tools);
   const texts: string[] = [];
   const attached: PromptBlock[] = [];
   for (const segment of filled) {
@@ -84,7 +83,7 @@ async function templatePrompt(deps: RunDeps, template: string, typed: string): P
       texts.push(segment.text);
       continue;
     }
-    const state = await calls.run(...toCall(segment), deps.signal);
+    const state = await ephemeral.run(...toCall(segment), context.signal);
     const refusal = toRefusal(state);
     if (refusal !== undefined) return refusal;
     texts.push(segment.kind === "shell" ? textOf(state) : `@${segment.path}`);
@@ -95,8 +94,13 @@ async function templatePrompt(deps: RunDeps, template: string, typed: string): P
 }
 
 /** Loads a skill with the skill tool. */
-async function skillPrompt(deps: RunDeps, name: string, typed: string): Promise<CommandPrompt> {
-  const state = await new EphemeralToolCalls(deps, deps.tools).run("skill", { name }, deps.signal);
+async function skillPrompt(
+  { calls, agent, tools }: CommandPromptDeps,
+  name: string,
+  typed: string,
+): Promise<CommandPrompt> {
+  const ephemeral = new EphemeralToolCalls(calls, agent, tools);
+  const state = await ephemeral.run("skill", { name }, calls.context.signal);
   const refusal = toRefusal(state);
   if (refusal !== undefined) return refusal;
   if (state.status === "error") return { outcome: "refused", reason: state.error };

@@ -7,7 +7,8 @@ import type { ToolContext } from "../tool/tool.ts";
 import type { Decisions } from "../conversation/decisions.ts";
 import type { OpenCalls } from "./open-calls.ts";
 import type { Project } from "../conversation/project.ts";
-import type { ToolRunnerDeps } from "./tool-runner.ts";
+import type { Transcript } from "../conversation/transcript.ts";
+import { ToolRunner } from "./tool-runner.ts";
 
 /** Session services that tool calls need. */
 export interface AgentCallsDeps {
@@ -23,26 +24,32 @@ export interface AgentCallsDeps {
   plugins?: Plugins | undefined;
 }
 
-/** The dependencies of a runner except its transcript. */
-export type CallDeps = Omit<ToolRunnerDeps, "transcript">;
-
-/** Returns the runner's dependencies for calls of the agent: its rules, limits and secrets. */
-export function createCallDeps(deps: AgentCallsDeps, agent: Agent): CallDeps {
-  const { config, workspace, secrets, diagnose } = deps.project;
-  const limits = {
-    maxLines: config.tool_output?.max_lines,
-    maxBytes: config.tool_output?.max_bytes,
-    folder: workspace.outputFolder,
-  };
-  const context = { ...deps.context, agent: agent.name };
-  return {
-    ...deps,
-    context,
+/** Creates a runner for calls of the agent, with its rules, its limits and the secrets of its project. */
+export function createToolRunner(
+  { project, gate, decisions, openCalls, context, emit, waitUntilReady, log, plugins }: AgentCallsDeps,
+  agent: Agent,
+  transcript: Pick<Transcript, "putPart" | "settleCall" | "amendParts">,
+): ToolRunner {
+  const { config, workspace, secrets, diagnose } = project;
+  return new ToolRunner({
+    transcript,
+    gate,
+    decisions,
+    openCalls,
+    context: { ...context, agent: agent.name },
+    emit,
+    waitUntilReady,
+    log,
+    plugins,
     rules: agent.rules,
     limitingRules: agent.limits,
     within: agent.within,
     secrets,
-    limits,
+    limits: {
+      maxLines: config.tool_output?.max_lines,
+      maxBytes: config.tool_output?.max_bytes,
+      folder: workspace.outputFolder,
+    },
     diagnose,
-  };
+  });
 }

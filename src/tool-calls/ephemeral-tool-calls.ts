@@ -1,7 +1,8 @@
 import { isFinished, type Part, type ToolPart, type ToolState } from "../message/part.ts";
 import { type MessageId, newMessageId, newPartId } from "../message/ids.ts";
-import type { CallDeps } from "./agent-calls.ts";
-import { ToolRunner } from "./tool-runner.ts";
+import type { Agent } from "../agent/agent.ts";
+import { type AgentCallsDeps, createToolRunner } from "./agent-calls.ts";
+import type { ToolRunner } from "./tool-runner.ts";
 import type { Tool } from "../tool/tool.ts";
 
 export type FinishedState = Extract<ToolState, { status: "completed" | "error" }>;
@@ -15,19 +16,17 @@ export class EphemeralToolCalls {
   readonly #messageId = newMessageId();
   readonly #newest = new Map<string, ToolPart>();
 
-  constructor(deps: CallDeps, tools: readonly Tool[]) {
-    const { sessionId } = deps.context;
+  constructor(deps: AgentCallsDeps, agent: Agent, tools: readonly Tool[]) {
+    const { emit, context } = deps;
+    const { sessionId } = context;
     const putPart = (messageId: MessageId, part: Part) => {
       if (part.type === "tool") this.#newest.set(part.id, part);
-      deps.emit({ sessionId, type: "part", messageId, part });
+      emit({ sessionId, type: "part", messageId, part });
     };
-    this.#runner = new ToolRunner({
-      ...deps,
-      transcript: {
-        putPart,
-        settleCall: async (messageId, part) => putPart(messageId, part),
-        amendParts: async () => {},
-      },
+    this.#runner = createToolRunner(deps, agent, {
+      putPart,
+      settleCall: async (messageId, part) => putPart(messageId, part),
+      amendParts: async () => {},
     });
     this.#runner.setTools(tools);
   }

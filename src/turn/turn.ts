@@ -1,5 +1,5 @@
 import { type Agent, isCallable } from "../agent/agent.ts";
-import { type LogFields, withFields } from "../base/log.ts";
+import { type Log, type LogFields, withFields } from "../base/log.ts";
 import type { Instruction } from "../instruction/instructions.ts";
 import { estimateRequest, type RequestHead } from "../message/estimate-request.ts";
 import type { AgentError, Message, UserInfo } from "../message/message.ts";
@@ -9,7 +9,7 @@ import type { RefusedMedia } from "../model/request/refused-media.ts";
 import type { Tool } from "../tool/tool.ts";
 import { addReminder } from "../conversation/add-reminder.ts";
 import { stepLimitReminder } from "../conversation/reminders.ts";
-import { type AgentCallsDeps, createCallDeps } from "../tool-calls/agent-calls.ts";
+import { type AgentCallsDeps, createToolRunner } from "../tool-calls/agent-calls.ts";
 import { compact, type CompactionTarget } from "../context/compaction.ts";
 import type { OpenCalls } from "../tool-calls/open-calls.ts";
 import type { Project } from "../conversation/project.ts";
@@ -23,7 +23,7 @@ import { taskTool } from "../tool/task.ts";
 import { AgentOffers } from "../tool-calls/tool-set.ts";
 import type { ShownInstructions } from "../context/shown-instructions.ts";
 import { StepLoopDetector } from "./text-loop.ts";
-import { ToolRunner } from "../tool-calls/tool-runner.ts";
+import type { ToolRunner } from "../tool-calls/tool-runner.ts";
 import { type FollowUp, UnfinishedAnswers } from "./unfinished-answers.ts";
 import { compactionOf } from "../conversation/visible-messages.ts";
 import { WindowGuard, type WindowVerdict } from "../context/window-guard.ts";
@@ -65,20 +65,20 @@ export const createOffers = (): AgentOffers => new AgentOffers();
 const maxRefusedCalls = 2;
 
 /** Answers the last user message step by step. The transcript alone decides the next step. */
-export async function runTurn(baseDeps: TurnDeps, signal: AbortSignal): Promise<TurnResult> {
-  const question = baseDeps.transcript.messages.findLast(({ info }) => info.role === "user");
-  const deps = { ...baseDeps, log: withFields(baseDeps.log, { turnId: question?.info.id }) };
+export async function runTurn(deps: TurnDeps, signal: AbortSignal): Promise<TurnResult> {
+  const question = deps.transcript.messages.findLast(({ info }) => info.role === "user");
+  const log = withFields(deps.log, { turnId: question?.info.id });
   const startedAt = Date.now();
-  deps.log.info("turn started", { agent: question?.info.agent });
+  log.info("turn started", { agent: question?.info.agent });
   const instructions = await deps.instructions(signal);
   deps.shown.note(deps.transcript.messages, instructions);
-  const turn = new Turn(deps, instructions);
+  const turn = new Turn(deps, log, instructions);
   const end = await turn.run(signal);
   const { compaction } = deps.project.config;
   if (compaction?.prune !== false && (await prune(deps.transcript, pruneLimits))) deps.shown.forget();
   const ms = Date.now() - startedAt;
-  if (end.end === "failed") deps.log.warn("turn failed", { ...errorLogFields(end.error), ms });
-  else deps.log.info("turn ended", { end: end.end, ms });
+  if (end.end === "failed") log.warn("turn failed", { ...errorLogFields(end.error), ms });
+  else log.info("turn ended", { end: end.end, ms });
   return { ...end, tokens: turn.tokens };
 }
 
@@ -89,6 +89,8 @@ function errorLogFields({ code, status }: AgentError): LogFields {
 
 class Turn {
   readonly #deps: TurnDeps;
+  /** Adds the turn to each line. */
+  readonly #log: Log;
   readonly #instructions: readonly Instruction[];
   #runner: { agent: string; runner: ToolRunner } | undefined;
   #steps = 0;
@@ -101,10 +103,11 @@ class Turn {
   #isLimitAnnounced = false;
   tokens: Tokens = noTokens;
 
-  constructor(deps: TurnDeps, instructions: readonly Instruction[]) {
+  constructor(deps: TurnDeps, log: Log, instructions: readonly Instruction[]) {
     this.#deps = deps;
+    this.#log = log;
     this.#instructions = instructions;
-    this.#window = new WindowGuard(deps);
+    this.#window = new WindowGuard({ project: deps.project, transcript: deps.transcript, shown: deps.shown });
   }
 
   async run(signal: AbortSignal): Promise<TurnEnd> {
@@ -168,7 +171,7 @@ class Turn {
         models: project.models,
         runner,
         retryPolicy: project.retryPolicy,
-        log: this.#deps.log,
+        log: this.#log,
         refusedMedia: this.#deps.refusedMedia,
         warn: this.#deps.warn,
         waitUntilReady: this.#deps.waitUntilReady,
@@ -284,8 +287,20 @@ class Turn {
   /** Returns the tool runner, reused while the agent stays the same. */
   #runnerFor(agent: Agent): ToolRunner {
     if (this.#runner?.agent === agent.name) return this.#runner.runner;
-    const { transcript } = this.#deps;
-    const runner = new ToolRunner({ ...createCallDeps(this.#deps, agent), transcript });
+    const { transcript, project, gate, decisions, openCalls, context, emit, waitUntilReady, plugins } =
+      this.#deps;
+    const calls = {
+      project,
+      gate,
+      decisions,
+      openCalls,
+      context,
+      emit,
+      waitUntilReady,
+      log: this.#log,
+      plugins,
+    };
+    const runner = createToolRunner(calls, agent, transcript);
     this.#runner = { agent: agent.name, runner };
     return runner;
   }
