@@ -77,7 +77,11 @@ export class SessionOpener {
     const writer = await store.createAndOpen(info);
     const servers = this.#createServers(info.id, project);
     const withSessionOverlay = this.#createOverlay(info.id, project, servers);
-    const diff = SessionDiff.begin({ ...diffDeps(store, project), id: info.id });
+    const diff = SessionDiff.begin({
+      id: info.id,
+      files: store.files,
+      snapshots: project.workspace.snapshots,
+    });
     return this.#start({ info, project, withSessionOverlay, servers, writer, diff, messages: [], todos: [] });
   }
 
@@ -102,7 +106,11 @@ export class SessionOpener {
     const withSessionOverlay =
       parent === undefined ? this.#createOverlay(info.id, onDisk, servers) : (project: Project) => project;
     const messagesFromNewest = () => store.messagesFromNewest(info.id);
-    const diff = await SessionDiff.load({ ...diffDeps(store, onDisk), id: info.id });
+    const diff = await SessionDiff.load({
+      id: info.id,
+      files: store.files,
+      snapshots: onDisk.workspace.snapshots,
+    });
     const taskOf = (callId: string) => findTask(store, info.id, callId);
     const stored = { info, project: onDisk, writer, diff, messagesFromNewest, taskOf };
     const recovered = await recoverSession(
@@ -252,8 +260,4 @@ interface SessionParts {
   messages: Message[];
   todos: Todo[];
   servers: SessionServers;
-}
-
-function diffDeps(store: SessionStore, { workspace }: Project) {
-  return { files: store.files, snapshots: workspace.snapshots };
 }

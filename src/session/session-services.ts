@@ -3,7 +3,6 @@ import type { Emit } from "../message/event.ts";
 import type { Inquire } from "../message/inquiry.ts";
 import type { Message, ModelRef, SessionInfo, Todo } from "../message/message.ts";
 import type { SessionServers } from "../mcp/session-servers.ts";
-import type { Approvals } from "../permission/approvals.ts";
 import type { Decider } from "../permission/gate.ts";
 import type { SessionWriter } from "../storage/session-store.ts";
 import { SessionSettings } from "../session-state/session-settings.ts";
@@ -12,7 +11,6 @@ import type { Decisions } from "../conversation/decisions.ts";
 import { SessionPlugins } from "../session-state/session-plugins.ts";
 import { ProjectWatcher } from "./project-watcher.ts";
 import { OpenCalls } from "../tool-calls/open-calls.ts";
-import type { PluginEvents } from "../session-state/plugin-events.ts";
 import { CurrentProject } from "../conversation/current-project.ts";
 import type { Project } from "../conversation/project.ts";
 import type { SessionDiff } from "../conversation/session-diff.ts";
@@ -35,7 +33,6 @@ export interface SessionServicesDeps {
   writer: SessionWriter;
   transcript: Transcript;
   gate: Decider;
-  approvals: Approvals;
   decisions: Decisions;
   /** Loads the project again. */
   reopenProject: () => Promise<Project>;
@@ -47,13 +44,9 @@ export interface SessionServicesDeps {
   emit: Emit;
   /** Resolves when the client can receive more. */
   waitUntilReady: () => Promise<void>;
-  /** Sends events to plugins. */
-  events: PluginEvents;
   log: Log;
   /** Remembers the model for new sessions of the project. */
   rememberModel: (model: ModelRef) => Promise<void>;
-  /** Stores that the project is in use. */
-  noteSeen(): Promise<void>;
   lastUsedModel: ModelRef | undefined;
   diff: SessionDiff;
   /** Reads all messages of the session from the newest back, including undone ones. */

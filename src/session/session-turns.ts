@@ -1,19 +1,54 @@
 import { errorFields } from "../base/error-fields.ts";
 import { messageOf, UserError } from "../base/errors.ts";
+import type { Log } from "../base/log.ts";
+import type { Emit } from "../message/event.ts";
+import type { SessionId } from "../message/ids.ts";
+import type { Inquire } from "../message/inquiry.ts";
+import type { SessionServers } from "../mcp/session-servers.ts";
+import type { Approvals } from "../permission/approvals.ts";
+import type { Decider } from "../permission/gate.ts";
+import type { SessionWriter } from "../storage/session-store.ts";
+import type { Decisions } from "../conversation/decisions.ts";
+import type { SessionDiff } from "../conversation/session-diff.ts";
+import type { Transcript } from "../conversation/transcript.ts";
+import type { PluginEvents } from "../session-state/plugin-events.ts";
 import type { SeenFiles, ToolContext } from "../tool/tool.ts";
 import { RefusedMedia } from "../model/request/refused-media.ts";
 import type { ParsedCommand, CommandContext } from "../slash-commands/commands.ts";
 import type { Project } from "../conversation/project.ts";
 import { type PromptInput, subjectOf } from "../conversation/prompt-input.ts";
-import type { SessionServices, SessionServicesDeps } from "./session-services.ts";
+import type { SessionServices } from "./session-services.ts";
 import type { AgentOffers } from "../tool-calls/tool-set.ts";
 import { ShownInstructions } from "../context/shown-instructions.ts";
 import { addTokens, noTokens, type TurnResult } from "../conversation/turn-result.ts";
 import type { AgentOverride } from "../user-input/user-messages.ts";
 
-/** Runs the turns of a session: parses commands, stores the message, and runs turnSignal no message is left. */
+export interface SessionTurnsDeps {
+  sessionId: SessionId;
+  /** Whether the session runs a task. Prompts of tasks contain no commands. */
+  isChild: boolean;
+  transcript: Transcript;
+  diff: SessionDiff;
+  writer: SessionWriter;
+  gate: Decider;
+  approvals: Approvals;
+  decisions: Decisions;
+  servers: SessionServers;
+  /** Shows the model's questions to the user. */
+  inquire: Inquire;
+  emit: Emit;
+  /** Resolves when the client can receive more. */
+  waitUntilReady: () => Promise<void>;
+  /** Sends events to plugins. */
+  events: PluginEvents;
+  log: Log;
+  /** Stores that the project is in use. */
+  noteSeen(): Promise<void>;
+}
+
+/** Runs the turns of a session: parses commands, stores the message, and runs turns until no message is left. */
 export class SessionTurns {
-  readonly #deps: SessionServicesDeps;
+  readonly #deps: SessionTurnsDeps;
   readonly #services: SessionServices;
   readonly #commandContext: CommandContext;
   readonly #seen: SeenFiles = new Map<string, string>();
@@ -26,10 +61,10 @@ export class SessionTurns {
   /** Models whose context window was already checked. */
   readonly #warned = new Set<string>();
 
-  constructor(deps: SessionServicesDeps, parts: SessionServices, commanded: CommandContext) {
+  constructor(deps: SessionTurnsDeps, services: SessionServices, commandContext: CommandContext) {
     this.#deps = deps;
-    this.#services = parts;
-    this.#commandContext = commanded;
+    this.#services = services;
+    this.#commandContext = commandContext;
     this.#isNew = deps.transcript.messages.length === 0;
   }
 
@@ -87,15 +122,15 @@ export class SessionTurns {
 
   /** Notifies plugins that the session is busy and, before its first turn, that it was created. */
   #notifyPlugins(): void {
-    const { events, info } = this.#deps;
+    const { events, sessionId } = this.#deps;
     if (this.#isNew) events.created(this.#services.infoStore.info);
     this.#isNew = false;
-    events.status(info.id, { type: "busy" });
+    events.status(sessionId, { type: "busy" });
   }
 
-  /** Returns the command of a message. Prompts of tasks contain no commands. */
+  /** Returns the command of a message, if it is one. */
   #parseCommand(input: PromptInput): ParsedCommand | undefined {
-    return this.#deps.parent !== undefined ? undefined : this.#services.commands.parse(input);
+    return this.#deps.isChild ? undefined : this.#services.commands.parse(input);
   }
 
   /** Adds the user's message to the transcript. Returns a result if that already ends the turn. */
@@ -208,7 +243,7 @@ export class SessionTurns {
   #toolContext(signal: AbortSignal): ToolContext {
     const { project, settings, steering, tasks, todos } = this.#services;
     return {
-      sessionId: this.#deps.info.id,
+      sessionId: this.#deps.sessionId,
       agent: settings.agent.name,
       workspace: project.current.workspace,
       seen: this.#seen,
@@ -231,7 +266,7 @@ export class SessionTurns {
     this.#services.steering.close();
     const code = error instanceof UserError ? "storage" : "internal";
     this.#deps.log.error("turn failed unexpectedly", {
-      sessionId: this.#deps.info.id,
+      sessionId: this.#deps.sessionId,
       ...errorFields(error),
     });
     return { end: "failed", error: { code, message: messageOf(error), retryable: false }, tokens: noTokens };

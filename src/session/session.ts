@@ -18,13 +18,14 @@ import type { PluginEvents } from "../session-state/plugin-events.ts";
 import type { Project } from "../conversation/project.ts";
 import type { PromptInput } from "../conversation/prompt-input.ts";
 import { createSessionServices, type SessionServices, type SessionServicesDeps } from "./session-services.ts";
-import { SessionTurns } from "./session-turns.ts";
+import { SessionTurns, type SessionTurnsDeps } from "./session-turns.ts";
 import type { Transcript } from "../conversation/transcript.ts";
 import { TurnQueue } from "../turn/turn-queue.ts";
 import type { TurnResult } from "../conversation/turn-result.ts";
 import type { Undo } from "../undo/undo.ts";
 
-export interface SessionDeps extends Omit<SessionServicesDeps, "parent" | "open"> {
+export interface SessionDeps
+  extends Omit<SessionServicesDeps, "parent" | "open">, Omit<SessionTurnsDeps, "sessionId" | "isChild"> {
   /** Called when a turn was answered. Must not throw. */
   onTurnEnd(): void;
   /** The parent session, for a child. */
@@ -42,16 +43,52 @@ export class Session {
   readonly #closed = deferred<void>();
 
   constructor(deps: SessionDeps) {
-    const { parent } = deps;
-    const own = {
-      ...deps,
-      parent: parent === undefined ? undefined : parent.#services,
-      open: (child: ChildSession) => deps.openChild(child, this),
-    };
-    this.id = deps.info.id;
+    const { info, parent, transcript, diff, writer, gate, decisions, servers, inquire, emit, log } = deps;
+    const { waitUntilReady } = deps;
+    this.id = info.id;
     this.#deps = deps;
-    this.#services = createSessionServices(own);
-    const turns = new SessionTurns(own, this.#services, this);
+    this.#services = createSessionServices({
+      info,
+      project: deps.project,
+      writer,
+      transcript,
+      gate,
+      decisions,
+      reopenProject: deps.reopenProject,
+      inquire,
+      servers,
+      todos: deps.todos,
+      emit,
+      waitUntilReady,
+      log,
+      rememberModel: deps.rememberModel,
+      lastUsedModel: deps.lastUsedModel,
+      diff,
+      messagesFromNewest: deps.messagesFromNewest,
+      parent: parent === undefined ? undefined : parent.#services,
+      open: (child) => deps.openChild(child, this),
+    });
+    const turns = new SessionTurns(
+      {
+        sessionId: info.id,
+        isChild: parent !== undefined,
+        transcript,
+        diff,
+        writer,
+        gate,
+        approvals: deps.approvals,
+        decisions,
+        servers,
+        inquire,
+        emit,
+        waitUntilReady,
+        events: deps.events,
+        log,
+        noteSeen: () => deps.noteSeen(),
+      },
+      this.#services,
+      this,
+    );
     this.#queue = new TurnQueue({
       run: (input, signal) => turns.run(input, signal),
       onAnswered: (ended) => this.#onAnswered(ended),
