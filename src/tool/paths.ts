@@ -14,6 +14,7 @@ import {
 } from "../workspace/paths.ts";
 import type { ResolvedPath } from "../workspace/paths.ts";
 import type { Workspace } from "../workspace/workspace.ts";
+import { findNearPaths, nearPathNote, type NearPath, toPlainPath } from "./near-path.ts";
 import { ToolFailure } from "./tool.ts";
 import type { Access, ToolContext } from "./tool.ts";
 
@@ -125,12 +126,52 @@ export function titleOf({ workspace }: InWorkspace, resolved: ResolvedPath): str
   return formatPath(workspace.cwd, resolved.path);
 }
 
-/** Message for a missing path, with up to three similar names. */
+/** A path to read: as asked for, or the only one that may be meant, with a note. */
+export interface PathToRead extends NearPath {
+  readonly note?: string;
+}
+
+/**
+ * Resolves a path to read. A missing path is read as the only one of the workspace that it can mean. Throws {@link
+ * ToolFailure} if there is none or more than one.
+ */
+export async function resolvePathToRead(context: ToolContext, raw: string): Promise<PathToRead> {
+  const resolved = await resolveToolPath(context, raw);
+  if (resolved.exists) return { resolved };
+  const [near, ...others] = await findNearPaths(context, raw, context.signal);
+  if (near === undefined || others.length > 0)
+    throw new ToolFailure(await missingPathMessage(context, resolved, raw));
+  return { ...near, note: nearPathNote(context, near.resolved, raw) };
+}
+
+/**
+ * Throws {@link ToolFailure} for the path of a new file that is written like no path, or that names lines of an existing
+ * file: no other path is written without being asked for.
+ */
+export async function requirePlainPath(context: ToolContext, raw: string): Promise<void> {
+  const plain = toPlainPath(raw);
+  const isNumbered = /.(?::\d+(?:[-:]\d+)?|#L\d+(?:-L?\d+)?)$/.test(plain);
+  const [near] = isNumbered ? await findNearPaths(context, raw, context.signal) : [];
+  if (plain === raw && near === undefined) return;
+  const meant = near === undefined ? plain : titleOf(context, near.resolved);
+  throw new ToolFailure(`${JSON.stringify(raw)} is not a plain path. Did you mean ${meant}? ${writeHint}`);
+}
+
+const writeHint = "Nothing was written; call the tool again with that path.";
+
+/** Message for a missing path, with up to three others that may be meant. */
 export async function missingPathMessage(
-  { workspace }: InWorkspace,
+  context: ToolContext,
   resolved: ResolvedPath,
   raw: string,
 ): Promise<string> {
+  const { workspace } = context;
+  if (/[*?]/.test(raw)) return `${raw} does not exist. To find files by a pattern use glob.`;
+  const meant = await findNearPaths(context, raw, context.signal);
+  if (meant.length > 0) {
+    const shown = meant.slice(0, suggestionLimit).map((near) => titleOf(context, near.resolved));
+    return `${raw} does not exist. Did you mean ${shown.join(" or ")}?`;
+  }
   const folder = dirname(resolved.path);
   // Names outside the workspace must not be revealed before approval.
   const near = isInside(folder, workspace.roots)

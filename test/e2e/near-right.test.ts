@@ -53,6 +53,8 @@ const served: readonly (readonly [string, string, unknown, RegExp])[] = [
     { todos: '[{"content": "Look", "status": "done"}]' },
     /1 of 1 todos done/,
   ],
+  ["a line after the path", "read", { filePath: "src/a.txt:1" }, /1: one[^]*Read src\/a\.txt/],
+  ["a path with backslashes", "read", { filePath: String.raw`src\a.txt` }, /1: one/],
   ["an unknown key", "grep", { pattern: "one", "-i": true }, /-i is not a parameter and was ignored/],
 ];
 

@@ -62,7 +62,11 @@ function context(): ToolContext {
       outputFolder: join(folder, "outputs"),
       files: { read: unused, write: unused, remove: unused, lock: unused } satisfies Files,
       processes,
-      search: { files: unused, lines: unused, warmUp: unused } satisfies Search,
+      search: {
+        files: async () => ({ paths: [], truncated: false }),
+        lines: unused,
+        warmUp: unused,
+      } satisfies Search,
       snapshots: { save: unused, load: unused } satisfies Snapshots,
     },
     seen: { get: () => undefined, set: unused },

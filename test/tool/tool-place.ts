@@ -123,7 +123,11 @@ function toolContext(folder: string, cwd: string): ToolContext {
       outputFolder: join(folder, "outputs"),
       files: openFiles(),
       processes: { run: unused, warmUp: unused, endAll: unused, killAll: unused } satisfies Processes,
-      search: { files: unused, lines: unused, warmUp: unused } satisfies Search,
+      search: {
+        files: async () => ({ paths: [], truncated: false }),
+        lines: unused,
+        warmUp: unused,
+      } satisfies Search,
       snapshots: openSnapshots(join(folder, "snapshots")),
     },
     seen: new Map<string, string>(),

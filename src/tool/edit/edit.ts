@@ -8,7 +8,14 @@ import { applyEdit } from "./edit-match.ts";
 import type { Edit, EditOutcome } from "./edit-match.ts";
 import { replaceLimit, type Strategy } from "./match-strategies.ts";
 import { runWithMatchLimit } from "./match-time.ts";
-import { missingPathMessage, pathPermissions, resolveToolPath, titleOf, getOutsideAccess } from "../paths.ts";
+import {
+  missingPathMessage,
+  requirePlainPath,
+  pathPermissions,
+  resolveToolPath,
+  titleOf,
+  getOutsideAccess,
+} from "../paths.ts";
 import { loadTextFile, requireSeen, saveText, staleMessage } from "../text-file.ts";
 import type { TextFile } from "../text-file.ts";
 import { defineTool, ToolFailure } from "../tool.ts";
@@ -125,7 +132,10 @@ async function loadBefore(
 ): Promise<TextFile | undefined> {
   if (resolved.kind === "directory") throw new ToolFailure(`${raw} is a folder. Give the path of a file.`);
   if (resolved.exists) return loadSeen(context, resolved.path);
-  if (first?.oldString === "") return undefined;
+  if (first?.oldString === "") {
+    await requirePlainPath(context, raw);
+    return undefined;
+  }
   throw new ToolFailure(await missingPathMessage(context, resolved, raw));
 }
 

@@ -2,7 +2,7 @@ import { z } from "zod";
 import description from "../../../prompts/tools/write.md";
 import type { ResolvedPath } from "../../workspace/paths.ts";
 import { compareTexts } from "../diff.ts";
-import { pathPermissions, resolveToolPath, titleOf, getOutsideAccess } from "../paths.ts";
+import { requirePlainPath, pathPermissions, resolveToolPath, titleOf, getOutsideAccess } from "../paths.ts";
 import { editLimitBytes, isSameContent, loadTextFile, requireSeen, saveText } from "../text-file.ts";
 import type { TextChange, TextFile } from "../text-file.ts";
 import { defineTool, ToolFailure } from "../tool.ts";
@@ -41,6 +41,7 @@ export const writeTool = defineTool<Input>({
     const resolved = await resolveToolPath(context, input.filePath);
     if (resolved.kind === "directory")
       throw new ToolFailure(`${input.filePath} is a folder. Give the path of a file.`);
+    if (!resolved.exists) await requirePlainPath(context, input.filePath);
     assertWritable(input.content);
     const before = resolved.exists ? await loadTextFile(context.workspace, resolved.path) : undefined;
     const text = before ? convertLineEnds(before, input.content) : input.content;

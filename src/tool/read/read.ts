@@ -9,7 +9,7 @@ import { listFolder } from "./folder-listing.ts";
 import { describeWindow, LineWindow, windowLimits } from "./line-window.ts";
 import type { Range } from "./line-window.ts";
 import { fitMedium, detectMediaType } from "../image/media.ts";
-import { missingPathMessage, pathPermissions, resolveToolPath, titleOf, getOutsideAccess } from "../paths.ts";
+import { pathPermissions, resolvePathToRead, titleOf, getOutsideAccess } from "../paths.ts";
 import {
   assertSamePlace,
   detectByteOrderMark,
@@ -18,7 +18,7 @@ import {
   isBinary,
   sampleBytes,
 } from "../text-file.ts";
-import { defineTool, ToolFailure } from "../tool.ts";
+import { appendNotes, defineTool, ToolFailure } from "../tool.ts";
 import type { ToolContext, ToolResult } from "../tool.ts";
 
 const inputSchema = z.object({
@@ -70,17 +70,18 @@ export const readTool = defineTool<Input>({
   concurrency: "shared",
   access: ({ filePath }, context) => getOutsideAccess(context, [filePath], { permission: "read" }),
   async prepare(input, context) {
-    const resolved = await resolveToolPath(context, input.filePath);
-    if (!resolved.exists) throw new ToolFailure(await missingPathMessage(context, resolved, input.filePath));
-    const first = Math.max(1, input.offset ?? 1);
+    const { resolved, lines: named, note } = await resolvePathToRead(context, input.filePath);
+    const first = Math.max(1, input.offset ?? named?.first ?? 1);
+    const wanted = input.limit ?? (input.offset === undefined ? named?.count : undefined);
     return {
       title: titleOf(context, resolved),
       locations: [{ path: resolved.path, line: first }],
       permissions: pathPermissions(context, resolved, "read"),
-      run: ({ signal, limits }) => {
+      run: async ({ signal, limits }) => {
         const { lines, bytes } = windowLimits(limits);
-        const range = { first, count: Math.min(input.limit ?? lines, lines), bytes };
-        return readPath(context, resolved.path, range, signal);
+        const range = { first, count: Math.min(wanted ?? lines, lines), bytes };
+        const result = await readPath(context, resolved.path, range, signal);
+        return note === undefined ? result : { ...result, notes: appendNotes(note, result.notes) };
       },
     };
   },

@@ -4,6 +4,8 @@ import {
   externalPermissions,
   missingPathMessage,
   pathPermissions,
+  type PathToRead,
+  resolvePathToRead,
   resolveToolPath,
   titleOf,
 } from "../paths.ts";
@@ -16,6 +18,8 @@ export interface SearchPlace {
   /** Relative to the working directory if inside. */
   title: string;
   resolved: ResolvedPath;
+  /** For the model, if another path is searched than it asked for. */
+  note?: string;
   /** Permissions for a path under no root. */
   external: PermissionRequest[];
   /** The same plus the permission to read. */
@@ -27,25 +31,48 @@ export function nameOf({ title }: SearchPlace): string {
   return title === "." ? "the working directory" : title;
 }
 
+/** Resolves a folder to search like {@link resolveSearchPlace}. */
+export async function resolveSearchFolder(
+  context: ToolContext,
+  raw: string | undefined,
+): Promise<SearchPlace> {
+  return requireFolder(await resolveSearchPlace(context, raw));
+}
+
 /** Resolves a folder, by default the working directory. Throws {@link ToolFailure} if it is not a folder. */
 export async function resolveFolder(context: ToolContext, raw: string | undefined): Promise<SearchPlace> {
-  const place = await resolvePlace(context, raw);
+  const asked = raw?.trim() || ".";
+  const resolved = await resolveToolPath(context, asked);
+  if (!resolved.exists) throw new ToolFailure(await missingPathMessage(context, resolved, asked));
+  return requireFolder(createPlace(context, { resolved }, asked));
+}
+
+function requireFolder(place: SearchPlace): SearchPlace {
   if (place.kind === "directory") return place;
   throw new ToolFailure(`${place.title} is a file. Give the folder that holds it.`);
 }
 
-/** Resolves a file or folder, by default the working directory. */
-export async function resolvePlace(context: ToolContext, raw: string | undefined): Promise<SearchPlace> {
+/**
+ * Resolves a file or folder to search, by default the working directory. A missing path is read as the only one that it
+ * can mean, with a note.
+ */
+export async function resolveSearchPlace(
+  context: ToolContext,
+  raw: string | undefined,
+): Promise<SearchPlace> {
   const asked = raw?.trim() || ".";
-  const resolved = await resolveToolPath(context, asked);
+  return createPlace(context, await resolvePathToRead(context, asked), asked);
+}
+
+function createPlace(context: ToolContext, { resolved, note }: PathToRead, asked: string): SearchPlace {
   const { kind, path } = resolved;
-  if (kind !== "file" && kind !== "directory")
-    throw new ToolFailure(await missingPathMessage(context, resolved, asked));
+  if (kind !== "file" && kind !== "directory") throw new ToolFailure(`${asked} does not exist.`);
   return {
     path,
     kind,
     title: titleOf(context, resolved),
     resolved,
+    ...(note !== undefined && { note }),
     external: externalPermissions(context, resolved),
     reading: pathPermissions(context, resolved, "read"),
   };

@@ -1,7 +1,7 @@
 import { z } from "zod";
 import description from "../../../prompts/tools/glob.md";
 import { formatPath } from "../../workspace/paths.ts";
-import { nameOf, resolveFolder } from "./folder.ts";
+import { nameOf, resolveSearchFolder } from "./folder.ts";
 import { getOutsideAccess, searchRequest } from "../paths.ts";
 import { assertSamePlace } from "../text-file.ts";
 import { defineTool, type Tool } from "../tool.ts";
@@ -38,7 +38,7 @@ export const globTool: Tool = defineTool<z.infer<typeof inputSchema>>({
       own: (found) => [searchRequest(context, "glob", pattern, found.path)],
     }),
   prepare: async ({ pattern, path }, context) => {
-    const folder = await resolveFolder(context, path);
+    const folder = await resolveSearchFolder(context, path);
     const { cwd, search } = context.workspace;
     return {
       title: pattern,
@@ -60,6 +60,7 @@ export const globTool: Tool = defineTool<z.infer<typeof inputSchema>>({
         const lines = paths.map((found) => formatPath(cwd, found));
         return {
           status: "completed",
+          notes: folder.note,
           output: [
             ...(lines.length > 0 ? lines : [`No files match in ${nameOf(folder)}.`]),
             ...truncationNote(truncated),

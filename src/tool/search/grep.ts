@@ -4,7 +4,7 @@ import { isAbort, messageOf } from "../../base/errors.ts";
 import { formatPath } from "../../workspace/paths.ts";
 import { MAX_FILE_BYTES } from "../../workspace/search/search-engine.ts";
 import type { LineMatch, LinesQuery, Search } from "../../workspace/search/search.ts";
-import { nameOf, resolvePlace } from "./folder.ts";
+import { nameOf, resolveSearchPlace } from "./folder.ts";
 import { hasNoNul } from "../invalid.ts";
 import { getOutsideAccess, readRequest, searchRequest } from "../paths.ts";
 import { assertSamePlace } from "../text-file.ts";
@@ -67,7 +67,7 @@ export const grepTool: Tool = defineTool<z.infer<typeof inputSchema>>({
       own: (found) => [searchRequest(context, "grep", pattern, found.path)],
     }),
   prepare: async ({ pattern, path, include }, context) => {
-    const place = await resolvePlace(context, path);
+    const place = await resolveSearchPlace(context, path);
     const { cwd, search } = context.workspace;
     return {
       title: pattern,
@@ -97,6 +97,7 @@ export const grepTool: Tool = defineTool<z.infer<typeof inputSchema>>({
         const none = `No lines match in ${nameOf(place)}${include === undefined ? "" : ` (${include})`}.`;
         return {
           status: "completed",
+          notes: place.note,
           output: [
             matches.length === 0 ? none : showByFile(matches, cwd),
             ...more(truncated),

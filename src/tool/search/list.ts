@@ -2,7 +2,7 @@ import { z } from "zod";
 import description from "../../../prompts/tools/list.md";
 import type { PermissionRequest } from "../../permission/rule.ts";
 import { isInside, formatPath, type ResolvedPath } from "../../workspace/paths.ts";
-import { resolveFolder } from "./folder.ts";
+import { resolveSearchFolder } from "./folder.ts";
 import { getOutsideAccess, titleOf } from "../paths.ts";
 import { assertSamePlace } from "../text-file.ts";
 import { defineTool, type Tool, type ToolContext } from "../tool.ts";
@@ -30,7 +30,7 @@ export const listTool: Tool = defineTool<z.infer<typeof inputSchema>>({
   access: ({ path }, context) =>
     getOutsideAccess(context, [path], { own: (resolved) => [listRequest(context, resolved)] }),
   prepare: async ({ path, ignore = [] }, context) => {
-    const folder = await resolveFolder(context, path);
+    const folder = await resolveSearchFolder(context, path);
     return {
       title: folder.title,
       locations: [{ path: folder.path }],
@@ -46,6 +46,7 @@ export const listTool: Tool = defineTool<z.infer<typeof inputSchema>>({
         const notes = createNotes(closed, truncated);
         return {
           status: "completed",
+          notes: folder.note,
           output: [`${folder.path}/`, ...(lines.length > 0 ? lines : ["  (no files)"]), ...notes].join("\n"),
           metadata: { count: lines.length, truncated: notes.length > 0 },
         };

@@ -1,0 +1,140 @@
+import { lstat } from "node:fs/promises";
+import { basename, isAbsolute, parse, sep } from "node:path";
+import { fileURLToPath } from "node:url";
+import { isMissing, UserError } from "../base/errors.ts";
+import { formatPath, isInside, resolvePath, type ResolvedPath, toSlashes } from "../workspace/paths.ts";
+import type { ToolContext } from "./tool.ts";
+
+type InWorkspace = Pick<ToolContext, "workspace">;
+
+/** An existing path that a path of the model may mean. */
+export interface NearPath {
+  readonly resolved: ResolvedPath;
+  /** Lines named after the path, as in `src/a.ts:3-5`. */
+  readonly lines?: NamedLines | undefined;
+}
+
+interface NamedLines {
+  readonly first: number;
+  readonly count?: number;
+}
+
+/** Files with the same name that are looked up. */
+const sameNameLimit = 5;
+
+/**
+ * Returns existing paths of the workspace that a missing path may mean: first other notations of it, else files whose
+ * path ends with it. Must not reveal anything outside the workspace.
+ */
+export async function findNearPaths(
+  context: InWorkspace,
+  raw: string,
+  signal?: AbortSignal,
+): Promise<NearPath[]> {
+  const noted = await findOtherNotations(context, raw);
+  return noted.length > 0 ? noted : findByEnding(context, raw, signal);
+}
+
+async function findOtherNotations({ workspace }: InWorkspace, raw: string): Promise<NearPath[]> {
+  const plain = toPlainPath(raw);
+  const { path, lines } = splitLines(plain);
+  const found = new Map<string, NearPath>();
+  for (const spelling of new Set([plain, path, ...(await otherPrefixes(workspace.cwd, path))])) {
+    const resolved = await resolveQuietly({ workspace }, spelling);
+    if (resolved === undefined || found.has(resolved.path)) continue;
+    found.set(resolved.path, { resolved, ...(spelling !== plain && lines !== undefined && { lines }) });
+  }
+  return [...found.values()];
+}
+
+/** Returns the path without quotes, blanks around it, `file://` and backslashes. */
+export function toPlainPath(raw: string): string {
+  const bare = raw
+    .trim()
+    .replace(/^(["'`])(.*)\1$/s, "$2")
+    .trim();
+  if (/^file:\/\//i.test(bare) && URL.canParse(bare)) {
+    try {
+      return fileURLToPath(bare);
+    } catch {
+      // A URL of another host or with an encoded slash names no path here.
+      return bare;
+    }
+  }
+  return sep === "/" ? bare.replaceAll("\\", "/") : bare;
+}
+
+/** Splits `:3`, `:3:7`, `:3-5` and `#L3-L5` from a path. */
+function splitLines(path: string): { path: string; lines?: NamedLines } {
+  const match = /^(.+?)(?::(\d{1,7})(?:-(\d{1,7})|:\d+)?|#L(\d{1,7})(?:-L?(\d{1,7}))?)$/s.exec(path);
+  if (match === null) return { path };
+  const first = Number(match[2] ?? match[4]);
+  const last = Number(match[3] ?? match[5] ?? Number.NaN);
+  return { path: match[1] ?? path, lines: { first, ...(last >= first && { count: last - first + 1 }) } };
+}
+
+/** Returns the path without `@`, a diff's `a/` or `b/`, the working directory's name, or the slash before it. */
+async function otherPrefixes(cwd: string, path: string): Promise<string[]> {
+  const own = `${basename(cwd)}/`;
+  const relative = path.replace(/^\/+/, "");
+  if (isAbsolute(path) && (await hasFirstFolder(path))) return [];
+  return [
+    relative,
+    relative.replace(/^@/, ""),
+    relative.replace(/^[ab]\//, ""),
+    relative.startsWith(own) ? relative.slice(own.length) : relative,
+  ].filter((one) => one !== "");
+}
+
+/** Whether the first folder of an absolute path exists. If so, the path is outside on purpose. */
+async function hasFirstFolder(path: string): Promise<boolean> {
+  const { root } = parse(path);
+  const [first = ""] = toSlashes(path.slice(root.length)).split("/");
+  try {
+    await lstat(`${root}${first}`);
+    return true;
+  } catch (error) {
+    if (isMissing(error)) return false;
+    throw error;
+  }
+}
+
+/** Resolves a path; undefined if it is missing, invalid or outside the workspace. */
+async function resolveQuietly({ workspace }: InWorkspace, path: string): Promise<ResolvedPath | undefined> {
+  if (path === "") return undefined;
+  try {
+    const resolved = await resolvePath(path, workspace);
+    const isFound = resolved.kind === "file" || resolved.kind === "directory";
+    return isFound && isInside(resolved.path, workspace.roots) ? resolved : undefined;
+  } catch (error) {
+    if (error instanceof UserError) return undefined;
+    throw error;
+  }
+}
+
+/** Finds files of the working directory, except ignored ones, whose path ends with the given one. */
+async function findByEnding(
+  { workspace }: InWorkspace,
+  raw: string,
+  signal = new AbortController().signal,
+): Promise<NearPath[]> {
+  const { path, lines } = splitLines(toPlainPath(raw));
+  if (isAbsolute(path) || /[*?[\]{}!\\\n]|^~|\.\.\//.test(path)) return [];
+  const ending = path.replace(/^\.\//, "");
+  if (ending === "" || ending.endsWith("/")) return [];
+  const query = {
+    folder: workspace.cwd,
+    globs: [`**/${ending}`],
+    limit: sameNameLimit,
+    order: "path",
+    signal,
+  } as const;
+  const { paths } = await workspace.search.files(query);
+  const found = await Promise.all(paths.map((one) => resolveQuietly({ workspace }, one)));
+  return found.filter((one) => one !== undefined).map((resolved) => ({ resolved, lines }));
+}
+
+/** Returns the line for the model about a path that was read instead of the one asked for. */
+export function nearPathNote({ workspace }: InWorkspace, { path }: ResolvedPath, raw: string): string {
+  return `Read ${formatPath(workspace.cwd, path)} (you asked for ${JSON.stringify(raw)}, which does not exist).`;
+}
