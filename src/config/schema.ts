@@ -97,7 +97,16 @@ const modelConfigSchema = z
   .looseObject({
     id: z.string().optional().describe("The provider's name for the model, if the key is a different one."),
     name: z.string().optional(),
-    family: z.string().optional(),
+    family: z
+      .string()
+      .optional()
+      .describe(
+        "Chooses the prompt: claude, gpt, codex, gemini, open, small, or the name of a model of one.",
+      ),
+    tool_set: z
+      .enum(["all", "small"])
+      .optional()
+      .describe("The built-in tools it is offered: all, or only read, edit, write, bash, grep and glob."),
     api: z.enum(apis).optional().describe("The API of this model, if it differs from the provider's."),
     limit: z
       .looseObject({

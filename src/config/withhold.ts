@@ -53,6 +53,7 @@ const agentKeysOfProjects = new Set([
 const modelKeysOfProjects = new Set([
   "name",
   "family",
+  "tool_set",
   "limit",
   "reasoning",
   "attachment",

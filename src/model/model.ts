@@ -8,8 +8,10 @@ export interface Model {
   /** The API it is called with; "chat" if undefined. */
   readonly api?: Api;
   readonly name: string;
-  /** Chooses the system prompt. */
-  readonly family: "claude" | "gpt" | "codex" | "gemini" | "other";
+  /** Chooses the system prompt: that of a vendor, of large open models, or of small ones. */
+  readonly family: Family;
+  /** Which built-in tools it is offered: all, or the few that small models use well; all if undefined. */
+  readonly toolSet?: ToolSet;
   /** Which tools it edits files with: `apply_patch`, or `edit`, `multiedit` and `write`. */
   readonly editsBy: "patch" | "replacement";
   /** In tokens; undefined if unknown. */
@@ -32,6 +34,10 @@ export interface Model {
   /** What the model can do, but not over chat completions of its provider. */
   readonly lostOverChat?: readonly ("thinking" | "tools")[];
 }
+
+export const families = ["claude", "gpt", "codex", "gemini", "open", "small"] as const;
+export type Family = (typeof families)[number];
+export type ToolSet = "all" | "small";
 
 /** Caching by the server, caching of marked parts, or no caching. */
 export type CacheKind = "automatic" | "marks" | "none";

@@ -16,3 +16,6 @@ export function requireSchema(tool: Tool): JsonSchema {
   if (schema === undefined) throw new Error(`schema/tools.json lacks ${tool.name}: run npm run generate`);
   return schema;
 }
+
+/** Whether the tool is part of the program, and not of a server, a plugin or a project. */
+export const isBuiltIn = (name: string): boolean => schemas.has(name);

@@ -8,7 +8,7 @@ import type { Ruleset } from "../permission/rule.ts";
 import type { Skill } from "../skill/skill.ts";
 import { taskTool } from "../tool/task.ts";
 import type { Tool } from "../tool/tool.ts";
-import { requireSchema } from "./tool-schema.ts";
+import { isBuiltIn, requireSchema } from "./tool-schema.ts";
 
 /** Editing tools by the edit format that models were trained on. All other tools are for all models. */
 const editTools: ReadonlyMap<string, Model["editsBy"]> = new Map([
@@ -23,6 +23,20 @@ const editTools: ReadonlyMap<string, Model["editsBy"]> = new Map([
  * provider its cache. The tool itself refuses a call in the wrong mode.
  */
 const planTools: readonly string[] = ["plan_enter", "plan_exit"];
+
+/** The built-in tools that small models use well. Tools of the user's servers, plugins and projects are added. */
+const smallSet: ReadonlySet<string> = new Set([
+  "read",
+  "edit",
+  "write",
+  "apply_patch",
+  "bash",
+  "grep",
+  "glob",
+]);
+
+/** Tools that are offered to no model: the answer of `todowrite` contains the list. */
+const unofferedTools: ReadonlySet<string> = new Set(["todoread"]);
 
 /** The rules that decide an agent's calls. */
 type AgentRules = Pick<Agent, "rules" | "limits" | "within">;
@@ -42,29 +56,27 @@ export class AgentOffers {
   tools(
     tools: readonly Tool[],
     agent: AgentRules,
-    { editsBy, abilities }: Model,
+    { editsBy, toolSet, abilities }: Model,
     message: UserInfo,
   ): readonly Tool[] {
     if (!abilities.tools) return [];
-    return this.#tools(agent, [editsBy, message.tools, ...tools], () =>
+    return this.#tools(agent, [editsBy, toolSet, message.tools, ...tools], () =>
       selectPermitted(tools, agent, message)
-        .filter(({ name }) => (editTools.get(name) ?? editsBy) === editsBy)
+        .filter((tool) => isOffered(tool, { editsBy, toolSet }))
         .toSorted((left, right) => (left.name < right.name ? -1 : 1)),
     );
   }
 
-  /** Returns the editing tools that are not offered to the model but run if it calls them. */
+  /** Returns the tools that are not offered to the model but run if it calls them. */
   unofferedTools(
     tools: readonly Tool[],
     agent: AgentRules,
-    { editsBy, abilities }: Model,
+    { editsBy, toolSet, abilities }: Model,
     message: UserInfo,
   ): readonly Tool[] {
     if (!abilities.tools) return [];
-    return this.#unoffered(agent, [editsBy, message.tools, ...tools], () =>
-      selectPermitted(tools, agent, message).filter(
-        ({ name }) => (editTools.get(name) ?? editsBy) !== editsBy,
-      ),
+    return this.#unoffered(agent, [editsBy, toolSet, message.tools, ...tools], () =>
+      selectPermitted(tools, agent, message).filter((tool) => !isOffered(tool, { editsBy, toolSet })),
     );
   }
 
@@ -100,6 +112,11 @@ export class AgentOffers {
       })),
     );
   }
+}
+
+function isOffered({ name }: Tool, { editsBy, toolSet }: Pick<Model, "editsBy" | "toolSet">): boolean {
+  if (unofferedTools.has(name) || (editTools.get(name) ?? editsBy) !== editsBy) return false;
+  return toolSet !== "small" || smallSet.has(name) || !isBuiltIn(name);
 }
 
 /**

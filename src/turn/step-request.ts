@@ -71,12 +71,12 @@ async function transformSystem(
 
 function buildSystem(deps: StepRequestDeps, question: StepQuestion): string[] {
   const { project, givenPrompt, offers, startedAt } = deps;
-  const { question: user, agent, model, instructions } = question;
+  const { question: user, agent, model, tools, instructions } = question;
   return buildSystemPrompt({
     agent,
     family: model.family,
     environment: getEnvironment(project, model, startedAt),
-    skills: model.abilities.tools ? offers.skills(project.skills, agent) : [],
+    skills: tools.some(({ name }) => name === "skill") ? offers.skills(project.skills, agent) : [],
     instructions,
     given: givenPrompt,
     system: user.system,

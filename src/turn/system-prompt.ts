@@ -2,7 +2,8 @@ import claude from "../../prompts/families/claude.md";
 import codex from "../../prompts/families/codex.md";
 import gemini from "../../prompts/families/gemini.md";
 import gpt from "../../prompts/families/gpt.md";
-import other from "../../prompts/families/other.md";
+import open from "../../prompts/families/open.md";
+import small from "../../prompts/families/small.md";
 import type { Agent } from "../agent/agent.ts";
 import type { Instruction } from "../instruction/instructions.ts";
 import type { GivenPrompt } from "../message/message.ts";
@@ -13,7 +14,14 @@ export const SKILLS_LIMIT = 200;
 /** Maximum length of a skill's description in characters. */
 const SKILL_DESCRIPTION_LIMIT = 500;
 
-const FAMILY_PROMPTS: Readonly<Record<Model["family"], string>> = { claude, gpt, codex, gemini, other };
+const FAMILY_PROMPTS: Readonly<Record<Model["family"], string>> = {
+  claude,
+  gpt,
+  codex,
+  gemini,
+  open,
+  small,
+};
 
 interface Environment {
   readonly cwd: string;

@@ -80,7 +80,7 @@ function hasDoneWork(message: Message | undefined): boolean {
 
 /** Only open models announce a step and stop; models of large vendors end on purpose. */
 function isUnfinished({ message, model, todos }: Step): boolean {
-  if (model.family !== "other" || !todos.some(isOpen)) return false;
+  if (!(model.family === "open" || model.family === "small") || !todos.some(isOpen)) return false;
   const text = (message?.parts ?? [])
     .map((part) => (part.type === "text" && !part.ignored ? part.text : ""))
     .join("");

@@ -11,6 +11,7 @@ const models = {
   gpt: { model: "gpt-5.1", apis: ["chat", "responses"] },
   codex: { model: "gpt-5.1-codex", apis: ["chat", "responses"] },
   gemini: { model: "gemini-2.5-pro", apis: ["chat"] },
+  small: { model: "qwen3:8b", apis: ["chat"] },
   open: { model: "qwen3-coder", apis: ["chat", "responses", "messages"] },
 } as const;
 

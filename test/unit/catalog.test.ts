@@ -426,7 +426,8 @@ test("configuration describes models and beats the catalog", () => {
       ref: { provider: "mine", model: "big" },
       api: "chat",
       name: "Big",
-      family: "other",
+      family: "open",
+      toolSet: "all",
       editsBy: "replacement",
       limit: { context: 1_000, output: 100 },
       cost: { input: 1, output: 2, cacheRead: 0.5 },
@@ -442,7 +443,7 @@ test("tells family and edit tools by name, and cost by tokens", () => {
   const family = (model: string) => models.find({ provider: "openrouter", model })?.family;
   expect(
     ["anthropic/claude-x", "openai/gpt-9", "openai/gpt-9-codex", "google/gemini-9", "qwen/q"].map(family),
-  ).toEqual(["claude", "gpt", "codex", "gemini", "other"]);
+  ).toEqual(["claude", "gpt", "codex", "gemini", "open"]);
   const editsBy = (model: string) => models.find({ provider: "openrouter", model })?.editsBy;
   expect(["openai/gpt-9", "openai/gpt-9-codex", "openai/o3", "qwen/q"].map(editsBy)).toEqual([
     "patch",
@@ -451,7 +452,7 @@ test("tells family and edit tools by name, and cost by tokens", () => {
     "replacement",
   ]);
   const older = ["openai/gpt-4o", "openai/gpt-4.1", "openai/chatgpt-4o-latest", "openai/gpt-oss-120b"];
-  expect(older.map(family)).toEqual(["gpt", "gpt", "gpt", "other"]);
+  expect(older.map(family)).toEqual(["gpt", "open", "gpt", "open"]);
   expect(older.map(editsBy)).toEqual(Array(4).fill("replacement"));
   const model = models.findByName("openrouter/anthropic/claude-haiku-4.5");
   const tokens = {

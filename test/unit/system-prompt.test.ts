@@ -34,7 +34,7 @@ test("without anything else the prompt is the family's and the environment", () 
 });
 
 test("each family has its own prompt", () => {
-  const families = ["claude", "gpt", "codex", "gemini", "other"] as const;
+  const families = ["claude", "gpt", "codex", "gemini", "open", "small"] as const;
   const prompts = families.map((family) => buildSystemPrompt({ ...input, family })[0]);
   expect(prompts).toEqual(families.map(familyPrompt));
   expect(new Set(prompts).size).toBe(families.length);

@@ -1,6 +1,7 @@
 import { type Api, isApi } from "../../config/api.ts";
 import type { ModelConfig } from "../../config/schema.ts";
 import type { ModelRef } from "../../message/message.ts";
+import { detectFamily } from "./family.ts";
 import { defaultEffort, isEffort, namesEffort } from "./efforts.ts";
 import type { KnownModel } from "./known-models.ts";
 import type { CacheKind, Model } from "../model.ts";
@@ -96,7 +97,7 @@ export function describeModel(
   },
 ): Model {
   const familyName = (config.family ?? ref.model).toLowerCase();
-  const family = detectFamily(familyName);
+  const family = detectFamily(familyName, known?.parameters);
   const thinksWithTools = chat === undefined || (chat.hasEfforts && chat.effortWithTools === undefined);
   const variants = listVariants(thinksWithTools ? known?.variants : undefined, config);
   const cost = costFrom(config.cost) ?? known?.cost;
@@ -111,6 +112,7 @@ export function describeModel(
     api,
     name: config.name ?? known?.name ?? ref.model,
     family,
+    toolSet: config.tool_set ?? (family === "small" ? "small" : "all"),
     editsBy: writesPatches(familyName, family) ? "patch" : "replacement",
     limit: {
       context: config.limit?.context || known?.context,
@@ -121,7 +123,7 @@ export function describeModel(
     abilities: {
       tools: config.tool_call ?? (chat?.acceptsTools !== false && (known?.tools ?? true)),
       reasoning: config.reasoning ?? (thinksWithTools && (known?.reasoning ?? variants.length > 0)),
-      images: takes("image", known, config) ?? (known === undefined && family !== "other"),
+      images: takes("image", known, config) ?? (known === undefined && likelySeesImages(familyName, family)),
       pdf: takes("pdf", known, config) ?? false,
       audio: takes("audio", known, config) ?? false,
       temperature: config.temperature ?? known?.temperature ?? !refusesTemperature.test(ref.model),
@@ -158,14 +160,9 @@ function takes(
   return known === undefined ? undefined : (known.takes?.includes(medium) ?? false);
 }
 
-/** Returns the family of a model's name in lower case. */
-function detectFamily(name: string): Model["family"] {
-  if (name.includes("claude")) return "claude";
-  if (name.includes("codex")) return "codex";
-  if (name.includes("gemini")) return "gemini";
-  if (/gpt-(3|oss)/.test(name)) return "other";
-  if (/(^|\/)(gpt|o[134](-|$)|chatgpt)/.test(name)) return "gpt";
-  return "other";
+/** Returns whether an unknown model accepts images, as all newer models of the large vendors do. */
+function likelySeesImages(name: string, family: Model["family"]): boolean {
+  return (family !== "open" && family !== "small") || name.includes("gpt-4.1");
 }
 
 /** Returns whether the model edits with patches, as OpenAI's models do since GPT-5 and the o-series. */

@@ -31,6 +31,8 @@ export const knownModelSchema = z.strictObject({
   /** Media that it accepts in addition to text. */
   takes: z.array(z.enum(["image", "pdf", "audio"])).optional(),
   reasoning: z.boolean().optional(),
+  /** Number of its parameters, as its server reports it. */
+  parameters: z.number().positive().optional(),
   /** False if the provider rejects a temperature. */
   temperature: z.boolean().optional(),
   /** False if it does not support tools. */

@@ -1,4 +1,5 @@
 import { isRecord } from "../../base/text/record.ts";
+import { parseParameters } from "./family.ts";
 import { type KnownModel, knownModelSchema } from "./known-models.ts";
 
 type Json = Record<string, unknown>;
@@ -40,6 +41,7 @@ export function toKnownModel(entry: unknown): KnownModel | undefined {
     takes: parseMedia(entry),
     reasoning: parseReasoning(entry),
     tools: parseTools(entry),
+    parameters: findParameters(entry),
   };
   const parsed = knownModelSchema.safeParse(model);
   return parsed.success ? omitUndefined(parsed.data) : undefined;
@@ -87,6 +89,13 @@ function parseMedia(entry: Json): KnownModel["takes"] {
   if (Array.isArray(capabilities)) seen.push(capabilities.includes("vision"));
   if (entry.type === "vlm" || seen.includes(true)) return ["image"];
   return seen.includes(false) ? [] : undefined;
+}
+
+/** Returns the number of parameters, which Ollama, LM Studio and llama.cpp report. */
+function findParameters(entry: Json): number | undefined {
+  return ["details.parameter_size", "params_string", "meta.n_params"]
+    .map((field) => parseParameters(getPath(entry, field)))
+    .find((value) => value !== undefined);
 }
 
 function parseTools(entry: Json): boolean | undefined {
