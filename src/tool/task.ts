@@ -1,5 +1,6 @@
 import { z } from "zod";
 import introduction from "../../prompts/tools/task.md";
+import schemas from "../../schema/tools.json" with { type: "json" };
 import type { Agent } from "../agent/agent.ts";
 import { formatTaskNotes } from "./task-report.ts";
 import { defineTool, type TaskOutcome, type Tool, ToolFailure, type ToolResult } from "./tool.ts";
@@ -36,6 +37,7 @@ export function taskTool({ agents }: { agents: readonly TaskAgent[] }): Tool {
     },
     description: describe(agents),
     input: inputSchema,
+    schema: createSchema(agents),
     kind: "think",
     concurrency: "shared",
     async prepare({ description, prompt, subagent_type: agent, command, ...ids }, context) {
@@ -60,6 +62,18 @@ export function taskTool({ agents }: { agents: readonly TaskAgent[] }): Tool {
       };
     },
   });
+}
+
+/** Returns the schema with the names of the agents and without the alias of `task_id`. */
+function createSchema(agents: readonly TaskAgent[]): Record<string, unknown> {
+  const { session_id: _, ...properties } = schemas.task.properties;
+  // The user may ask for an agent that is not listed.
+  const isListed = agents.length <= agentsLimit && agents.every(({ hidden }) => !hidden);
+  const names = isListed ? { enum: agents.map(({ name }) => name) } : {};
+  return {
+    ...schemas.task,
+    properties: { ...properties, subagent_type: { ...properties.subagent_type, ...names } },
+  };
 }
 
 function describe(all: readonly TaskAgent[]): string {

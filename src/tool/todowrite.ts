@@ -9,8 +9,9 @@ const todoLimit = 100;
 const contentLimit = 1_000;
 
 const entrySchema = todoSchema.extend({
-  content: todoSchema.shape.content.max(contentLimit),
-  priority: todoSchema.shape.priority.default("medium"),
+  content: todoSchema.shape.content.max(contentLimit).describe("What to do, in a few words"),
+  status: todoSchema.shape.status.describe("Its state now"),
+  priority: todoSchema.shape.priority.default("medium").describe("How urgent it is"),
 });
 const inputSchema = z.object({
   todos: z.array(entrySchema).max(todoLimit).describe("The whole list as it is from now on"),

@@ -21,7 +21,7 @@ import type { TextFile } from "../text-file.ts";
 import { defineTool, ToolFailure } from "../tool.ts";
 import type { PreparedCall, RunContext, ToolContext, ToolResult } from "../tool.ts";
 
-export const editSchema = z.object({
+const editFields = {
   oldString: z
     .string()
     .describe("The text to replace, exactly as it is in the file; empty only to create a new file"),
@@ -30,13 +30,16 @@ export const editSchema = z.object({
     .boolean()
     .optional()
     .describe("Replace every occurrence of the old text; false when left out"),
-});
+};
+
+export const editSchema = z.object(editFields);
 
 export const editedPathSchema = z
   .string()
   .describe("The file to change: absolute, relative to the working directory, or with ~");
 
-const inputSchema = editSchema.extend({ filePath: editedPathSchema });
+// The path comes first, because models write fields in this order.
+const inputSchema = z.object({ filePath: editedPathSchema, ...editFields });
 type Input = z.infer<typeof inputSchema>;
 
 export const editTool = defineTool<Input>({
