@@ -27,7 +27,7 @@ export interface ServerFolders {
   readonly servers: Readonly<Record<string, LanguageServerConfig>>;
   /** Real path of the worktree. */
   readonly root: string;
-  /** Paths are shown relative to it. */
+  /** Paths are shown relative to this folder. */
   readonly cwd: string;
 }
 
@@ -141,7 +141,7 @@ export class LanguageServers {
     try {
       return toText(await this.#deps.read(path));
     } catch {
-      // Unreadable or deleted: close it in the server too.
+      // Undefined closes an unreadable or deleted file in the server.
       return undefined;
     }
   }
@@ -182,7 +182,7 @@ class ServerQueue {
     this.#server?.accept();
   }
 
-  /** Stops using the server. Its process ends with this one at the latest. */
+  /** Stops using the server and ends its process. */
   giveUp(): void {
     this.isGivenUp = true;
     // A failed start is reported by its caller.
@@ -190,7 +190,7 @@ class ServerQueue {
   }
 }
 
-/** Adds the server's name to an error of the connection. */
+/** Returns the warning for the user. A UserError already names the server. */
 function describeFailure(name: string, error: unknown): string {
   if (error instanceof UserError) return error.message;
   return `The language server ${name} was disabled: ${messageOf(error)}.`;

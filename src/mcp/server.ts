@@ -10,7 +10,7 @@ import type { ConnectDeps } from "./connection/connect.ts";
 import type { McpConnection, RequestResult } from "./connection/connection.ts";
 import type { ConnectFailure, RequestFailure } from "./connection/failures.ts";
 import type { AuthorizeOutcome, ShowAddress } from "./oauth/oauth-flow.ts";
-import { noOffers, type ServerCapabilities } from "./offers/offers.ts";
+import { emptyCapabilities, type ServerCapabilities } from "./offers/offers.ts";
 import { ServerQuestions, type ServerUser } from "./connection/server-questions.ts";
 import type { ServerSettings } from "./server-settings.ts";
 import { ServerLog } from "./connection/server-log.ts";
@@ -59,7 +59,7 @@ export class McpServer {
   readonly #questions: ServerQuestions;
   readonly #serverLog: ServerLog;
   #status: ServerStatus = { state: "waiting" };
-  #offers: ServerCapabilities = noOffers;
+  #offers: ServerCapabilities = emptyCapabilities;
   #connection: McpConnection | undefined;
   #connecting: Promise<void> | undefined;
   #startedMs = 0;

@@ -40,9 +40,9 @@ export class Servers {
   }
 
   #create(key: string, settings: ServerSettings, roots: readonly string[]) {
-    const abilities = this.#deps.capabilities();
+    const capabilities = this.#deps.capabilities();
     const shared = {
-      server: new McpServer(settings, { ...this.#deps, roots, capabilities: abilities }),
+      server: new McpServer(settings, { ...this.#deps, roots, capabilities }),
       users: new Set<object>(),
     };
     this.#shared.set(key, shared);

@@ -8,7 +8,7 @@ export interface Rule {
   permission: string;
   pattern: string;
   action: Action;
-  /** Set for an approval, which does not cover code that an interpreter runs. */
+  /** Whether the rule is a user's approval. Approvals do not cover code that an interpreter runs. */
   isApproval?: boolean;
 }
 
@@ -33,15 +33,15 @@ export interface Subject {
   glob?: boolean;
   /** The texts that match the pattern, if known. A deny or ask then applies to these only. */
   names?: readonly string[];
-  /** A pattern of the texts that `text` may become. A deny or ask that overlaps it turns into an ask. */
+  /** Pattern of the values that `text` may have when the command runs. A deny or ask that overlaps it becomes an ask. */
   becomes?: string;
   /** The call changes everything below the folder `text`. A deny or ask that may apply there turns into an ask. */
   below?: boolean;
   /** The call reads everything below the folder `text`. A deny for something there turns into an ask. */
   within?: boolean;
-  /** It only changes where other commands run. Rules for `*` are ignored, and without a match it is allowed. */
+  /** The command only changes the working directory. Rules for `*` are ignored, and it is allowed if no rule matches. */
   changesDirectory?: boolean;
-  /** The call has this effect only if its text is read in an unusual way. Only a deny applies. */
+  /** The call has this effect only if the shell parses the text in an unusual way. Only a deny applies. */
   isAlternativeReading?: boolean;
   /** The interpreter that makes it opaque. A user's rule for the interpreter (`node *`) may allow it. */
   interpreter?: string;
@@ -49,18 +49,18 @@ export interface Subject {
   confirm?: string;
 }
 
-/** A permission that a call needs. As strict as the strictest of its subjects. */
+/** A permission that a call needs. The strictest verdict on a subject applies to all of them. */
 export interface PermissionRequest {
   /** A permission name of the rules: read, edit, bash, external_directory, … */
   permission: string;
   subjects: readonly Subject[];
   /** Patterns that "always allow" offers; empty if no safe one exists. */
   always: readonly string[];
-  /** The user asked for exactly this by name, which counts as an answer to an ask. A deny still applies. */
+  /** The user named exactly this in the prompt, so an ask is not asked. A deny still applies. */
   requested?: boolean;
 }
 
-/** The verdict of the gate over a call. */
+/** The gate's verdict on a call. */
 export type Decision =
   | { outcome: "allowed" }
   /** `plugin` is set if a plugin denied it, not a configured rule. */

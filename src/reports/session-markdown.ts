@@ -3,7 +3,7 @@ import type { Message, SessionInfo } from "../message/message.ts";
 import type { Part, ToolPart } from "../message/part.ts";
 import { isCommandMessage } from "../conversation/checkpoints.ts";
 
-/** Maximum length of a call's input or output; the JSON export is complete. */
+/** Maximum characters of a call's output or error. The JSON export is not cut. */
 const outputLimit = 4_000;
 
 /** Renders a conversation as Markdown, oldest message first. */

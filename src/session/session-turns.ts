@@ -147,7 +147,7 @@ export class SessionTurns {
       if (emptyResult === undefined) steering.open();
       return emptyResult;
     }
-    const message = called === undefined ? { input } : await commands.fill(input, called, context);
+    const message = called === undefined ? { input } : await commands.expand(input, called, context);
     if ("end" in message) return message;
     steering.open();
     const { agent = chosen.agent, model = chosen.model } = message;

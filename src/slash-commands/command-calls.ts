@@ -94,7 +94,7 @@ export class CommandCalls {
    * Expands a command: the user sees it as typed, the model reads its prompt. Returns a result if there is no message
    * for the model.
    */
-  async fill(
+  async expand(
     input: PromptInput,
     { command, typed }: ParsedCommand,
     context: ToolContext,
@@ -164,7 +164,7 @@ export class CommandCalls {
     return undefined;
   }
 
-  /** Whether a command runs as a task: if it says so, or if it names a subagent. */
+  /** Whether a command runs as a task: `subtask` is true, or it names a subagent and `subtask` is not false. */
   #isTask({ agent, subtask }: Template): boolean {
     const isForTasks = agent !== undefined && this.#deps.project().agents.get(agent)?.mode === "subagent";
     return isForTasks ? subtask !== false : subtask === true;

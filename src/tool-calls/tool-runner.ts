@@ -65,7 +65,7 @@ export class ToolRunner {
   #within: readonly Ruleset[] | undefined;
   readonly #slots = new CallSlots();
   readonly #calls: CallFingerprint[] = [];
-  /** Refused loops. The first refusal is a result for the model, the second ends the turn. */
+  /** Number of refused loops. The first refusal is a result for the model, the second ends the turn. */
   #refusedLoops = 0;
   #results = new ResultBudget(undefined);
 
@@ -75,7 +75,7 @@ export class ToolRunner {
   }
 
   /**
-   * Sets the tools of the next step and how much of the window its results may use. `unoffered` tools run if the model
+   * Sets the tools of the next step and how much of the context window their results may use. `unoffered` tools run if the model
    * calls them.
    */
   setTools(tools: readonly Tool[], results?: ResultLimits, unoffered: readonly Tool[] = []): void {
@@ -137,15 +137,15 @@ export class ToolRunner {
     const checked = checkCall(call, tool, this.#tools);
     const record = new ToolCallRecord(this.#deps, messageId, toPart(announced, call, checked));
     if ("problem" in checked) {
-      const made = this.#trackCall(call.tool, call.input ?? call.problem);
-      return this.#answerInvalid(record, checked.problem, made, signal);
+      const tracked = this.#trackCall(call.tool, call.input ?? call.problem);
+      return this.#answerInvalid(record, checked.problem, tracked, signal);
     }
     this.#logRepairs(record, checked);
-    const made = this.#trackCall(checked.tool.name, checked.input);
-    const turn = this.#slots.run(checked.tool.concurrency, () =>
-      this.#execute(record, checked, made, signal),
+    const tracked = this.#trackCall(checked.tool.name, checked.input);
+    const running = this.#slots.run(checked.tool.concurrency, () =>
+      this.#execute(record, checked, tracked, signal),
     );
-    return (await orWhenAborted(turn, signal, undefined)) ?? this.#afterAbort(record, turn);
+    return (await orWhenAborted(running, signal, undefined)) ?? this.#afterAbort(record, running);
   }
 
   /** Settles a call whose arguments never became complete. */
@@ -173,21 +173,21 @@ export class ToolRunner {
 
   /** Tracks a call for loop detection; invalid calls count too. */
   #trackCall(tool: string, input: unknown): TrackedCall {
-    const made = fingerprintCall(tool, input);
-    this.#calls.push(made);
-    return { made, isLoop: isDoomLoop(this.#calls) };
+    const fingerprint = fingerprintCall(tool, input);
+    this.#calls.push(fingerprint);
+    return { fingerprint, isLoop: isDoomLoop(this.#calls) };
   }
 
   /** Refuses a call. The turn continues, except after a second refused loop. */
   async #refuse(
     record: ToolCallRecord,
     decision: Refusal,
-    { made, isLoop }: TrackedCall,
+    { fingerprint, isLoop }: TrackedCall,
   ): Promise<CallOutcome> {
     const isLoopRefused = isLoop && (decision.outcome === "unasked" || decision.outcome === "denied");
     if (!isLoopRefused) {
       const outcome = await record.refuse(decision);
-      made.result = fingerprintResult({ status: "refused", error: refusalText(decision) });
+      fingerprint.result = fingerprintResult({ status: "refused", error: refusalText(decision) });
       return outcome;
     }
     this.#refusedLoops++;
@@ -198,30 +198,30 @@ export class ToolRunner {
   async #answerInvalid(
     record: ToolCallRecord,
     problem: string,
-    counted: TrackedCall,
+    tracked: TrackedCall,
     signal: AbortSignal,
   ): Promise<CallOutcome> {
     const description = { title: record.part.tool, locations: [], permissions: [] };
-    const decision = await this.#decide(record, description, counted.isLoop, signal);
-    if (decision.outcome !== "allowed") return this.#refuse(record, decision, counted);
-    counted.made.result = fingerprintResult({ status: "refused", error: problem });
+    const decision = await this.#decide(record, description, tracked.isLoop, signal);
+    if (decision.outcome !== "allowed") return this.#refuse(record, decision, tracked);
+    tracked.fingerprint.result = fingerprintResult({ status: "refused", error: problem });
     const share = this.#results.take();
     const shown = await this.#prepareForModel(problem, share);
     share.settle();
     return record.fail("invalid", shown);
   }
 
-  async #afterAbort(record: ToolCallRecord, turn: Promise<CallOutcome>): Promise<CallOutcome> {
-    const settled = await orAfter(turn, cancelGraceMs, undefined);
+  async #afterAbort(record: ToolCallRecord, running: Promise<CallOutcome>): Promise<CallOutcome> {
+    const settled = await orAfter(running, cancelGraceMs, undefined);
     if (settled !== undefined) return settled;
-    void this.#recordLate(record, turn);
+    void this.#recordLate(record, running);
     return record.abandon("cancelled");
   }
 
-  /** Stores changes made after the call was abandoned, for undo and for the model. */
-  async #recordLate(record: ToolCallRecord, turn: Promise<CallOutcome>): Promise<void> {
+  /** Stores changes fingerprint after the call was abandoned, for undo and for the model. */
+  async #recordLate(record: ToolCallRecord, running: Promise<CallOutcome>): Promise<void> {
     try {
-      await record.addLateChanges((await turn).changes);
+      await record.addLateChanges((await running).changes);
     } catch (error) {
       const fields = { tool: record.part.tool, error: messageOf(error) };
       this.#deps.log.error("changes of cancelled tool call not stored", fields);
@@ -231,10 +231,10 @@ export class ToolRunner {
   async #execute(
     record: ToolCallRecord,
     { tool, input, repairs }: RunnableCall,
-    counted: TrackedCall,
+    tracked: TrackedCall,
     signal: AbortSignal,
   ): Promise<CallOutcome> {
-    const { made } = counted;
+    const { fingerprint } = tracked;
     const note = repairs.describe();
     if (signal.aborted) return record.abandon("cancelled");
     const share = this.#results.take();
@@ -243,8 +243,8 @@ export class ToolRunner {
       if ("refused" in checked) return await record.fail("denied", checked.refused);
       const prepared = await prepareCall(tool, checked.input, this.#deps.context);
       record.describe(prepared);
-      const decision = await this.#decide(record, prepared, counted.isLoop, signal);
-      if (decision.outcome !== "allowed") return await this.#refuse(record, decision, counted);
+      const decision = await this.#decide(record, prepared, tracked.isLoop, signal);
+      if (decision.outcome !== "allowed") return await this.#refuse(record, decision, tracked);
       record.begin();
       const result = await prepared.run({
         callId: record.part.callId,
@@ -254,11 +254,11 @@ export class ToolRunner {
         waitUntilReady: () => this.#deps.waitUntilReady(),
         limits: this.#limits(share),
       });
-      made.result = fingerprintResult(result);
+      fingerprint.result = fingerprintResult(result);
       const final = await applyAfterHooks(this.#deps, record, result, signal);
       return await this.#finish(record, addNote(final, note), share, signal);
     } catch (error) {
-      made.result ??= fingerprintResult({ status: "failed", error: messageOf(error) });
+      fingerprint.result ??= fingerprintResult({ status: "failed", error: messageOf(error) });
       return await this.#failed(record, { tool, note }, error, share, signal);
     } finally {
       share.settle();
@@ -415,7 +415,7 @@ function addNote(result: ToolResult, note: string | undefined): ToolResult {
 
 /** A call of the turn, and whether it completes a loop. */
 interface TrackedCall {
-  readonly made: CallFingerprint;
+  readonly fingerprint: CallFingerprint;
   readonly isLoop: boolean;
 }
 

@@ -4,7 +4,7 @@ import { excerpt } from "../base/text/excerpt.ts";
 import { isRecord } from "../base/text/record.ts";
 import type { Tool } from "./tool.ts";
 
-/** Problems reported at once. */
+/** Maximum number of problems in one message. */
 const problemLimit = 4;
 /** Characters of a sent value that are quoted. */
 const quoteLimit = 40;

@@ -43,7 +43,7 @@ export async function elicitFromClient(
 
 function toRequest(sessionId: SessionId, elicitation: Elicitation): SessionElicitation {
   const { server, message, callId } = elicitation;
-  // The prefix names the server, which controls the rest of the text.
+  // The server controls the message, so the prefix shows where it comes from.
   const shownMessage = showInvisible(`The MCP server "${server}" asks: ${message}`);
   const scope = { sessionId, message: shownMessage, ...(callId !== undefined && { toolCallId: callId }) };
   if (elicitation.mode === "url")

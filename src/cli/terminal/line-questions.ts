@@ -3,7 +3,7 @@ import { type Readable, Writable } from "node:stream";
 import { describeUnknownChoice, findChoice, matchesSearch } from "./choices.ts";
 import { type Choice, findLineProblem, type Questions, QuestionsCancelledError } from "./questions.ts";
 
-/** Choices listed; the others can still be typed. */
+/** Maximum number of listed choices; the others can still be typed. */
 const shownChoices = 40;
 
 /** Line-by-line questions: for a terminal that cannot draw, and for programs that pipe the answers in. */
@@ -16,7 +16,7 @@ export function createLineQuestions(
   const ask = async (question: string, read: (answer: string) => string | { problem: string }) => {
     for (;;) {
       const line = await lines.ask(`${question} `);
-      // End of input accepts nothing, not even the suggestion.
+      // The end of the input does not accept the suggestion.
       if (line === undefined) throw new QuestionsCancelledError(`no answer to: ${question}`);
       const answer = line.trim();
       const problem = findLineProblem(answer);
@@ -84,7 +84,7 @@ function listChoices(choices: readonly Choice[], say: (text: string) => void): v
   if (choices.length > shownChoices) say(`  and ${choices.length - shownChoices} more`);
 }
 
-/** Whether a partly typed line begins like a key. */
+/** Whether a partly typed line begins like an API key. */
 const beginsLikeKey = (line: string): boolean => /^(?:sk|pk|rk|gsk|csk|xai|pplx|hf|fw|nvapi)[-_]/i.test(line);
 
 /** Reads lines, including those that arrive before their question. */
@@ -103,7 +103,7 @@ class Lines {
         done();
       },
     });
-    // No history: the arrow keys must not show a typed key.
+    // No history: the arrow keys must not show an API key again.
     this.#reader = createInterface({ input, output: echo, terminal: input.isTTY === true, historySize: 0 });
     this.#reader.on("SIGINT", () => this.#reader.close());
     this.#lines = this.#reader[Symbol.asyncIterator]();

@@ -12,7 +12,7 @@ export interface ServerCapabilities {
   readonly notes: readonly string[];
 }
 
-export const noOffers: ServerCapabilities = {
+export const emptyCapabilities: ServerCapabilities = {
   tools: [],
   prompts: [],
   resources: [],

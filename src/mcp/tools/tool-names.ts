@@ -19,7 +19,7 @@ const reserved: readonly string[] = [
 
 /**
  * Assigns each tool a unique name, `<server>_<tool>`, in characters that every provider accepts. Names that are taken or
- * were changed get a hash suffix.
+ * too long get a hash suffix.
  */
 export class ToolNames {
   readonly #taken: Set<string>;
@@ -29,14 +29,14 @@ export class ToolNames {
   }
 
   nameFor(server: string, tool: string): string {
-    const plain = safe(`${server}_${tool}`);
+    const plain = toValidName(`${server}_${tool}`);
     const fits = plain.length <= nameLimit && !this.#taken.has(plain);
-    const name = fits ? plain : this.#distinct(plain, `${server}\0${tool}`);
+    const name = fits ? plain : this.#addHash(plain, `${server}\0${tool}`);
     this.#taken.add(name);
     return name;
   }
 
-  #distinct(plain: string, whole: string): string {
+  #addHash(plain: string, whole: string): string {
     for (let round = 0; ; round++) {
       const hash = createHash("sha256").update(`${whole}\0${round}`).digest("hex").slice(0, 6);
       const name = `${plain.slice(0, nameLimit - hash.length - 1)}_${hash}`;
@@ -45,6 +45,6 @@ export class ToolNames {
   }
 }
 
-function safe(name: string): string {
+function toValidName(name: string): string {
   return name.replaceAll(/[^A-Za-z0-9_-]/g, "_");
 }

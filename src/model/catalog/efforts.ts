@@ -3,7 +3,7 @@ import type { Api } from "../../config/api.ts";
 import type { Model } from "../model.ts";
 import type { KnownModel } from "./known-models.ts";
 
-/** Reasoning efforts of vendors, the least first. */
+/** Reasoning efforts of all vendors, lowest first. */
 const efforts = ["none", "minimal", "low", "medium", "high", "xhigh", "max"];
 
 /** The effort of models that think, if the user chose none. */
@@ -21,8 +21,10 @@ export function defaultEffort(
 }
 
 /**
- * Returns the model's effort that is nearest to the chosen one, the lower of two. Thinking is not switched off. Returns
- * undefined if none is comparable.
+ * Returns the effort of the model that is nearest to the chosen one.
+ * - Of two equally near efforts, returns the lower one.
+ * - Returns `none` only if it was chosen.
+ * - Returns undefined if the model has no comparable effort.
  */
 export function nearestEffort(variants: readonly string[], chosen: string): string | undefined {
   if (variants.includes(chosen)) return chosen;
@@ -60,7 +62,7 @@ export function omitEffort(options: Readonly<Record<string, unknown>>): Record<s
   return Object.fromEntries(Object.entries(options).filter(([name]) => !effortParameters.includes(name)));
 }
 
-/** Converts the effort in options of chat completions for the other APIs. */
+/** For the other APIs, replaces an effort that is written as in chat completions by the SDK's option. */
 export function convertEffort(
   options: Readonly<Record<string, unknown>>,
   api: Api,
@@ -72,7 +74,7 @@ export function convertEffort(
   return { reasoningEffort: named, ...others };
 }
 
-/** Explains that a model does not have an effort, and names those that it has. */
+/** Error message for an effort that the model does not have; lists its efforts. */
 export function describeMissingEffort({ ref, variants, lostOverChat }: Model, effort: string): string {
   const name = `${ref.provider}/${ref.model}`;
   if (variants.length > 0)

@@ -121,7 +121,7 @@ const gitCommands: Record<string, Program> = {
   hook: { opaque: "it runs a hook of the repository" },
 };
 
-/** Returns the record of a subcommand; a default for others. */
+/** Returns the record of a subcommand, or the default record. */
 function findGitCommand(name: string): Program {
   return (
     (Object.hasOwn(gitCommands, name) ? gitCommands[name] : undefined) ?? {
@@ -132,12 +132,14 @@ function findGitCommand(name: string): Program {
   );
 }
 
-/** `git config` only reads with one of these options, unless `--no-…` negates it, or with `get` or `list`. */
-const configReads = /^(?:--get(?:-all|-regexp)?|--list|-l|--show-origin)$/;
-const configReadsNot = /^--no-[gl]/;
-const configReading = /^(?:get|list)$/;
-/** With one of these `git config` changes something even with a single operand. */
-const configChanges = /^(?:--(?:unset|rem|ren|ed|add|rep).*|-\w*e\w*|edit)$/;
+/** Options with which `git config` only reads. */
+const configReadFlag = /^(?:--get(?:-all|-regexp)?|--list|-l|--show-origin)$/;
+/** Negations of these options. */
+const negatedReadFlag = /^--no-[gl]/;
+/** Subcommands with which `git config` only reads. */
+const configReadCommand = /^(?:get|list)$/;
+/** Arguments with which `git config` changes something even with a single operand. */
+const configChange = /^(?:--(?:unset|rem|ren|ed|add|rep).*|-\w*e\w*|edit)$/;
 
 export function describeGit(invocation: Invocation): OpaqueReason | undefined {
   const { scan, args, evalContext } = invocation;
@@ -206,7 +208,7 @@ function addPrintedFiles(scan: Scan, args: readonly Argument[], evalContext: Eva
     if (values === undefined && /^(?!-).*:/s.test(text))
       addUnknownPath(scan, text, { access: "read" }, unknownFileReason);
     for (const value of values ?? []) {
-      const file = inRevision.exec(value.text)?.[1];
+      const file = revisionFile.exec(value.text)?.[1];
       if (file)
         addPath(
           scan,
@@ -236,8 +238,8 @@ function addComparedFiles(scan: Scan, args: readonly Argument[], evalContext: Ev
 
 const unknownFileReason = "the file that it prints cannot be known before it runs";
 
-/** `HEAD:a`, `:a`, `:2:a`; neither a search for a message (`:/a`) nor an option. */
-const inRevision = /^(?!-)(?:[^:{]|\{[^}]*\})*:(?:[0-3]:)?(?!\/)(.+)$/s;
+/** Matches the file in `HEAD:a`, `:a` and `:2:a`; not options, and not `:/a`, which searches commit messages. */
+const revisionFile = /^(?!-)(?:[^:{]|\{[^}]*\})*:(?:[0-3]:)?(?!\/)(.+)$/s;
 
 /** Applies each `-C`, relative to the one before. */
 function enterFolders({ flags: found }: ParsedOptions, evalContext: EvalContext): EvalContext {
@@ -268,8 +270,8 @@ function findDangerousWord(
 }
 
 function changesConfig(args: readonly string[]): boolean {
-  const isTold = (form: RegExp) => args.some((text) => form.test(text));
-  if (configReading.test(args[0] ?? "")) return false;
-  if (isTold(configReads) && !isTold(configReadsNot)) return false;
-  return isTold(configChanges) || args.filter((text) => !text.startsWith("-")).length !== 1;
+  const hasArgument = (pattern: RegExp) => args.some((text) => pattern.test(text));
+  if (configReadCommand.test(args[0] ?? "")) return false;
+  if (hasArgument(configReadFlag) && !hasArgument(negatedReadFlag)) return false;
+  return hasArgument(configChange) || args.filter((text) => !text.startsWith("-")).length !== 1;
 }

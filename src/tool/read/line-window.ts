@@ -5,7 +5,7 @@ import { ToolFailure } from "../tool.ts";
 export interface Range {
   readonly first: number;
   readonly count: number;
-  /** Maximum of the shown text, in UTF-8. */
+  /** Maximum size of the shown text in UTF-8 bytes. */
   readonly bytes: number;
 }
 
@@ -51,11 +51,11 @@ export class LineWindow {
     if (this.#lineLength > 0) this.#endLine();
   }
 
-  #append(piece: string): void {
-    this.#lineLength += piece.length;
-    // One more than is shown, for a carriage return at the end.
+  #append(text: string): void {
+    this.#lineLength += text.length;
+    // One character more than is shown, for a carriage return at the end.
     const free = lineLengthLimit + 1 - this.#line.length;
-    if (free > 0) this.#line += piece.slice(0, free);
+    if (free > 0) this.#line += text.slice(0, free);
   }
 
   #endLine(): void {
