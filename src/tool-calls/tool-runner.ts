@@ -75,8 +75,8 @@ export class ToolRunner {
   }
 
   /**
-   * Sets the tools of the next step and how much of the context window their results may use. `unoffered` tools run if the model
-   * calls them.
+   * Sets the tools of the next step and how much of the context window their results may use. Tools in `unoffered` are
+   * not offered to the model, but run if it calls them.
    */
   setTools(tools: readonly Tool[], results?: ResultLimits, unoffered: readonly Tool[] = []): void {
     this.#results = new ResultBudget(results);
@@ -218,7 +218,7 @@ export class ToolRunner {
     return record.abandon("cancelled");
   }
 
-  /** Stores changes fingerprint after the call was abandoned, for undo and for the model. */
+  /** Stores changes made after the call was abandoned, for undo and for the model. */
   async #recordLate(record: ToolCallRecord, running: Promise<CallOutcome>): Promise<void> {
     try {
       await record.addLateChanges((await running).changes);
