@@ -90,6 +90,24 @@ describe("calls that are nearly right", () => {
   });
 });
 
+describe("refusals", () => {
+  test("quote the place of a mistake in JSON", async () => {
+    const { toolResults } = await runCalls([reply.call("read", '{"filePath": src/a.txt, "limit": 1}')]);
+    expect(toolResults).toEqual([expect.stringMatching(/not valid JSON.*near: .*src\/a\.txt/)]);
+  });
+
+  test("say that a pattern cannot match across lines", async () => {
+    const { toolResults } = await runCalls([
+      reply.call("grep", { pattern: String.raw`one\ntwo` }),
+      reply.call("grep", { pattern: "absent" }),
+    ]);
+    expect(toolResults).toEqual([
+      expect.stringMatching(/No lines match.*each line is matched alone/),
+      expect.not.stringContaining("matched alone"),
+    ]);
+  });
+});
+
 describe("calls that could do harm", () => {
   test.each([
     ["write", '{"filePath": "new.txt", "content": "half'],

@@ -320,6 +320,7 @@ test("arguments that do not parse come with a problem and their raw text", async
       input: undefined,
       raw: '{"path": x}',
       problem: expect.stringContaining("not valid JSON"),
+      isMalformed: true,
     },
     {
       type: "call",
@@ -328,6 +329,7 @@ test("arguments that do not parse come with a problem and their raw text", async
       input: undefined,
       raw: "[1]",
       problem: "The arguments of read are no JSON object. Call it again.",
+      isMalformed: true,
     },
   ]);
 });

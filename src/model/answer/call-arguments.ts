@@ -93,8 +93,18 @@ export function parseArguments(raw: string): ParsedArguments {
     return { problem: "no JSON object" };
   } catch (thrown) {
     const reason = thrown instanceof Error ? thrown.message.slice(0, 200) : "";
-    return { problem: `not valid JSON: ${reason}` };
+    return { problem: `not valid JSON: ${reason}${quotePlace(raw, reason)}` };
   }
+}
+
+/** Characters quoted around a mistake. */
+const quotedLength = 80;
+
+/** Quotes the text around the position that the parser names; the end of the text if it names none. */
+function quotePlace(raw: string, reason: string): string {
+  const position = Number(/position (\d+)/.exec(reason)?.[1] ?? raw.length);
+  const start = Math.max(0, Math.min(position, raw.length) - quotedLength / 2);
+  return ` (near: ${raw.slice(start, start + quotedLength).toWellFormed()})`;
 }
 
 const isEmptyObject = (raw: string): boolean => raw.length < 64 && /^\s*\{\s*\}\s*$/.test(raw);

@@ -94,7 +94,8 @@ export const grepTool: Tool = defineTool<z.infer<typeof inputSchema>>({
           signal,
         };
         const { matches, truncated, large } = await findLines(search, query);
-        const none = `No lines match in ${nameOf(place)}${include === undefined ? "" : ` (${include})`}.`;
+        const where = `${nameOf(place)}${include === undefined ? "" : ` (${include})`}`;
+        const none = `No lines match in ${where}.${spansLines(pattern) ? lineHint : ""}`;
         return {
           status: "completed",
           notes: place.note,
@@ -113,6 +114,12 @@ export const grepTool: Tool = defineTool<z.infer<typeof inputSchema>>({
     };
   },
 });
+
+/** Whether the pattern contains a line break, which no single line does. */
+const spansLines = (pattern: string): boolean => /\n|(?<!\\)(?:\\\\)*\\[nr]/.test(pattern);
+
+const lineHint =
+  " The pattern contains a line break, but each line is matched alone: search for a part on one line, then read around it.";
 
 async function findLines(search: Search, query: LinesQuery): ReturnType<Search["lines"]> {
   try {
