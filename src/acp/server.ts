@@ -43,7 +43,17 @@ export interface AcpServer {
 }
 
 /** Serves one client. */
-export function serveClient({ wire, program, log, openSessions, account, ...deps }: ServerDeps): AcpServer {
+export function serveClient({
+  wire,
+  program,
+  log,
+  openSessions,
+  account,
+  createDraftVersion,
+  warmUp: loadTurn,
+  warmUpCalls: loadCalls,
+  settle,
+}: ServerDeps): AcpServer {
   const { outbox } = wire;
   const gone = new AbortController();
   const requester = new Requester((message) => wire.send(message), log);
@@ -57,15 +67,15 @@ export function serveClient({ wire, program, log, openSessions, account, ...deps
   });
   const warmUp = new WarmUp({
     outbox,
-    loadTurn: deps.warmUp,
-    loadCalls: deps.warmUpCalls,
-    settle: deps.settle,
+    loadTurn,
+    loadCalls,
+    settle,
   });
   const dispatcher = new RequestDispatcher({
     send: (message) => wire.send(message),
     requester,
     stable: createStableVersion(connection, program),
-    draft: deps.createDraftVersion?.(connection, requester, program),
+    draft: createDraftVersion?.(connection, requester, program),
     log,
     onAnswered: (method) => warmUp.onAnswered(method),
   });

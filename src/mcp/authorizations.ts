@@ -6,8 +6,8 @@ import type { McpServer } from "./server.ts";
 
 export interface AuthorizationsDeps {
   readonly elicit: Elicit;
-  canVisit(): boolean;
-  onVisited(elicitationId: string): void;
+  canVisit: () => boolean;
+  onVisited: (elicitationId: string) => void;
   report(text: string, severity?: "info" | "warning"): void;
 }
 
@@ -68,7 +68,8 @@ export class Authorizations {
     onAddress: (address: string) => void,
     signal: AbortSignal,
   ): Promise<AuthorizeOutcome> {
-    return authorizeInEditor(server, { ...this.#deps, onAddress }, signal);
+    const { elicit, canVisit, onVisited } = this.#deps;
+    return authorizeInEditor(server, { elicit, canVisit, onVisited, onAddress }, signal);
   }
 
   /** Reports a result unless it was cancelled by the user or by another attempt. */

@@ -37,7 +37,7 @@ export interface ServerDeps {
   readonly secrets: Pick<Secrets, "redact">;
   readonly signIn?: OAuthFetch | undefined;
   /** Called when a server completes an address that the user visited. Must not throw. */
-  onVisited?(elicitationId: string): void;
+  onVisited?: ((elicitationId: string) => void) | undefined;
 }
 
 const connectTimeoutMs = 30_000;
@@ -75,7 +75,7 @@ export class McpServer {
   constructor(settings: ServerSettings, deps: ServerDeps) {
     this.settings = settings;
     this.#deps = deps;
-    this.#questions = new ServerQuestions(settings.name, this.callTimeoutMs, deps);
+    this.#questions = new ServerQuestions(settings.name, this.callTimeoutMs, (id) => deps.onVisited?.(id));
     this.#serverLog = new ServerLog(settings.name, deps.log);
   }
 
@@ -297,14 +297,22 @@ export class McpServer {
   }
 
   #connectionDeps(): ConnectDeps {
+    const { version, log, roots, capabilities, processes, signIn } = this.#deps;
     return {
-      ...this.#deps,
-      timeoutMs: this.#connectTimeoutMs,
-      onElicit: (params, signal) => this.#questions.ask(params, signal),
-      onElicited: (id) => this.#questions.onElicited(id),
-      onClosed: (reason) => this.#onConnectionLost(reason, this.#connection),
-      onListChanged: () => void this.#refresh(),
-      onLog: (level, text) => this.#serverLog.add(`${level}: ${text}`),
+      connection: {
+        version,
+        log,
+        roots,
+        capabilities,
+        timeoutMs: this.#connectTimeoutMs,
+        onElicit: (params, signal) => this.#questions.ask(params, signal),
+        onElicited: (id) => this.#questions.onElicited(id),
+        onClosed: (reason) => this.#onConnectionLost(reason, this.#connection),
+        onListChanged: () => void this.#refresh(),
+        onLog: (level, text) => this.#serverLog.add(`${level}: ${text}`),
+      },
+      processes,
+      signIn,
       onNoise: (line) => this.#serverLog.addNoise(line),
     };
   }

@@ -3,7 +3,7 @@ import { getIdentity, type ServerSettings } from "./server-settings.ts";
 
 export type ServersDeps = Omit<ServerDeps, "roots" | "capabilities"> & {
   /** Elicitation capabilities of the editor. */
-  capabilities(): ServerDeps["capabilities"];
+  capabilities: () => ServerDeps["capabilities"];
 };
 
 /** The MCP servers of this process. Sessions with equal settings share a server, which closes with the last of them. */
@@ -40,9 +40,18 @@ export class Servers {
   }
 
   #create(key: string, settings: ServerSettings, roots: readonly string[]) {
-    const capabilities = this.#deps.capabilities();
+    const { version, processes, capabilities, log, secrets, signIn, onVisited } = this.#deps;
     const shared = {
-      server: new McpServer(settings, { ...this.#deps, roots, capabilities }),
+      server: new McpServer(settings, {
+        version,
+        processes,
+        roots,
+        capabilities: capabilities(),
+        log,
+        secrets,
+        signIn,
+        onVisited,
+      }),
       users: new Set<object>(),
     };
     this.#shared.set(key, shared);

@@ -31,11 +31,11 @@ export interface SessionServersDeps {
   /** Registers the keys of the servers for redaction. */
   readonly secrets: Pick<Secrets, "add">;
   /** Whether the editor can open URLs. */
-  canVisit(): boolean;
+  canVisit: () => boolean;
   /** Notifies the editor that the user completed an address. */
-  onVisited(elicitationId: string): void;
+  onVisited: (elicitationId: string) => void;
   /** Shows a message about a server to the user. Must not throw. */
-  report(text: string, severity?: "info" | "warning"): void;
+  report: (text: string, severity?: "info" | "warning") => void;
   /** Called when the prompts changed. Must not throw. */
   onPrompts(): void;
   /** Called when the tools of the server with this name changed. Must not throw. */
@@ -79,8 +79,13 @@ export class SessionServers {
 
   constructor(deps: SessionServersDeps) {
     this.#deps = deps;
-    this.#tools = new ServerTools(deps);
-    this.#authorizations = new Authorizations(deps);
+    this.#tools = new ServerTools({ elicit: deps.elicit, report: deps.report });
+    this.#authorizations = new Authorizations({
+      elicit: deps.elicit,
+      canVisit: deps.canVisit,
+      onVisited: deps.onVisited,
+      report: deps.report,
+    });
   }
 
   /** Applies a new configuration. Unchanged servers keep running. */

@@ -72,16 +72,17 @@ export class SessionView {
     this.#waitUntilReady = () => deps.waitUntilReady();
     this.#tasks = new TaskQueue(deps.log);
     const { workspace } = deps.session.project;
-    const shown = {
-      client: deps.client,
-      cwd: workspace.cwd,
-      loadSnapshot: (hash: string) => workspace.snapshots.load(hash),
-      send: (update: SessionUpdate) => this.#sendTurnUpdate(update),
-    };
-    this.#compactions = new Compactions({ ...shown, log: deps.log });
-    this.#calls = new ToolCalls(shown);
+    const { client, log } = deps;
+    const { cwd } = workspace;
+    const loadSnapshot = (hash: string) => workspace.snapshots.load(hash);
+    const send = (update: SessionUpdate) => this.#sendTurnUpdate(update);
+    this.#compactions = new Compactions({ client, log, send });
+    this.#calls = new ToolCalls({ client, cwd, loadSnapshot, send });
     this.#subagents = new Subagents({
-      ...shown,
+      client,
+      cwd,
+      loadSnapshot,
+      send,
       sendFrom: (child, update) => this.#sendTurnUpdate(update, child),
       history: (child) => deps.history(child),
       waitUntilReady: () => deps.waitUntilReady(),

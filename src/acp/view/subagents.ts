@@ -103,7 +103,9 @@ class ChildSessionView {
     this.#deps = deps;
     this.#child = child;
     this.#calls = new ToolCalls({
-      ...deps,
+      client: deps.client,
+      cwd: deps.cwd,
+      loadSnapshot: (hash) => deps.loadSnapshot(hash),
       send: (update) =>
         this.#isOwnSession ? deps.sendFrom(child.id, update) : deps.send(addParentCall(callId, update)),
     });

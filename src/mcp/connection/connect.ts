@@ -10,71 +10,79 @@ import type { LocalServer, RemoteServer, ServerSettings } from "../server-settin
 import type { OAuthFetch } from "../oauth/oauth-fetch.ts";
 import { StdioTransport } from "./stdio-transport.ts";
 
-export interface ConnectDeps extends Omit<ConnectionDeps, "offersRoots"> {
+export interface ConnectDeps {
+  readonly connection: ConnectionDeps;
   readonly processes: PipedProcesses;
   readonly signIn?: OAuthFetch | undefined;
-  onNoise(line: string): void;
+  onNoise: (line: string) => void;
 }
 
 /** Connects and lists the capabilities of the server. Throws {@link ConnectError}. */
 export async function connect(
   settings: ServerSettings,
-  given: ConnectDeps,
+  deps: ConnectDeps,
   signal: AbortSignal,
 ): Promise<McpConnection> {
-  const folder = getWorkingFolder(settings, given);
-  const deps = { ...given, offersRoots: await shouldOfferRoots(settings, folder) };
-  if (settings.type === "local") return connectLocal(settings, deps, signal);
+  const offersRoots = await shouldOfferRoots(settings, getWorkingFolder(settings, deps));
+  const create = (transport: Transport) => new McpConnection(transport, deps.connection, offersRoots);
+  if (settings.type === "local") return connectLocal(settings, deps, create, signal);
   const [first, ...others] = remoteKinds(settings);
   if (first === undefined) throw new Error("no way to reach a server");
   try {
-    return await connectRemote(settings, first, deps, signal);
+    return await connectRemote(settings, first, deps, create, signal);
   } catch (error) {
     const [second] = others;
     if (second === undefined || !maySpeakSse(getCause(error))) throw error;
-    return connectRemote(settings, second, deps, signal);
+    return connectRemote(settings, second, deps, create, signal);
   }
 }
 
-type OpeningDeps = ConnectDeps & ConnectionDeps;
-
-function getWorkingFolder(settings: ServerSettings, { roots: [first = "/"] }: ConnectDeps): string {
+function getWorkingFolder(settings: ServerSettings, { connection }: ConnectDeps): string {
+  const [first = "/"] = connection.roots;
   return settings.type === "local" ? (settings.cwd ?? first) : first;
 }
 
-async function connectLocal(settings: LocalServer, deps: OpeningDeps, signal: AbortSignal) {
+type CreateConnection = (transport: Transport) => McpConnection;
+
+async function connectLocal(
+  settings: LocalServer,
+  deps: ConnectDeps,
+  create: CreateConnection,
+  signal: AbortSignal,
+) {
+  const { processes, onNoise } = deps;
   const { command, args, environment } = settings;
   const cwd = getWorkingFolder(settings, deps);
-  const transport = new StdioTransport({ command, args, cwd, env: environment }, deps);
-  const connection = new McpConnection(transport, deps);
+  const transport = new StdioTransport({ command, args, cwd, env: environment }, { processes, onNoise });
+  const connection = create(transport);
   try {
     await connection.open(signal);
     return connection;
   } catch (error) {
     await connection.end();
     const serverText = transport.errorTail === "" ? "" : `; it wrote: ${transport.errorTail.slice(-500)}`;
-    throw toConnectError(error, deps.timeoutMs, serverText);
+    throw toConnectError(error, deps.connection.timeoutMs, serverText);
   }
 }
 
 async function connectRemote(
   settings: RemoteServer,
   kind: RemoteKind,
-  deps: OpeningDeps,
+  { signIn, connection: { timeoutMs } }: ConnectDeps,
+  create: CreateConnection,
   signal: AbortSignal,
 ): Promise<McpConnection> {
-  const { signIn } = deps;
   const onTooLong = (error: MessageTooLongError) => connection.break(error);
   const onSignInNeeded = () => connection.refuse();
   const transport = openRemote(settings, kind, { signIn, onTooLong, onSignInNeeded });
-  const connection: McpConnection = new McpConnection(transport, deps);
+  const connection = create(transport);
   try {
     await connection.open(signal);
     return connection;
   } catch (error) {
     await connection.end();
     if (connection.isRefused) throw new ConnectError({ kind: "unauthorized" });
-    throw toConnectError(error, deps.timeoutMs, "");
+    throw toConnectError(error, timeoutMs, "");
   }
 }
 

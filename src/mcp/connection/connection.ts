@@ -38,8 +38,6 @@ export interface ConnectionDeps {
   readonly log: Log;
   /** Absolute paths; the session's folder first. */
   readonly roots: readonly string[];
-  /** Whether the server may request these folders. */
-  readonly offersRoots: boolean;
   readonly capabilities: ElicitationCapabilities;
   readonly timeoutMs: number;
   onElicit(params: ElicitRequest["params"], signal: AbortSignal): Promise<ElicitResult>;
@@ -74,11 +72,12 @@ export class McpConnection {
   #isRefused = false;
   #closedReason: string | undefined;
 
-  constructor(transport: Transport, deps: ConnectionDeps) {
+  /** `offersRoots`: whether the server may request the folders. */
+  constructor(transport: Transport, deps: ConnectionDeps, offersRoots: boolean) {
     this.#transport = transport;
     this.#deps = deps;
     const info = { name: "fairlead", title: "Fairlead", version: deps.version };
-    const capabilities = capabilitiesFor(deps);
+    const capabilities = capabilitiesFor(deps.capabilities, offersRoots);
     this.#client = new Client(info, { capabilities });
     this.#listen(capabilities);
   }
@@ -235,10 +234,7 @@ export class McpConnection {
   }
 }
 
-function capabilitiesFor({
-  offersRoots,
-  capabilities: { forms, urls },
-}: Pick<ConnectionDeps, "offersRoots" | "capabilities">): ClientCapabilities {
+function capabilitiesFor({ forms, urls }: ElicitationCapabilities, offersRoots: boolean): ClientCapabilities {
   const elicitation = { ...(forms && { form: { applyDefaults: true } }), ...(urls && { url: {} }) };
   return { ...(offersRoots && { roots: {} }), ...((forms || urls) && { elicitation }) };
 }

@@ -23,14 +23,14 @@ type Visit = (RequestFailure & { kind: "visit" })["visits"][number];
 export class ServerQuestions {
   readonly #server: string;
   readonly #timeoutMs: number;
-  readonly #editor: { onVisited?(elicitationId: string): void };
+  readonly #onVisited: (elicitationId: string) => void;
   readonly #uses = new Set<{ user: ServerUser; clock: CallClock }>();
   readonly #expected = new Map<string, () => void>();
 
-  constructor(server: string, timeoutMs: number, editor: { onVisited?(elicitationId: string): void }) {
+  constructor(server: string, timeoutMs: number, onVisited: (elicitationId: string) => void) {
     this.#server = server;
     this.#timeoutMs = timeoutMs;
-    this.#editor = editor;
+    this.#onVisited = onVisited;
   }
 
   /** Runs a request for the user, who receives the server's questions meanwhile. */
@@ -71,7 +71,7 @@ export class ServerQuestions {
     if (onVisited === undefined) return;
     this.#expected.delete(id);
     onVisited();
-    this.#editor.onVisited?.(id);
+    this.#onVisited(id);
   }
 
   async #visitOne({ id, url, message }: Visit, user: ServerUser): Promise<boolean> {

@@ -11,7 +11,7 @@ const offeredLength = 256 * 1024;
 
 export interface ServerToolsDeps {
   readonly elicit: Elicit;
-  report(text: string): void;
+  report: (text: string) => void;
 }
 
 /** The tools of the servers of one session. */
