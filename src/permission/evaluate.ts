@@ -87,9 +87,9 @@ function confirmAllow(verdict: Verdict, subject: Subject, stricterBehind: Rule |
 
 interface Application {
   action: Action;
-  /** It applies to the subject itself and to everything the subject may be. */
+  /** The rule applies to the subject itself and to everything that the subject may be. */
   coversSubject: boolean;
-  /** The part to which it applies, if not the subject itself. */
+  /** The part to which the rule applies, if not the subject itself. */
   scope?: string;
 }
 

@@ -117,7 +117,7 @@ type AnswerOrFailure = Answer | { reply: "unasked"; problem: string };
 export type Decider = Pick<Gate, "decide" | "isAllowed" | "reconsider" | "close">;
 
 /**
- * Decides over the calls of a session and its children.
+ * Decides on the calls of a session and its children.
  * - One question is open at a time; the others wait.
  * - Only a valid "allow" lets a call run; errors, invalid and late answers do not.
  */

@@ -11,7 +11,7 @@ export interface Authority {
    * Approvals do not lift their "ask".
    */
   readonly limits?: readonly Ruleset[] | undefined;
-  /** Rules of the parent agents, which count as much as the agent's own. */
+  /** Rules of the parent agents, as strict as the agent's own. */
   readonly within?: readonly Ruleset[] | undefined;
   /** Stored approvals; they lift an "ask" of `rules`, never a "deny". */
   readonly approvals?: Ruleset;
@@ -19,7 +19,7 @@ export interface Authority {
   readonly mode?: ApprovalMode;
 }
 
-/** The decision over one request before the user is asked. */
+/** The decision on one request before the user is asked. */
 export interface Judgement extends Verdict {
   by: "rules" | "approval" | "mode" | "person";
   /** Whether "always allow" can be offered. */

@@ -116,7 +116,7 @@ class Call {
     return this.#connection.signal;
   }
 
-  /** Runs the call and closes its connection. Resolves with what it threw; rejects only with an error of the consumer. */
+  /** Runs the call and closes its connection. Resolves with an error of the call; rejects with an error of the consumer. */
   async run(step: () => Promise<void>): Promise<{ readonly thrown: unknown } | undefined> {
     const { signal } = this.#request;
     const abort = () => this.#connection.abort(signal.reason);

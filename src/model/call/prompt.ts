@@ -181,7 +181,7 @@ function pickThoughts(parts: readonly Part[], hasCalls: boolean, context: StepCo
   }
 }
 
-/** Thinking goes back to Anthropic as it came: with its signature, or as redacted data. */
+/** Sends thinking back to Anthropic unchanged: with its signature, or as redacted data. */
 function pickSignedThoughts(thoughts: readonly ReasoningPart[], context: StepContext): Thoughts["parts"] {
   const signed = new Map<Part, AssistantPart[]>();
   for (const part of thoughts) {

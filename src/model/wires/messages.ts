@@ -41,7 +41,7 @@ const isEffort = (value: unknown): value is (typeof efforts)[number] =>
 
 type Effort = (typeof efforts)[number];
 
-/** Parts of the output limit that each effort may think with. */
+/** Share of the output limit that each effort may use for thinking. */
 const budgetShares: Readonly<Record<Effort, number>> = {
   none: 0,
   minimal: 0.02,

@@ -12,7 +12,7 @@ import type { Program } from "./program-table.ts";
 import { literalArgument } from "../syntax/word.ts";
 import type { Argument } from "../syntax/word.ts";
 
-/** Its first word may be options without a dash; extracting writes below the folder it runs in. */
+/** The first word may have options without a dash. Extracting writes below the working folder. */
 export function describeTar({ scan, args, evalContext }: Invocation): OpaqueReason | undefined {
   const program: Program = {
     ...findProgram("tar"),
