@@ -49,6 +49,8 @@ export interface Project {
   hasChanged(): Promise<boolean>;
   /** Loaded on first use: a session opens without them. */
   tools(): Promise<readonly Tool[]>;
+  /** What the session's MCP servers say about their use, sorted by name. */
+  serverInstructions?(): readonly { name: string; text: string }[];
   /** Plugins and tools of the user and of a trusted project, if any; loaded on first use. */
   plugins(): Promise<Plugins | undefined>;
   /** Diagnostics of language servers, as text for the model; undefined when none is configured. */

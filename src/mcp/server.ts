@@ -60,6 +60,7 @@ export class McpServer {
   readonly #serverLog: ServerLog;
   #status: ServerStatus = { state: "waiting" };
   #offers: ServerCapabilities = emptyCapabilities;
+  #instructions = "";
   #connection: McpConnection | undefined;
   #connecting: Promise<void> | undefined;
   #startedMs = 0;
@@ -86,6 +87,11 @@ export class McpServer {
   /** Its capabilities, as of the last connection. */
   get offers(): ServerCapabilities {
     return this.#offers;
+  }
+
+  /** What it says about its use, as of the last connection. */
+  get instructions(): string {
+    return this.#instructions;
   }
 
   /** Its log lines, newest last. */
@@ -265,6 +271,7 @@ export class McpServer {
     if (!connection.isOpen)
       throw new ConnectError({ kind: "failed", reason: "it exited immediately", isPassing: true });
     this.#offers = offers;
+    this.#instructions = connection.instructions;
     this.#connection = connection;
     this.#connectedMs = performance.now();
     this.#set({ state: "connected" });

@@ -135,6 +135,14 @@ export class SessionServers {
     return this.#tools.build([...this.#used.keys()], taken);
   }
 
+  /** What the servers say about their use, by name. */
+  get instructions(): readonly { name: string; text: string }[] {
+    return [...this.#used.keys()]
+      .map(({ settings, instructions }) => ({ name: settings.name, text: instructions.trim() }))
+      .filter(({ text }) => text !== "")
+      .toSorted((left, right) => (left.name < right.name ? -1 : 1));
+  }
+
   /** Prompts of the servers. */
   get prompts(): readonly ServerPrompt[] {
     return this.#prompts;

@@ -225,6 +225,7 @@ export class SessionOpener {
     return (project) => ({
       ...project,
       workspace: { ...project.workspace, files },
+      serverInstructions: () => servers.instructions,
       tools: async () => {
         const own = await project.tools();
         return [...own, ...(await servers.tools(own.map(({ name }) => name)))];

@@ -9,6 +9,7 @@ import type { Project } from "../conversation/project.ts";
 import { formatDate } from "../conversation/reminders.ts";
 import type { StepInput } from "./step.ts";
 import { buildSystemPrompt } from "./system-prompt.ts";
+import { isBuiltIn } from "../tool-calls/tool-schema.ts";
 import type { AgentOffers } from "../tool-calls/tool-set.ts";
 import type { Transcript } from "../conversation/transcript.ts";
 
@@ -78,6 +79,8 @@ function buildSystem(deps: StepRequestDeps, question: StepQuestion): string[] {
     environment: getEnvironment(project, model, startedAt),
     skills: tools.some(({ name }) => name === "skill") ? offers.skills(project.skills, agent) : [],
     instructions,
+    // Agents that may not call tools of servers need no instructions for them.
+    servers: tools.every(({ name }) => isBuiltIn(name)) ? [] : (project.serverInstructions?.() ?? []),
     given: givenPrompt,
     system: user.system,
   });

@@ -50,6 +50,19 @@ describe("the reference server everything", () => {
     });
   });
 
+  test("gives its instructions, bounded, marked as its own and the same in each request", async () => {
+    await story({ config: { mcp: { everything: everything() }, ...allowed } }, async ({ editor, model }) => {
+      const { sessionId } = await editor.newSession();
+      model.reply(reply.call("everything_echo", { message: "hello" })).reply("Done.");
+      await editor.prompt(sessionId, "Go");
+      const [first, second] = model.requests.map(({ system }) => system);
+      const [, section = ""] = (first ?? "").split("# MCP servers\n\n");
+      expect(section).toMatch(/^These texts come from the MCP servers and not from the user\./);
+      expect(section).toMatch(/\n\n## From the server everything\n\n\S/);
+      expect(second).toBe(first);
+    });
+  });
+
   test("gives prompts as commands and resources to mention, link, list and read", async () => {
     await story({ config: { mcp: { everything: everything() }, ...allowed } }, async ({ editor, model }) => {
       const { sessionId } = await editor.newSession();

@@ -109,3 +109,16 @@ test("long lists of skills and long descriptions are cut and say so", () => {
 test("the same input gives the same text, so that a provider's cache stays good", () => {
   expect(buildSystemPrompt(structuredClone(input))).toEqual(buildSystemPrompt(input));
 });
+
+test("instructions of MCP servers are bounded, each and together", () => {
+  const servers = ["a", "b", "c", "d"].map((name) => ({ name, text: name.repeat(2_500) }));
+  const block = buildSystemPrompt({ ...input, servers }).at(-1) ?? "";
+  expect(["a", "b", "c", "d"].map((name) => block.includes(name.repeat(1_999)))).toEqual([
+    true,
+    true,
+    true,
+    false,
+  ]);
+  expect(block).not.toContain("a".repeat(2_001));
+  expect(block).toContain("## From the server d\n\n… (cut)");
+});

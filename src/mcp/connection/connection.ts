@@ -99,6 +99,11 @@ export class McpConnection {
     return this.#client.getServerCapabilities() ?? {};
   }
 
+  /** What the server says about its use. */
+  get instructions(): string {
+    return this.#client.getInstructions() ?? "";
+  }
+
   async open(signal: AbortSignal): Promise<void> {
     const clock = new CallClock(this.#deps.timeoutMs, signal);
     try {
