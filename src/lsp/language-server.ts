@@ -2,7 +2,7 @@ import { fileURLToPath } from "node:url";
 import { z } from "zod";
 import { type Document, Documents, listProblems, type DocumentText } from "./documents.ts";
 import { messageOf, UserError } from "../base/errors.ts";
-import type { PipedProcess } from "../workspace/process/piped-process.ts";
+import type { PipedProcess, PipedProcesses } from "../workspace/process/piped-process.ts";
 import { findNewProblems, type Problem, parseErrors } from "./problems.ts";
 import { type quietMs, DiagnosticsWaiter, firstReportMs } from "./reports.ts";
 import { ServerConnection, type ServerConnectionDeps, toUri } from "./server-connection.ts";
@@ -16,6 +16,7 @@ export interface EditedFile {
 }
 
 export interface LanguageServerDeps extends ServerConnectionDeps {
+  readonly processes: PipedProcesses;
   /** Reads a text file; undefined if it does not exist or is not text. */
   readonly read: (path: string) => Promise<string | undefined>;
   /** For tests. */
@@ -48,10 +49,10 @@ export class LanguageServer {
     return server;
   }
 
-  private constructor(deps: LanguageServerDeps, program: PipedProcess) {
-    this.#read = deps.read;
-    this.#reports = new DiagnosticsWaiter(deps.quietMs);
-    this.#connection = new ServerConnection(deps, program, {
+  private constructor({ name, config, root, log, read, quietMs }: LanguageServerDeps, program: PipedProcess) {
+    this.#read = read;
+    this.#reports = new DiagnosticsWaiter(quietMs);
+    this.#connection = new ServerConnection({ name, config, root, log }, program, {
       onPublished: (params) => this.#take(params),
       onFailed: () => this.#reports.wake(),
     });

@@ -8,7 +8,7 @@ import { UserError } from "../base/errors.ts";
 import type { Log } from "../base/log.ts";
 import { isRecord } from "../base/text/record.ts";
 import type { LanguageServerConfig } from "../config/schema.ts";
-import type { PipedExit, PipedProcess, PipedProcesses } from "../workspace/process/piped-process.ts";
+import type { PipedExit, PipedProcess } from "../workspace/process/piped-process.ts";
 import { BoundedMessageReader } from "./message-reader.ts";
 import { CountingMessageWriter } from "./message-writer.ts";
 
@@ -17,7 +17,6 @@ export interface ServerConnectionDeps {
   readonly config: LanguageServerConfig & { command: string[] };
   /** Real path of the server's folder. */
   readonly root: string;
-  readonly processes: PipedProcesses;
   readonly log: Log;
 }
 
