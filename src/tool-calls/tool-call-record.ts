@@ -22,7 +22,7 @@ export interface ToolCallRecordDeps {
 /** Characters of live output to buffer (up to twice as many), used if the call is abandoned. */
 const bufferedOutputLimit = 4_000;
 
-/** The part of one running call. The first terminal state is final; later changes are dropped. */
+/** Records the message part of one running call. The first terminal state is final; later changes are dropped. */
 export class ToolCallRecord {
   part: ToolPart;
   readonly #deps: ToolCallRecordDeps;

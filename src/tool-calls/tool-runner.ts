@@ -387,10 +387,10 @@ export interface ToolRunnerDeps extends ToolCallRecordDeps, CallPluginsDeps {
   diagnose?: Diagnose | undefined;
 }
 
-/** The part of a call that the gate decides on. */
+/** The properties of a call that the gate uses to decide. */
 type CallDescription = Pick<PreparedCall, "title" | "locations" | "preview" | "permissions">;
 
-/** Returns the part of a call, with what the model sent if something else is run. */
+/** Returns the message part of a call, with the model's own arguments if they were repaired. */
 function toPart(announced: ToolPart, call: ModelCall, checked: CheckedCall): ToolPart {
   if ("problem" in checked)
     return {

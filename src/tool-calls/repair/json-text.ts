@@ -1,9 +1,9 @@
 import { isDeepStrictEqual } from "node:util";
 import { fromJson, nestsDeeper } from "../../base/text/json.ts";
 
-/** Deeper texts are not repaired; the parser below is recursive. */
+/** Maximum nesting depth; the parser below is recursive. */
 const nestingLimit = 100;
-/** Encodings of JSON in a JSON text that are undone. */
+/** Maximum number of times that JSON text inside a JSON text is decoded. */
 const encodingLimit = 2;
 
 export interface TolerantJson {
@@ -23,7 +23,7 @@ export interface TolerantOptions {
 
 /**
  * Parses JSON with the faults that models make: a fence or prose around it, trailing commas, other quotes, raw line
- * breaks, unknown escapes, Python literals, bare keys, brackets too many. Returns undefined if the text has more than one
+ * breaks, unknown escapes, Python literals, bare keys, extra brackets. Returns undefined if the text has more than one
  * meaning, such as an inner quote that is not escaped, or was cut inside a value.
  */
 export function parseTolerantJson(text: string, options: TolerantOptions = {}): TolerantJson | undefined {
@@ -109,7 +109,7 @@ class TolerantParser {
     this.#skipBlanks();
   }
 
-  /** Accepts after the value: nothing, brackets too many, the same value again, or a text without brackets. */
+  /** Accepts after the value: nothing, extra brackets, the same value again, or a text without brackets. */
   #checkRest(value: unknown): void {
     const rest = this.#text.slice(this.#at).trim();
     if (rest === "") return;

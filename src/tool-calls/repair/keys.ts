@@ -4,7 +4,7 @@ import { getProperties, getProperty, type Schema } from "./schema.ts";
 /** Other names of parameters, as a tool's definition declares them. */
 export type Aliases = Readonly<Record<string, readonly string[]>>;
 
-/** Returns the key without case, `_`, `-` and blanks. */
+/** Returns the key in lower case without `_`, `-` and blanks. */
 export const normalizeKey = (key: string): string => key.toLowerCase().replaceAll(/[_\-\s]/g, "");
 
 /**

@@ -1,8 +1,8 @@
 import { excerpt } from "../../base/text/excerpt.ts";
 
-/** Characters of a sent value that are quoted to the model. */
+/** Maximum characters of a sent value that are quoted to the model. */
 const quoteLimit = 60;
-/** Repairs and ignored keys that are named to the model. */
+/** Maximum number of repairs and ignored keys that are named to the model. */
 const namedLimit = 8;
 
 /** Steps of the repair, as they are logged. */

@@ -52,7 +52,7 @@ export function repairObject(
   return Object.fromEntries(repaired);
 }
 
-/** Whether an optional value means that it is left out. */
+/** Whether the model wrote the value to leave out an optional argument. */
 function isAbsent(value: unknown, schema: Schema): boolean {
   if (value === null) return hasOwnType(schema) && !getTypes(schema).includes("null");
   if (typeof value !== "string") return false;
