@@ -56,7 +56,7 @@ export interface PermissionRequest {
   subjects: readonly Subject[];
   /** Patterns that "always allow" offers; empty if no safe one exists. */
   always: readonly string[];
-  /** The user named exactly this in the prompt, so an ask is not asked. A deny still applies. */
+  /** The user named exactly this in the prompt, so an ask becomes an allow. A deny still applies. */
   requested?: boolean;
 }
 

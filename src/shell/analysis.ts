@@ -35,11 +35,11 @@ function analyzeText(command: string, context: ShellContext): AnalyzedText {
   try {
     const walk = new ShellWalk(context);
     walk.script(parse(command), command, [context.start ?? context.cwd]);
-    const runs = walk.parts.some(({ type, changesDirectory: steers }) => type === "run" && !steers);
+    const runs = walk.parts.some(({ type, changesDirectory }) => type === "run" && !changesDirectory);
     return {
       parts: runs
         ? walk.parts
-        : [createBashPart(command), ...walk.parts.filter(({ changesDirectory: steers }) => !steers)],
+        : [createBashPart(command), ...walk.parts.filter(({ changesDirectory }) => !changesDirectory)],
     };
   } catch (error) {
     return { problem: `it cannot be read as shell text (${messageOf(error)})` };
