@@ -25,18 +25,20 @@ const longProgram = [
 ];
 
 /** Tests that start many programs, kill them or wait for deadlines: `npm test` leaves them out. */
-const slowUnit = ["test/unit/{process,search,session-store}.test.ts"];
+const slowUnit = ["test/unit/{image,local-server,mcp-oauth,process,search,session-store}.test.ts"];
 const slowProgram = [
   "test/crash/*.test.ts",
-  "test/e2e/{bad-input,client-quirks,disk-faults,editor-files,kit,kit-v2,language-servers}.test.ts",
-  "test/e2e/{lifecycle,mcp-authorization,mcp-faults,mcp-life,mcp-servers,outside-paths}.test.ts",
-  "test/e2e/{permissions-check,plugins,provider-faults,sessions-commands,setup,setup-answers}.test.ts",
-  "test/e2e/{shared-approvals,two-processes,windows,wire-abuse}.test.ts",
+  "test/e2e/{bad-input,client-quirks,clients,command-line,compaction,config-commands,context}.test.ts",
+  "test/e2e/{crossing-wires,custom-tools,disk-faults,docs,doctor,editor-files,kit,kit-v2}.test.ts",
+  "test/e2e/{language-servers,lifecycle,mcp-auth,mcp-authorization,mcp-faults,mcp-life}.test.ts",
+  "test/e2e/{mcp-servers,models,near-right,outside-paths,permissions-check,permissions-trust}.test.ts",
+  "test/e2e/{plugins,provider-faults,run,run-choices,sessions-commands,setup,setup-answers}.test.ts",
+  "test/e2e/{shared-approvals,two-processes,undo,unstable,windows,wire-abuse,wire-prices}.test.ts",
 ];
 
 /** Other unit tests that wait, write or compute for about a second: `npm run test:unit` leaves them out too. */
 const unitOfSeconds = [
-  "test/unit/{image,language-servers,layers,local-server,lock,mcp-oauth,model-stream}.test.ts",
+  "test/unit/{language-servers,layers,lock,model-stream}.test.ts",
   "test/tool/{bash,webfetch}.test.ts",
   "test/streams/*.test.ts",
 ];
