@@ -1,8 +1,8 @@
 import { expect, test } from "vitest";
 import { describeInputProblem, describeUnknownTool } from "../../src/tool/invalid.ts";
 import { readTool } from "../../src/tool/read/read.ts";
-import { todoreadTool } from "../../src/tool/todoread.ts";
-import { todowriteTool } from "../../src/tool/todowrite.ts";
+import { todoreadTool } from "../../src/tool/todo/todoread.ts";
+import { todowriteTool } from "../../src/tool/todo/todowrite.ts";
 import { call, prepare, toolPlace } from "./tool-place.ts";
 
 const todos = [

@@ -1,6 +1,6 @@
 import { z } from "zod";
-import description from "../../prompts/tools/todoread.md";
-import { defineTool } from "./tool.ts";
+import description from "../../../prompts/tools/todoread.md";
+import { defineTool } from "../tool.ts";
 import { describeTodos, describeProgress } from "./todowrite.ts";
 
 const inputSchema = z.object({});

@@ -1,8 +1,8 @@
 import { z } from "zod";
-import description from "../../prompts/tools/todowrite.md";
-import { todoSchema } from "../message/message.ts";
-import type { Todo } from "../message/message.ts";
-import { defineTool } from "./tool.ts";
+import description from "../../../prompts/tools/todowrite.md";
+import { todoSchema } from "../../message/message.ts";
+import type { Todo } from "../../message/message.ts";
+import { defineTool } from "../tool.ts";
 
 const todoLimit = 100;
 /** Characters; the editor shows the whole list in a panel. */
