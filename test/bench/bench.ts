@@ -31,8 +31,10 @@ const other = values.against === undefined ? undefined : resolve(values.against)
 const builds = other === undefined ? [own] : [other, own];
 const rounds = Number(values.rounds ?? (other === undefined ? 1 : 3));
 
-const chosen = Object.entries(parts).filter(
-  ([name]) => positionals.length === 0 || positionals.includes(name),
+// Prices compare the APIs of one build, which an older one may not have.
+const isUsual = (name: string) => other === undefined || name !== "prices";
+const chosen = Object.entries(parts).filter(([name]) =>
+  positionals.length === 0 ? isUsual(name) : positionals.includes(name),
 );
 const measured = builds.map((build) => ({ build, runs: new Array<Row[]>() }));
 for (const [, measure] of chosen) {
