@@ -3,16 +3,17 @@ import { inlineReferences } from "./inline-references.ts";
 import type { Quirks } from "../quirks.ts";
 import { toMoonshotSchema } from "./moonshot-schema.ts";
 import { toOpenApiSchema } from "./openapi-schema.ts";
+import { trimSchema } from "./trim-schema.ts";
 
 type Json = Record<string, unknown>;
 
 /** Converts a tool's input schema for the provider. The root is always an object. */
 export function toolSchema(schema: Json, quirks: Quirks): Json {
-  const { $schema: _, ...rest } = schema;
+  const trimmed = trimSchema(schema);
   const root: Json = {
-    ...rest,
+    ...trimmed,
     type: "object",
-    properties: isRecord(rest.properties) ? rest.properties : {},
+    properties: isRecord(trimmed.properties) ? trimmed.properties : {},
   };
   switch (quirks.schema) {
     case "full":
