@@ -17,29 +17,29 @@ const unitThatStartsProgram = ["test/property/client-calls.test.ts", "test/sessi
 const program = ["test/{e2e,crash}/**/*.test.ts", ...unitThatStartsProgram];
 
 /** Kills, damaged files, generated cases, hundreds of turns: `--mode long` runs each of these in full. */
-const longUnit = ["test/{property,streams}/*.test.ts", "test/unit/session-store.test.ts"];
+const longUnit = ["test/{property,streams}/**/*.test.ts", "test/unit/storage/session-store.test.ts"];
 const longProgram = [
   "test/crash/*.test.ts",
-  "test/e2e/{compaction,context,lifecycle,order}.test.ts",
+  "test/e2e/*/{compaction,context,lifecycle,order}.test.ts",
   "test/property/client-calls.test.ts",
 ];
 
 /** Tests that start many programs, kill them or wait for deadlines: `npm test` leaves them out. */
-const slowUnit = ["test/unit/{image,local-server,mcp-oauth,process,search,session-store}.test.ts"];
+const slowUnit = ["test/unit/**/{image,local-server,mcp-oauth,process,search,session-store}.test.ts"];
 const slowProgram = [
   "test/crash/*.test.ts",
-  "test/e2e/{bad-input,client-quirks,clients,command-line,compaction,config-commands,context}.test.ts",
-  "test/e2e/{crossing-wires,custom-tools,disk-faults,docs,doctor,editor-files,kit,kit-v2}.test.ts",
-  "test/e2e/{language-servers,lifecycle,mcp-auth,mcp-authorization,mcp-faults,mcp-life}.test.ts",
-  "test/e2e/{mcp-servers,models,near-right,outside-paths,permissions-check,permissions-trust}.test.ts",
-  "test/e2e/{plugins,provider-faults,run,run-choices,sessions-commands,setup,setup-answers}.test.ts",
-  "test/e2e/{shared-approvals,two-processes,undo,unstable,windows,wire-abuse,wire-prices}.test.ts",
+  "test/e2e/*/{bad-input,client-quirks,clients,command-line,compaction,config-commands,context}.test.ts",
+  "test/e2e/*/{crossing-wires,custom-tools,disk-faults,docs,doctor,editor-files,kit,kit-v2}.test.ts",
+  "test/e2e/*/{language-servers,lifecycle,mcp-auth,mcp-authorization,mcp-faults,mcp-life}.test.ts",
+  "test/e2e/*/{mcp-servers,models,near-right,outside-paths,permissions-check,permissions-trust}.test.ts",
+  "test/e2e/*/{plugins,provider-faults,run,run-choices,sessions-commands,setup,setup-answers}.test.ts",
+  "test/e2e/*/{shared-approvals,two-processes,undo,unstable,windows,wire-abuse,wire-prices}.test.ts",
 ];
 
 /** Other unit tests that wait, write or compute for about a second: `npm run test:unit` leaves them out too. */
 const unitOfSeconds = [
-  "test/unit/{language-servers,layers,lock,model-stream}.test.ts",
-  "test/tool/{bash,webfetch}.test.ts",
+  "test/unit/**/{language-servers,layers,lock,model-stream}.test.ts",
+  "test/tool/**/{bash,webfetch}.test.ts",
   "test/streams/*.test.ts",
 ];
 

@@ -19,7 +19,7 @@ case "$(uname -s)" in
   *)
     # Windows: without the tests that need mkfifo, sh, POSIX signals or POSIX paths, which most test files do.
     npm run check
-    npx vitest run test/unit/windows-command.test.ts
+    npx vitest run test/unit/workspace/windows-command.test.ts
     echo '{"jsonrpc":"2.0","id":0,"method":"initialize","params":{"protocolVersion":1,"clientCapabilities":{}}}' |
       node bin/fairlead.js acp |
       head -n 1 | node -e 'JSON.parse(require("fs").readFileSync(0, "utf8")).result.agentCapabilities.loadSession || process.exit(1)'

@@ -1,6 +1,6 @@
 import { mkdirSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
-import { startModelServer } from "../support/model-server.ts";
+import { startModelServer } from "../support/model/model-server.ts";
 import {
   collectBills,
   configFor,
@@ -9,7 +9,7 @@ import {
   type PricedWay,
   pricedWays,
   computePrice,
-} from "../support/priced-session.ts";
+} from "../support/model/priced-session.ts";
 import type { Setting } from "./setting.ts";
 import type { Row } from "./table.ts";
 

@@ -9,14 +9,18 @@ import { openFiles } from "../../src/workspace/files/disk-files.ts";
 import { sha256 } from "../../src/workspace/files/files.ts";
 import { openSnapshots } from "../../src/workspace/files/snapshot.ts";
 import { isLong } from "../support/run-length.ts";
-import { story } from "../support/story.ts";
+import { story } from "../support/editor/story.ts";
 import { temporaryFolder } from "../support/temp.ts";
 
 /** Runs a script in a process of its own and returns the lines that it printed. */
 async function linesOf(script: string, ...args: (string | number)[]): Promise<string[]> {
-  const child = spawn(process.execPath, [join(import.meta.dirname, script), ...args.map(String)], {
-    stdio: ["ignore", "pipe", "inherit"],
-  });
+  const child = spawn(
+    process.execPath,
+    [join(import.meta.dirname, "programs", script), ...args.map(String)],
+    {
+      stdio: ["ignore", "pipe", "inherit"],
+    },
+  );
   const [output, [code]] = await Promise.all([text(child.stdout), once(child, "exit")]);
   expect(code).toBe(0);
   return output.split("\n").filter((line) => line !== "");
@@ -55,7 +59,7 @@ test.each(["place", "rename"])("no save of an editor vanishes under edits: by %s
 
 /** Kills a process that edits a file the moment it makes something beside it. */
 async function killWhileWriting(path: string, folder: string): Promise<void> {
-  const args = [join(import.meta.dirname, "edit-file.ts"), path, folder, "edit", "1000"];
+  const args = [join(import.meta.dirname, "programs/edit-file.ts"), path, folder, "edit", "1000"];
   const child = spawn(process.execPath, args, { stdio: ["ignore", "ignore", "inherit"] });
   const watcher = watch(dirname(path), () => child.kill("SIGKILL"));
   await once(child, "exit");

@@ -5,15 +5,15 @@ import { expect, test } from "vitest";
 import { silentLog } from "../../src/base/log.ts";
 import { newMessageId, newSessionId, type SessionId } from "../../src/message/ids.ts";
 import { SessionStore } from "../../src/storage/session-store.ts";
-import type { Editor } from "../support/editor.ts";
+import type { Editor } from "../support/editor/editor.ts";
 import { expectFailure } from "../support/failure.ts";
 import { isLong } from "../support/run-length.ts";
-import { type StoryContext, story } from "../support/story.ts";
+import { type StoryContext, story } from "../support/editor/story.ts";
 import { temporaryFolder } from "../support/temp.ts";
 import { thoughtText } from "../support/transcript.ts";
-import { type Item, itemsOf } from "./conversation.ts";
-import { damages } from "./damage.ts";
-import { assistantInfo, openWriter, sessionInfo, textPart, toolPart } from "./stored-session.ts";
+import { type Item, itemsOf } from "./support/conversation.ts";
+import { damages } from "./support/damage.ts";
+import { assistantInfo, openWriter, sessionInfo, textPart, toolPart } from "./support/stored-session.ts";
 
 const [before, after] = ["a".repeat(64), "b".repeat(64)];
 

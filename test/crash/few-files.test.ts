@@ -1,12 +1,12 @@
 import { fileURLToPath } from "node:url";
 import { expect, test } from "vitest";
 import { expectFailure } from "../support/failure.ts";
-import * as reply from "../support/reply.ts";
-import { story } from "../support/story.ts";
+import * as reply from "../support/model/reply.ts";
+import { story } from "../support/editor/story.ts";
 import { toolCalls } from "../support/transcript.ts";
 
 const program = (limit: number) => [
-  fileURLToPath(new URL("./few-files-agent.ts", import.meta.url)),
+  fileURLToPath(new URL("./programs/few-files-agent.ts", import.meta.url)),
   String(limit),
 ];
 /** More than any of the limits allows. */

@@ -1,11 +1,11 @@
 import { readdirSync, readFileSync, rmSync, truncateSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { expect, test } from "vitest";
-import { fairlead } from "../support/cli.ts";
-import * as reply from "../support/reply.ts";
-import { type StoryContext, story } from "../support/story.ts";
+import { fairlead } from "../support/program/cli.ts";
+import * as reply from "../support/model/reply.ts";
+import { type StoryContext, story } from "../support/editor/story.ts";
 import { agentText, thoughtText } from "../support/transcript.ts";
-import { type Damage, damages } from "./damage.ts";
+import { type Damage, damages } from "./support/damage.ts";
 
 /** Everything that can become of a session's own file, its loss included. */
 const losses: Record<string, Damage> = {

@@ -3,13 +3,18 @@ import { existsSync, lstatSync, mkdirSync, readdirSync, readFileSync, rmSync, wr
 import { dirname, join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { expect, test } from "vitest";
-import { fairlead } from "../support/cli.ts";
-import * as reply from "../support/reply.ts";
-import { type StoryContext, story } from "../support/story.ts";
+import { fairlead } from "../support/program/cli.ts";
+import * as reply from "../support/model/reply.ts";
+import { type StoryContext, story } from "../support/editor/story.ts";
 import { temporaryFolder } from "../support/temp.ts";
 
 const file = (path: string) => fileURLToPath(new URL(path, import.meta.url));
-const recording = ["--require", file("../support/record-paths.cjs"), file("../../bin/fairlead.js"), "acp"];
+const recording = [
+  "--require",
+  file("../support/program/record-paths.cjs"),
+  file("../../bin/fairlead.js"),
+  "acp",
+];
 
 /** The program is started once for each of some twenty files. */
 const timeoutMs = 180_000;

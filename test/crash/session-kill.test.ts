@@ -3,13 +3,13 @@ import { join } from "node:path";
 import { setTimeout as delay } from "node:timers/promises";
 import { afterAll, expect, test } from "vitest";
 import type { RequestPermissionRequest } from "@agentclientprotocol/sdk";
-import type { Editor } from "../support/editor.ts";
-import type { ModelServer } from "../support/model-server.ts";
+import type { Editor } from "../support/editor/editor.ts";
+import type { ModelServer } from "../support/model/model-server.ts";
 import { isLong } from "../support/run-length.ts";
-import { story } from "../support/story.ts";
+import { story } from "../support/editor/story.ts";
 import { thoughtText } from "../support/transcript.ts";
-import { type Item, itemsOf } from "./conversation.ts";
-import { goOn, type KillScene, killScenes, playScenes } from "./kill-scenes.ts";
+import { type Item, itemsOf } from "./support/conversation.ts";
+import { goOn, type KillScene, killScenes, playScenes } from "./support/kill-scenes.ts";
 
 /** All kills of this file. */
 const kills = isLong ? 32 : 8;

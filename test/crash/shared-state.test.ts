@@ -3,9 +3,9 @@ import { fileURLToPath } from "node:url";
 import { execa } from "execa";
 import { expect, test } from "vitest";
 import { temporaryFolder } from "../support/temp.ts";
-import { openShared, shared } from "./shared-state.ts";
+import { openShared, shared } from "./support/shared-state.ts";
 
-const program = fileURLToPath(new URL("./change-shared.ts", import.meta.url));
+const program = fileURLToPath(new URL("./programs/change-shared.ts", import.meta.url));
 const times = 6;
 
 const namesOf = (makers: readonly string[], each: number) =>

@@ -10,7 +10,7 @@ import type { SessionId } from "../../src/message/ids.ts";
 import type { Message } from "../../src/message/message.ts";
 import { SessionStore } from "../../src/storage/session-store.ts";
 import { isLong } from "../support/run-length.ts";
-import { all, openWriter, sessionInfo } from "./stored-session.ts";
+import { all, openWriter, sessionInfo } from "./support/stored-session.ts";
 
 const rounds = isLong ? 24 : 4;
 const lossLimitMs = 200;
@@ -21,7 +21,7 @@ beforeEach(() => {
 });
 afterEach(() => rmSync(root, { recursive: true, force: true }));
 
-const script = (name: string) => join(import.meta.dirname, name);
+const script = (name: string) => join(import.meta.dirname, "programs", name);
 
 interface Progress {
   at: number;

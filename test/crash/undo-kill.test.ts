@@ -2,10 +2,10 @@ import { existsSync } from "node:fs";
 import { join } from "node:path";
 import { setTimeout as delay } from "node:timers/promises";
 import { expect, test } from "vitest";
-import type { Editor } from "../support/editor.ts";
-import * as reply from "../support/reply.ts";
-import { story } from "../support/story.ts";
-import { itemsOf } from "./conversation.ts";
+import type { Editor } from "../support/editor/editor.ts";
+import * as reply from "../support/model/reply.ts";
+import { story } from "../support/editor/story.ts";
+import { itemsOf } from "./support/conversation.ts";
 
 /** Turns that are undone and redone with a kill in each; UNDO_KILLS=100 for the long run. */
 const rounds = Number(process.env["UNDO_KILLS"] ?? 3);

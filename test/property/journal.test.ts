@@ -7,7 +7,7 @@ import { silentLog } from "../../src/base/log.ts";
 import type { MessageId, PartId } from "../../src/message/ids.ts";
 import type { Message } from "../../src/message/message.ts";
 import { SessionStore, type SessionWriter } from "../../src/storage/session-store.ts";
-import { all, assistantInfo, openWriter, sessionInfo } from "../crash/stored-session.ts";
+import { all, assistantInfo, openWriter, sessionInfo } from "../crash/support/stored-session.ts";
 import { tries } from "../support/run-length.ts";
 
 type Step =

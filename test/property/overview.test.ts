@@ -9,7 +9,7 @@ import { judge } from "../../src/permission/judge.ts";
 import { type Action, actionSchema, type Rule, type Ruleset } from "../../src/permission/rule.ts";
 import { describeRules } from "../../src/slash-commands/permissions-command.ts";
 import { tries } from "../support/run-length.ts";
-import { context } from "../unit/shell-table.ts";
+import { context } from "../unit/shell/shell-table.ts";
 
 const outputFolder = "/data/output";
 const strictness: Record<Action, number> = { allow: 0, ask: 1, deny: 2 };

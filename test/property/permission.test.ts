@@ -6,9 +6,9 @@ import { Gate } from "../../src/permission/gate.ts";
 import { covers, matches, overlaps } from "../../src/permission/pattern.ts";
 import type { Action, PermissionRequest, Rule } from "../../src/permission/rule.ts";
 import { newSessionId } from "../../src/message/ids.ts";
-import { requestsFor, rows, ruleSets } from "../unit/shell-table.ts";
+import { requestsFor, rows, ruleSets } from "../unit/shell/shell-table.ts";
 import { tries } from "../support/run-length.ts";
-import { processorMs } from "../support/processor-time.ts";
+import { processorMs } from "../support/program/processor-time.ts";
 
 const strictness: Record<Action, number> = { allow: 0, ask: 1, deny: 2 };
 const strictest = (actions: Action[]): Action =>

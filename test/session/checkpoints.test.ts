@@ -11,7 +11,7 @@ import {
   nameOf,
   readCheckpoints,
 } from "../../src/conversation/checkpoints.ts";
-import { all, assistantInfo } from "../crash/stored-session.ts";
+import { all, assistantInfo } from "../crash/support/stored-session.ts";
 
 const sessionId = newSessionId();
 

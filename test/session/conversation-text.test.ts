@@ -3,7 +3,7 @@ import { newMessageId, newPartId, newSessionId } from "../../src/message/ids.ts"
 import type { Message } from "../../src/message/message.ts";
 import type { Part } from "../../src/message/part.ts";
 import { renderConversation } from "../../src/context/conversation-text.ts";
-import { assistantInfo } from "../crash/stored-session.ts";
+import { assistantInfo } from "../crash/support/stored-session.ts";
 
 const sessionId = newSessionId();
 

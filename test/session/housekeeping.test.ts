@@ -12,8 +12,8 @@ import {
   sessionInfo,
   textPart,
   toolPart,
-} from "../crash/stored-session.ts";
-import { story } from "../support/story.ts";
+} from "../crash/support/stored-session.ts";
+import { story } from "../support/editor/story.ts";
 import { temporaryFolder, type TemporaryFolder } from "../support/temp.ts";
 
 const dayMs = 24 * 3_600_000;

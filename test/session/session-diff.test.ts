@@ -7,7 +7,7 @@ import type { Message } from "../../src/message/message.ts";
 import type { FileChange } from "../../src/message/part.ts";
 import { SessionDiff } from "../../src/conversation/session-diff.ts";
 import { JsonStore } from "../../src/storage/json/json-store.ts";
-import { assistantInfo, toolPart } from "../crash/stored-session.ts";
+import { assistantInfo, toolPart } from "../crash/support/stored-session.ts";
 import { toolPlace } from "../tool/tool-place.ts";
 
 const id = newSessionId();

@@ -1,7 +1,7 @@
 import { describe, expect, test } from "vitest";
 import { newPartId } from "../../src/message/ids.ts";
 import { TextWriter } from "../../src/turn/text-writer.ts";
-import { assistantInfo } from "../crash/stored-session.ts";
+import { assistantInfo } from "../crash/support/stored-session.ts";
 import { storedTranscript } from "../support/stored-transcript.ts";
 
 type Piece = `text ${string}` | `reasoning ${string}`;

@@ -2,7 +2,7 @@ import { expect, test } from "vitest";
 import { newMessageId, newPartId, type SessionId } from "../../src/message/ids.ts";
 import type { Message, UserInfo } from "../../src/message/message.ts";
 import type { ToolPart } from "../../src/message/part.ts";
-import { assistantInfo, textPart } from "../crash/stored-session.ts";
+import { assistantInfo, textPart } from "../crash/support/stored-session.ts";
 import { storedTranscript } from "../support/stored-transcript.ts";
 
 const userInfo = (sessionId: SessionId, id = newMessageId()): UserInfo => ({

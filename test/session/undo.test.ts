@@ -9,7 +9,14 @@ import { Transcript } from "../../src/conversation/transcript.ts";
 import { Undo } from "../../src/undo/undo.ts";
 import { loadVisible, omitReverted } from "../../src/conversation/visible-messages.ts";
 import { SessionStore } from "../../src/storage/session-store.ts";
-import { all, assistantInfo, openWriter, sessionInfo, textPart, toolPart } from "../crash/stored-session.ts";
+import {
+  all,
+  assistantInfo,
+  openWriter,
+  sessionInfo,
+  textPart,
+  toolPart,
+} from "../crash/support/stored-session.ts";
 import { toolPlace, type ToolPlace } from "../tool/tool-place.ts";
 
 /** A stored session whose turns each wrote the file `a`, and what undoes them. */

@@ -2,7 +2,7 @@ import { expect, test } from "vitest";
 import { newPartId, newSessionId, type MessageId } from "../../src/message/ids.ts";
 import type { Message } from "../../src/message/message.ts";
 import { loadVisible } from "../../src/conversation/visible-messages.ts";
-import { assistantInfo } from "../crash/stored-session.ts";
+import { assistantInfo } from "../crash/support/stored-session.ts";
 
 const sessionId = newSessionId();
 const idOf = (number: number): MessageId => `msg_${String(number).padStart(4, "0")}`;

@@ -2,7 +2,7 @@ import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import type { Api } from "../../src/config/api.ts";
 import { listen } from "../support/listen.ts";
 import { ask, cuts, Replay, type Replayed } from "./replay.ts";
-import { eventText } from "./responses-form.ts";
+import { eventText } from "./forms/responses-form.ts";
 import { wires } from "./wire.ts";
 
 let replay: Replay;

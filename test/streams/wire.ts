@@ -2,13 +2,13 @@ import type { Api } from "../../src/config/api.ts";
 import type { AgentError } from "../../src/message/message.ts";
 import type { Tokens } from "../../src/message/part.ts";
 import type { Answer } from "./answer.ts";
-import { canWrite, type ChatForm, writeChat } from "./chat-form.ts";
-import { hostedForms } from "./hosted-forms.ts";
-import { canWriteMessages, type MessagesForm, writeMessages } from "./messages-form.ts";
-import { messagesForms } from "./messages-forms.ts";
-import { canWriteResponses, eventText, type ResponsesForm, writeResponses } from "./responses-form.ts";
-import { responsesForms } from "./responses-forms.ts";
-import { serverForms } from "./server-forms.ts";
+import { canWrite, type ChatForm, writeChat } from "./forms/chat-form.ts";
+import { hostedForms } from "./forms/hosted-forms.ts";
+import { canWriteMessages, type MessagesForm, writeMessages } from "./forms/messages-form.ts";
+import { messagesForms } from "./forms/messages-forms.ts";
+import { canWriteResponses, eventText, type ResponsesForm, writeResponses } from "./forms/responses-form.ts";
+import { responsesForms } from "./forms/responses-forms.ts";
+import { serverForms } from "./forms/server-forms.ts";
 
 /** One server's way to stream answers over a wire. */
 export interface StreamShape {

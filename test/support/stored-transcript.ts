@@ -4,7 +4,7 @@ import type { SessionEvent } from "../../src/message/event.ts";
 import type { Message } from "../../src/message/message.ts";
 import { Transcript } from "../../src/conversation/transcript.ts";
 import { SessionStore } from "../../src/storage/session-store.ts";
-import { all, openWriter, sessionInfo } from "../crash/stored-session.ts";
+import { all, openWriter, sessionInfo } from "../crash/support/stored-session.ts";
 import { temporaryFolder } from "./temp.ts";
 
 /** The transcript of one session on a real store. */

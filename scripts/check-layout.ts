@@ -1,0 +1,33 @@
+import { existsSync, readdirSync, readFileSync } from "node:fs";
+import { join } from "node:path";
+
+/** More files than this side by side belong into folders by concept. READMEs do not count. */
+const maxFiles = 15;
+const maxReadmeLines = 10;
+/** Recorded messages, and a package that only names a version of Node. */
+const dataFolders = ["test/golden", "test/node"];
+
+/** Returns what is wrong with a folder and those in it. */
+function problemsOf(folder: string): string[] {
+  if (dataFolders.includes(folder)) return [];
+  const entries = readdirSync(folder, { withFileTypes: true });
+  const files = entries.filter((entry) => entry.isFile() && entry.name !== "README.md");
+  const readme = join(folder, "README.md");
+  const lines = existsSync(readme) ? readFileSync(readme, "utf8").trimEnd().split("\n").length : 0;
+  return [
+    ...(files.length > maxFiles
+      ? [`${folder} has ${files.length} files. Move some into folders, so that at most ${maxFiles} remain.`]
+      : []),
+    ...(lines === 0
+      ? [`${folder} has no README.md. Write what it contains and where to begin reading.`]
+      : []),
+    ...(lines > maxReadmeLines ? [`${readme} has ${lines} lines. Shorten it to ${maxReadmeLines}.`] : []),
+    ...entries
+      .filter((entry) => entry.isDirectory())
+      .flatMap((entry) => problemsOf(`${folder}/${entry.name}`)),
+  ];
+}
+
+const problems = ["src", "test"].flatMap(problemsOf);
+for (const problem of problems) console.error(problem);
+if (problems.length > 0) process.exitCode = 1;

@@ -1,9 +1,0 @@
-import { openShared } from "./shared-state.ts";
-
-/** Changes one kind of shared state many times, beginning when stdin ends, so that several begin together. */
-const [folder = "", kind = "", name = "", times = "0"] = process.argv.slice(2);
-const state = openShared(kind, folder);
-
-process.stdout.write("ready\n");
-for await (const _ of process.stdin);
-for (let number = 0; number < Number(times); number++) await state.add(`${name}${number}`);

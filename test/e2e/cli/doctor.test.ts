@@ -1,0 +1,242 @@
+import { createServer } from "node:net";
+import { once } from "node:events";
+import { expect, test } from "vitest";
+import { fairlead } from "../../support/program/cli.ts";
+import { listen } from "../../support/listen.ts";
+import { temporaryFolder } from "../../support/temp.ts";
+
+type Answer = (path: string, key: string) => { status: number; body: unknown };
+
+const list = (...ids: string[]): Answer => {
+  return () => ({ status: 200, body: { data: ids.map((id) => ({ id, object: "model" })) } });
+};
+
+async function doctor(config: object, args: string[] = [], files: Record<string, string> = {}) {
+  await using home = await temporaryFolder({}, "fairlead-home-");
+  await using folder = await temporaryFolder(files);
+  const env = { FAIRLEAD_CONFIG_CONTENT: JSON.stringify(config) };
+  const { exitCode, stdout } = await fairlead(home.path, ["doctor", ...args], { cwd: folder.path, env });
+  const lines = stdout.split("\n");
+  const at = lines.findIndex((line) => /^\S+ +Provider/.test(line));
+  return { exitCode, stdout, provider: lines.slice(at, at + 2).join("\n") };
+}
+
+async function withServer(answer: Answer, play: (url: string, requested: string[]) => Promise<void>) {
+  const requested: string[] = [];
+  await using server = await listen((request, response) => {
+    requested.push(`${request.method} ${request.url}`);
+    const { status, body } = answer(request.url ?? "", request.headers.authorization ?? "");
+    response.writeHead(status, { "content-type": "application/json" }).end(JSON.stringify(body));
+  });
+  await play(`${server.url}/v1`, requested);
+}
+
+const oneProvider = (baseURL: string, model = "coder", id = "work") => ({
+  model: `${id}/${model}`,
+  provider: { [id]: { options: { baseURL, apiKey: "sk-work-0123456789abcdef" }, models: { [model]: {} } } },
+});
+
+/** An address where nothing listens. */
+async function freeAddress(): Promise<string> {
+  const server = createServer().listen(0, "127.0.0.1");
+  await once(server, "listening");
+  const address = server.address();
+  server.close();
+  return `http://127.0.0.1:${typeof address === "object" ? address?.port : 0}`;
+}
+
+test("doctor sends the provider one request and reports that it answers", async () => {
+  await withServer(list("coder"), async (url, requested) => {
+    const { exitCode, provider } = await doctor(oneProvider(url));
+    expect([exitCode, provider]).toEqual([0, expect.stringMatching(/^ok {3}Provider .*: answers\n/)]);
+    expect(requested).toEqual(["GET /v1/models"]);
+    const offline = await doctor(oneProvider(url), ["--offline"]);
+    expect([offline.exitCode, offline.provider]).toEqual([0, expect.stringContaining("(not asked)")]);
+    expect(requested).toHaveLength(1);
+  });
+});
+
+test("doctor notes that an unknown context size disables compaction", async () => {
+  const requested =
+    /context unknown\)\n +The server is asked.*conversations are not compacted automatically: set limit/;
+  expect((await doctor(oneProvider(await freeAddress()), ["--offline"])).stdout).toMatch(requested);
+  const hosted = await doctor(oneProvider("https://models.example.com/v1"), ["--offline"]);
+  expect(hosted.stdout).toMatch(/context unknown\)\n +While it is unknown, conversations are not compacted/);
+});
+
+test("doctor reports a stopped server, and fails if the chosen model needs it", async () => {
+  const gone = await freeAddress();
+  const ollama = await doctor(oneProvider(`${gone}/v1`, "qwen3", "ollama"));
+  expect([ollama.exitCode, ollama.provider]).toEqual([
+    1,
+    expect.stringMatching(
+      /^todo Provider .*\n +Nothing listens on http:\S+\d\. Start Ollama \(ollama serve\)/,
+    ),
+  ]);
+  await withServer(list("coder"), async (url) => {
+    const config = oneProvider(url);
+    const other = { options: { baseURL: `${gone}/v1` } };
+    const { exitCode, stdout } = await doctor({ ...config, provider: { ...config.provider, other } });
+    expect(exitCode).toBe(0);
+    expect(stdout).toMatch(/^note Provider +other at .*\n +Nothing listens on/m);
+  });
+});
+
+test.each([401, 403])("doctor reports a key refused with %i without printing the key", async (status) => {
+  const refuse: Answer = (_, key) => ({ status, body: { error: { message: `Wrong key ${key}` } } });
+  await withServer(refuse, async (url) => {
+    const { exitCode, stdout, provider } = await doctor(oneProvider(url));
+    expect([exitCode, provider]).toEqual([
+      1,
+      expect.stringMatching(/^todo Provider .*\n +The provider refused the key \(40[13]\)/),
+    ]);
+    expect(stdout).not.toContain("sk-work");
+  });
+});
+
+test("doctor lists the server's models when the chosen one is unknown", async () => {
+  await withServer(list("qwen3:8b", "gemma"), async (url) => {
+    const { exitCode, provider } = await doctor(oneProvider(url, "nonesuch", "ollama"));
+    expect([exitCode, provider]).toEqual([
+      1,
+      expect.stringContaining(
+        'does not list the model nonesuch. It has qwen3:8b, gemma. Get it with "ollama pull',
+      ),
+    ]);
+  });
+  await withServer(list("qwen3:latest"), async (url) => {
+    expect((await doctor(oneProvider(url, "qwen3", "ollama"))).exitCode).toBe(0);
+  });
+  const unlisted: Answer = () => ({ status: 404, body: { error: { message: "Not found" } } });
+  await withServer(unlisted, async (url) => {
+    const { exitCode, provider } = await doctor(oneProvider(url));
+    expect([exitCode, provider]).toEqual([0, expect.stringContaining("answers, lists no models")]);
+  });
+});
+
+test("doctor waits two seconds for a server that does not answer", async () => {
+  await using server = await listen(() => {});
+  const { exitCode, provider } = await doctor(oneProvider(`${server.url}/v1`));
+  expect([exitCode, provider]).toEqual([1, expect.stringContaining("did not answer within 2 s.")]);
+});
+
+test("doctor lists unused providers and files of other programs", async () => {
+  await withServer(list("coder"), async (url) => {
+    const config = oneProvider(url);
+    const foreign = { "amazon-bedrock": { options: { region: "eu" } }, azure: {}, "github-copilot": {} };
+    const files = { ".mcp.json": "{}" };
+    const { exitCode, stdout } = await doctor(
+      { ...config, provider: { ...config.provider, ...foreign } },
+      [],
+      files,
+    );
+    expect(exitCode).toBe(0);
+    for (const [id, name] of [
+      ["amazon-bedrock", "Amazon Bedrock"],
+      ["azure", "Azure OpenAI"],
+      ["github-copilot", "GitHub Copilot"],
+    ] as const) {
+      expect(stdout).toContain(`note Provider       ${id} is configured and cannot be used`);
+      expect(stdout).toContain(`Fairlead does not speak the protocol of ${name}.`);
+    }
+    expect(stdout).toMatch(/note MCP +\.mcp\.json is not read\n +Put its servers under "mcp"/);
+  });
+});
+
+test("run fails at once when no local server is listening", async () => {
+  await using home = await temporaryFolder({}, "fairlead-home-");
+  const gone = await freeAddress();
+  const env = { FAIRLEAD_CONFIG_CONTENT: JSON.stringify(oneProvider(`${gone}/v1`, "qwen3", "ollama")) };
+  const { exitCode, stderr } = await fairlead(home.path, ["run", "Hi"], { env });
+  expect(exitCode).toBe(1);
+  expect(stderr).toContain(`Nothing listens on ${gone}. Start Ollama (ollama serve)`);
+  expect(stderr).not.toContain("tried");
+});
+
+/** A server with these APIs; others do not exist. */
+const serving = (...paths: string[]): Answer => {
+  const models = list("coder", "claude-opus-4.5");
+  return (path, key) => {
+    if (path === "/v1/models") return models(path, key);
+    const isServed = paths.some((served) => path === `/v1${served}`);
+    const message = isServed ? "model: Field required" : "Not Found";
+    return { status: isServed ? 400 : 404, body: { error: { message } } };
+  };
+};
+
+const withApi = (config: ReturnType<typeof oneProvider>, api: string, id = "work") => ({
+  ...config,
+  provider: { [id]: { api, ...config.provider[id] } },
+});
+
+test.each([
+  ["responses", "/responses"],
+  ["messages", "/messages"],
+])("doctor tries the API %s of the chosen model without a paid request", async (api, path) => {
+  await withServer(serving(path), async (url, asked) => {
+    const { exitCode, provider, stdout } = await doctor(withApi(oneProvider(url), api));
+    expect([exitCode, provider]).toEqual([0, expect.stringContaining(`: answers on ${path}\n`)]);
+    expect(asked).toEqual(["GET /v1/models", `POST /v1${path}`]);
+    expect(stdout).toMatch(new RegExp(`Model +work/coder \\(${api}, context unknown\\)`, "i"));
+  });
+});
+
+test("doctor says which API to use if the server does not have the configured one", async () => {
+  await withServer(serving("/chat/completions"), async (url) => {
+    const { exitCode, provider } = await doctor(withApi(oneProvider(url), "responses"));
+    expect([exitCode, provider]).toEqual([
+      1,
+      expect.stringMatching(
+        /^todo Provider .*\n +There is no \/responses at http\S+\. It answers on \/chat\/completions: set "api": "chat" in provider\.work\./,
+      ),
+    ]);
+  });
+  await withServer(serving(), async (url) => {
+    const { provider } = await doctor(withApi(oneProvider(url), "messages"));
+    expect(provider).toContain("Is provider.work.options.baseURL right?");
+  });
+  // LM Studio answers unknown paths with 200.
+  const lmStudio: Answer = (path, key) =>
+    path === "/v1/models"
+      ? list("coder")(path, key)
+      : { status: 200, body: { error: `Unexpected endpoint or method. (POST ${path})` } };
+  await withServer(lmStudio, async (url) => {
+    const { exitCode, provider } = await doctor(withApi(oneProvider(url), "responses"));
+    expect([exitCode, provider]).toEqual([1, expect.stringContaining("There is no /responses at")]);
+  });
+});
+
+test("doctor and models say what a model runs without, and what to do", async () => {
+  const chat = { api: "chat", options: { apiKey: "sk-work-0123456789abcdef" } };
+  const config = { model: "anthropic/claude-opus-5-5", provider: { anthropic: chat, openai: chat } };
+  const { exitCode, stdout } = await doctor(config, ["--offline"]);
+  expect(exitCode).toBe(0);
+  const advice =
+    'Chat completions of Anthropic do not offer it. Remove "api": "chat" from provider.anthropic.';
+  for (const feature of ["thinking", "prompt cache"])
+    expect(stdout).toContain(`note Model          runs without ${feature}\n     ${advice}`);
+  const astra = await doctor({ ...config, model: "openai/gpt-6-astra" }, ["--offline"]);
+  expect(astra.stdout).toContain("note Model          runs without tool calls\n");
+
+  const gateway = { options: { baseURL: "https://ai.example.com/v1" }, models: { "gpt-5.5": {}, plain: {} } };
+  const own = { model: "openai/gpt-5.5", provider: { openai: gateway } };
+  const routed = await doctor(own, ["--offline"]);
+  expect(routed.stdout).toMatch(/Model +openai\/gpt-5\.5 \(chat completions, 1050000 tokens of context\)/);
+  expect(routed.stdout).toContain(
+    'Set "api": "responses" in provider.openai if the server has that API; fairlead doctor then checks it.',
+  );
+  await using home = await temporaryFolder({}, "fairlead-home-");
+  const env = { FAIRLEAD_CONFIG_CONTENT: JSON.stringify(own) };
+  const listed = await fairlead(home.path, ["models"], { env });
+  expect(listed.stdout).toMatch(/^openai\/gpt-5\.5\t.*\tthinking$/m);
+  expect(listed.stdout).toMatch(/^openai\/plain\t.*\tknown context window$/m);
+  expect(listed.stderr).toContain(
+    "Without thinking: openai/gpt-5.5. Chat completions of OpenAI do not offer it.",
+  );
+  expect(listed.stderr).toContain("Without known context window: openai/plain. While it is unknown");
+  const json = await fairlead(home.path, ["models", "--json"], { env });
+  expect(JSON.parse(json.stdout)).toMatchObject([
+    { id: "openai/gpt-5.5", api: "chat", without: ["thinking"] },
+    { id: "openai/plain", without: ["known context window"] },
+  ]);
+});

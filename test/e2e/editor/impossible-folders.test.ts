@@ -1,0 +1,98 @@
+import { readdir, writeFile } from "node:fs/promises";
+import { join } from "node:path";
+import { describe, expect, test } from "vitest";
+import { fairlead } from "../../support/program/cli.ts";
+import { Editor } from "../../support/editor/editor.ts";
+import { expectFailure } from "../../support/failure.ts";
+import { story } from "../../support/editor/story.ts";
+import { temporaryFolder } from "../../support/temp.ts";
+
+/** There the system says that a folder is missing whose parent is there. Elsewhere a file stands in the way. */
+const nowhere = async (home: string): Promise<string> => {
+  if (process.platform === "linux") return "/proc/nowhere/deeper";
+  await writeFile(join(home, "file"), "");
+  return join(home, "file", "deeper");
+};
+
+const homeIn = (folder: string) => ({
+  HOME: folder,
+  USERPROFILE: folder,
+  XDG_CONFIG_HOME: "",
+  XDG_DATA_HOME: "",
+  XDG_CACHE_HOME: "",
+  XDG_STATE_HOME: "",
+});
+
+describe("where no folder can be made", () => {
+  test("doctor names each folder and the variable that moves it", async () => {
+    await using place = await temporaryFolder();
+    const folder = await nowhere(place.path);
+    const { exitCode, stdout } = await fairlead(place.path, ["doctor", "--json"], { env: homeIn(folder) });
+    expect(exitCode).toBe(1);
+    const findings: unknown = JSON.parse(stdout);
+    const toldOf = (what: string, found: string, path: string, variable: string) => ({
+      what,
+      found,
+      todo: expect.stringContaining(
+        `Make ${join(folder, path)} writable, or set HOME or ${variable} to a place that is: `,
+      ),
+    });
+    expect(findings).toEqual(
+      expect.arrayContaining([
+        toldOf("Sessions", "cannot be stored", ".local/share/fairlead", "XDG_DATA_HOME"),
+        toldOf("Log", "cannot be written", ".local/state/fairlead", "XDG_STATE_HOME"),
+        toldOf("Cache", "cannot be written: starts are slower", ".cache/fairlead", "XDG_CACHE_HOME"),
+      ]),
+    );
+  });
+
+  test("a run and an editor's session fail with what to set, and a key is not taken", async () => {
+    await story({ initialize: false }, async ({ model, repository, home }) => {
+      const folder = await nowhere(home.path);
+      const env = { XDG_DATA_HOME: folder };
+      const notice =
+        process.platform === "linux"
+          ? "no folder can be made there (ENOENT). Set HOME or XDG_DATA_HOME to a place where one can"
+          : "there is a file where a folder should be (ENOTDIR). Move that file away";
+      const run = await fairlead(home.path, ["run", "Hello"], { cwd: repository.path, env });
+      expect([run.exitCode, run.stdout]).toEqual([1, ""]);
+      expect(run.stderr).toContain(notice);
+      const editor = new Editor({ home: home.path, cwd: repository.path, env });
+      await editor.initialize();
+      expect((await expectFailure(editor.newSession())).message).toContain(notice);
+      await editor.close();
+      expect(model.requests).toEqual([]);
+      const words = "setup --provider openai --key-from stdin --model gpt-5 --editor none --no-test";
+      const setup = await fairlead(home.path, words.split(" "), { input: "a-key", env });
+      expect(setup.exitCode).toBe(1);
+      expect(setup.stderr).toContain(
+        `${join(folder, "fairlead/credentials.json")} cannot be written: ${process.platform === "linux" ? "ENOENT" : "ENOTDIR"}`,
+      );
+    });
+  });
+
+  test("the program starts without its cache and its log, and works", async () => {
+    await story({ initialize: false }, async ({ model, repository, home }) => {
+      const folder = await nowhere(home.path);
+      const env = { XDG_CACHE_HOME: folder, XDG_STATE_HOME: folder, FAIRLEAD_LOG: "debug" };
+      model.reply("Hello.");
+      const run = await fairlead(home.path, ["run", "Hello"], { cwd: repository.path, env });
+      expect([run.exitCode, run.stdout]).toEqual([0, "Hello."]);
+    });
+  });
+});
+
+test("folder variables that name no absolute path are ignored, and doctor tells which", async () => {
+  await using home = await temporaryFolder({}, "fairlead-home-");
+  await using work = await temporaryFolder();
+  const names = ["XDG_CONFIG_HOME", "XDG_DATA_HOME", "XDG_CACHE_HOME", "XDG_STATE_HOME"];
+  const env = Object.fromEntries(names.map((name) => [name, `relative-${name}`]));
+  const { exitCode, stdout } = await fairlead(home.path, ["doctor"], { cwd: work.path, env });
+  expect(exitCode).toBe(1);
+  for (const name of names) {
+    expect(stdout).toContain(`${name} is ignored: "relative-${name}" is not an absolute path`);
+    expect(stdout).toContain(`Set ${name} to an absolute path, or remove it.`);
+  }
+  expect(stdout).toContain(`stored in ${join(home.path, ".local/share/fairlead")}`);
+  expect(await readdir(work.path)).toEqual([]);
+});

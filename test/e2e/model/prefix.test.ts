@@ -1,0 +1,88 @@
+import { describe, expect, test } from "vitest";
+import type { ModelRequest } from "../../support/model/model-server.ts";
+import * as reply from "../../support/model/reply.ts";
+import { storiesOfOneAgent } from "../../support/editor/story.ts";
+
+const story = storiesOfOneAgent();
+
+const files = { "a.txt": "one\n" };
+const read = reply.call("read", { filePath: "a.txt" });
+
+describe("each request begins with the bytes of the one before", () => {
+  test("over plan, build, plan and build again", async () => {
+    await story({ files, permission: "allow_once" }, async ({ editor, model }) => {
+      const { sessionId } = await editor.newSession();
+      await editor.setMode(sessionId, "plan");
+      model.reply(read).reply("The plan.");
+      await editor.prompt(sessionId, "Plan it");
+      await editor.setMode(sessionId, "build");
+      model
+        .reply(read)
+        .reply(reply.call("plan_enter", {}))
+        .reply(reply.call("plan_exit", {}))
+        .reply("Built.");
+      await editor.prompt(sessionId, "Build it");
+      model.reply("Fine.");
+      await editor.prompt(sessionId, "Thanks");
+      expect(
+        model.requests.map(({ userText }) => /Plan mode is on|from plan to build/.exec(userText)?.[0]),
+      ).toEqual([
+        "Plan mode is on",
+        "Plan mode is on",
+        "from plan to build",
+        "from plan to build",
+        "Plan mode is on",
+        "from plan to build",
+        undefined,
+      ]);
+      expectSamePrefixes(model.requests);
+    });
+  });
+
+  test("over the last step of a turn, and into the next turn", async () => {
+    const config = { agent: { build: { steps: 2 } } };
+    await story({ config, files }, async ({ editor, model }) => {
+      const { sessionId } = await editor.newSession();
+      model.reply(read).reply("So far.");
+      expect((await editor.prompt(sessionId, "Work")).stopReason).toBe("max_turn_requests");
+      model.reply("Going on.");
+      await editor.prompt(sessionId, "Go on");
+      expect(model.requests.map(({ body }) => body.tool_choice)).toEqual(["auto", "none", "auto"]);
+      expectSamePrefixes(model.requests);
+    });
+  });
+
+  test("with the plan agent's own rules for tasks, which its calls follow", async () => {
+    await story({}, async ({ editor, model }) => {
+      const { sessionId } = await editor.newSession();
+      await editor.setMode(sessionId, "plan");
+      const task = { description: "Change it", prompt: "Change it.", subagent_type: "general" };
+      model.reply(reply.call("task", task)).reply("Not possible.");
+      await editor.prompt(sessionId, "Go");
+      expect(model.requests[1]?.toolResults).toEqual([
+        expect.stringMatching(/^Not run\. A rule forbids task/),
+      ]);
+    });
+  });
+});
+
+test("without a way to forbid calls the last step has no tools", async () => {
+  const config = { agent: { build: { steps: 1 } } };
+  await story({ config }, async ({ editor, model }) => {
+    const { sessionId } = await editor.newSession();
+    model.reply(reply.failure(400, "This model does not support this tool_choice")).reply("So far.");
+    expect((await editor.prompt(sessionId, "Work")).stopReason).toBe("max_turn_requests");
+    expect(model.requests.map(({ toolNames }) => toolNames.length > 0)).toEqual([true, false]);
+  });
+});
+
+/** The head and each message of a request are those of the request before it; only its end is new. */
+function expectSamePrefixes(requests: readonly ModelRequest[]): void {
+  for (const [index, request] of requests.slice(1).entries()) {
+    const before = requests[index];
+    const earlier = before?.messages ?? [];
+    expect(JSON.stringify(request.body.tools)).toBe(JSON.stringify(before?.body.tools));
+    expect(JSON.stringify(request.messages.slice(0, earlier.length))).toBe(JSON.stringify(earlier));
+    expect(request.messages.length).toBeGreaterThan(earlier.length);
+  }
+}

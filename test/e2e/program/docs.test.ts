@@ -1,0 +1,187 @@
+import { chmod, mkdir, readFile, rm, writeFile } from "node:fs/promises";
+import { dirname, join } from "node:path";
+import { Ajv2020 } from "ajv/dist/2020.js";
+import { execa } from "execa";
+import { parse } from "jsonc-parser";
+import { afterAll, describe, expect, test } from "vitest";
+import { loadConfig } from "../../../src/config/load.ts";
+import { commands } from "../../../src/cli/command-table.ts";
+import { formatCommandHelp, formatOverview, maxPageWidth } from "../../../src/cli/terminal/help.ts";
+import { styleFor } from "../../../src/cli/terminal/style.ts";
+import { environment } from "../../support/program/environment.ts";
+import { type Example, examples } from "../../support/examples.ts";
+import { startModelServer } from "../../support/model/model-server.ts";
+import { story } from "../../support/editor/story.ts";
+import { gitRepository, temporaryFolder, writeConfig } from "../../support/temp.ts";
+import { thoughtText } from "../../support/transcript.ts";
+
+// What the pages show is what works: their examples are checked, loaded and run as a reader would.
+
+const root = join(import.meta.dirname, "../../..");
+const all = await examples();
+
+const of = (...languages: string[]) => all.filter(({ language }) => languages.includes(language));
+/** JSON is a configuration of this program unless the line above names a file of another. */
+const configurations = of("json", "jsonc").filter(
+  ({ file }) => file === undefined || /(?:fairlead|opencode)\.jsonc?$/.test(file),
+);
+const files = all.filter((example): example is Example & { file: string } =>
+  /^\.(?:fairlead|opencode)\/.*\.(?:md|ts|js|mjs)$/.test(example.file ?? ""),
+);
+
+describe("configurations in the pages", () => {
+  test.for(configurations)(
+    "$place fits the schema, and the program takes it without a word",
+    async (example) => {
+      const value: unknown = parse(example.text, [], { allowTrailingComma: false });
+      const schema: object = JSON.parse(await readFile(join(root, "schema/config.schema.json"), "utf8"));
+      const validate = new Ajv2020({ strict: false }).compile(schema);
+      expect([validate(value), validate.errors]).toEqual([true, null]);
+      await using folder = await temporaryFolder({ ".config/fairlead/fairlead.jsonc": example.text });
+      const { path: home } = folder;
+      const env = Object.fromEntries(
+        [...example.text.matchAll(/\{env:(\w+)\}/g)].map(([, name]) => [name, "x"]),
+      );
+      const { problems, notes } = await loadConfig({
+        cwd: home,
+        home,
+        env,
+        platform: "linux",
+        managed: home,
+      });
+      expect({ problems, notes }).toEqual({ problems: [], notes: [] });
+    },
+  );
+});
+
+describe("files in the pages", () => {
+  test("are agents, commands, skills, tools and plugins once they lie where the pages say", async () => {
+    const written = Object.fromEntries(files.map(({ file, text }) => [file, text]));
+    await story({ files: written, permission: "allow_once" }, async ({ editor, model }) => {
+      const opened = await editor.newSession();
+      const { sessionId } = opened;
+      model.reply("Hello.");
+      await editor.prompt(sessionId, "Hello");
+      expect(thoughtText(editor.updates(sessionId))).toBe("");
+      const known = JSON.stringify([opened, editor.updates(sessionId), model.requests[0]?.body]);
+      const named = files.map(({ file }) => nameOf(file)).filter((name) => name !== undefined);
+      expect(named.filter((name) => !known.includes(`"${name}"`))).toEqual([]);
+      expect(files.length).toBeGreaterThan(4);
+    });
+  });
+
+  test("that are TypeScript have the types that authors get", async () => {
+    const folder = join(root, "node_modules/.cache/fairlead-tests/docs");
+    await rm(folder, { recursive: true, force: true });
+    const sources = files.filter(({ file }) => file.endsWith(".ts"));
+    const paths = { "fairlead/plugin": [join(root, "schema/plugin.d.ts")] };
+    const compilerOptions = {
+      strict: true,
+      noEmit: true,
+      module: "nodenext",
+      skipLibCheck: true,
+      paths,
+      types: ["node"],
+    };
+    const names = sources.map(({ file }, index) => join(folder, `${index}`, file.replace(/^\./, "")));
+    const settings = JSON.stringify({ compilerOptions, files: names });
+    await Promise.all(names.map((name, index) => write(name, sources[index]?.text ?? "")));
+    await write(join(folder, "tsconfig.json"), settings);
+    const checked = await execa("npx", ["tsc", "-p", folder], { cwd: root, reject: false });
+    expect(checked.stdout).toBe("");
+    expect(sources.length).toBeGreaterThan(1);
+  });
+});
+
+describe("commands in the pages", async () => {
+  const home = await temporaryFolder();
+  const repository = await gitRepository({
+    "package.json": "{}\n",
+    "fairlead.json": '{"permission":{"webfetch":"allow"}}',
+  });
+  const model = await startModelServer();
+  await writeConfig(home.path, model.url);
+  await write(
+    join(home.path, "bin/fairlead"),
+    `#!/bin/sh\nexec "${process.execPath}" "${root}/bin/fairlead.js" "$@"\n`,
+  );
+  await chmod(join(home.path, "bin/fairlead"), 0o755);
+  const page = { style: styleFor({}, {}), width: maxPageWidth };
+  const helps = commands.map(({ names }) => formatCommandHelp(names[0].split(" "), commands, page));
+  const usage = [formatOverview(commands, page), ...helps].join("\n");
+
+  afterAll(async () => {
+    await model.close();
+    await Promise.all([home.remove(), repository.remove()]);
+  });
+
+  function run(line: string) {
+    const env = environment(home.path);
+    return execa("sh", ["-c", line], {
+      cwd: repository.path,
+      env: { ...env, PATH: `${join(home.path, "bin")}:${env["PATH"]}` },
+      extendEnv: false,
+      reject: false,
+      input: "",
+    });
+  }
+
+  const lines = of("sh").flatMap(({ place, text }) => commandLines(text).map((line) => ({ place, line })));
+
+  test.for(lines)("$place $line is one that the program knows", ({ line }) => {
+    const [, command = "", ...words] = line.replaceAll(/"[^"]*"|'[^']*'/g, "").split(/\s+/);
+    expect(usage).toContain(`fairlead ${command}`);
+    expect(
+      words.filter((word) => word.startsWith("--") && !usage.includes(word.split("=")[0] ?? "")),
+    ).toEqual([]);
+  });
+
+  test.for(lines.filter(isHarmless))("$place $line does what it says, here", async ({ line }) => {
+    if (line.startsWith("fairlead run")) model.reply("Done.");
+    const { exitCode, stderr } = await run(line.replace(/\bDIR\b/, ".").replace("…", "Go"));
+    expect({ exitCode, stderr }).toMatchObject({ exitCode: 0 });
+  });
+
+  test.for(of("console"))("$place prints what the page shows", async ({ text }) => {
+    const [first = "", ...shown] = text.trimEnd().split("\n");
+    const { stdout } = await run(first.replace(/^\$ /, ""));
+    const printed = stdout.split("\n");
+    const missing = shown.filter((line) => !printed.some((one) => fits(one, line)));
+    expect(missing).toEqual([]);
+  });
+});
+
+/** What the program calls it, in the places where names are looked for. */
+function nameOf(file: string): string | undefined {
+  const [, , kind, name] = /^\.(fairlead|opencode)\/(\w+?)s?\/(.*)$/.exec(file) ?? [];
+  if (kind === "plugin" || name === undefined) return undefined;
+  return kind === "skill" ? name.replace(/\/SKILL\.md$/, "") : name.replace(/\.\w+$/, "");
+}
+
+function commandLines(text: string): string[] {
+  const lines = text.split("\n").map((line) => line.replace(/\s+#.*$/, "").trim());
+  return lines.filter((line) => line.startsWith("fairlead "));
+}
+
+/** Needs no person, no other program and no name that only a reader has. */
+function isHarmless({ line }: { line: string }): boolean {
+  return (
+    /^fairlead (?:run|models|doctor|trust|permissions|--version|--help)\b/.test(line) &&
+    !/[|<>]|\b(?!DIR\b)[A-Z]{2,}\b|--file|\brevoke\b/.test(line)
+  );
+}
+
+/** `…` stands for anything. */
+function fits(printed: string, shown: string): boolean {
+  let from = 0;
+  return shown.split("…").every((piece) => {
+    const at = printed.indexOf(piece.trim(), from);
+    from = at + piece.length;
+    return at !== -1;
+  });
+}
+
+async function write(path: string, text: string): Promise<void> {
+  await mkdir(dirname(path), { recursive: true });
+  await writeFile(path, text);
+}

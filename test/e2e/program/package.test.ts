@@ -1,0 +1,90 @@
+import { execFile } from "node:child_process";
+import { cp, mkdir, readFile, symlink } from "node:fs/promises";
+import { dirname, join } from "node:path";
+import { promisify } from "node:util";
+import { describe, expect, test } from "vitest";
+import { z } from "zod";
+import { AgentProcess } from "../../support/program/agent-process.ts";
+import { temporaryFolder } from "../../support/temp.ts";
+
+const root = join(import.meta.dirname, "../../..");
+const run = promisify(execFile);
+const readJson = async (path: string): Promise<unknown> =>
+  JSON.parse(await readFile(join(root, path), "utf8"));
+const packageJson = z
+  .object({ name: z.string(), version: z.string(), dependencies: z.record(z.string(), z.string()) })
+  .parse(await readJson("package.json"));
+
+/** The paths that `npm publish` would send. */
+async function packedFiles(): Promise<string[]> {
+  const npm = process.platform === "win32" ? "npm.cmd" : "npm";
+  const { stdout } = await run(npm, ["pack", "--dry-run", "--json", "--ignore-scripts"], { cwd: root });
+  const [{ files }] = z
+    .tuple([z.object({ files: z.array(z.object({ path: z.string() })) })])
+    .parse(JSON.parse(stdout));
+  return files.map(({ path }) => path);
+}
+
+describe("what the registry of agents lists", () => {
+  test("names the version of the package, and no other", async () => {
+    const entry = z.record(z.string(), z.unknown()).parse(await readJson("registry/fairlead/agent.json"));
+    expect(entry).toMatchObject({
+      id: expect.stringMatching(/^[a-z][a-z0-9-]*$/),
+      version: packageJson.version,
+      distribution: { npx: { package: `${packageJson.name}@${packageJson.version}`, args: ["acp"] } },
+    });
+    expect(packageJson.version).toMatch(/^\d+\.\d+\.\d+$/);
+  });
+
+  test("has an icon of 16 by 16 in the colour of its surroundings", async () => {
+    const icon = await readFile(join(root, "registry/fairlead/icon.svg"), "utf8");
+    expect(icon).toMatch(/^<svg [^>]*width="16" height="16" viewBox="0 0 16 16"/);
+    const colours = [...icon.matchAll(/(?:fill|stroke|color|stop-color)="([^"]*)"/g)].map(
+      ([, colour]) => colour,
+    );
+    expect(new Set(colours)).toEqual(new Set(["none", "currentColor"]));
+    expect(icon).not.toMatch(/<style|style=|#[0-9a-f]{3}/i);
+  });
+});
+
+test("the package alone answers with JSON first, in an empty home and a bare environment", async () => {
+  await using place = await temporaryFolder();
+  const files = await packedFiles();
+  const folder = join(place.path, "package");
+  for (const path of files) {
+    await mkdir(dirname(join(folder, path)), { recursive: true });
+    await cp(join(root, path), join(folder, path));
+  }
+  for (const name of Object.keys(packageJson.dependencies)) {
+    await mkdir(dirname(join(folder, "node_modules", name)), { recursive: true });
+    await symlink(join(root, "node_modules", name), join(folder, "node_modules", name), "junction");
+  }
+  const home = join(place.path, "home");
+  await mkdir(home);
+  const env = { PATH: process.env["PATH"] ?? "", HOME: home, TERM: "dumb" };
+  const agent = new AgentProcess([process.execPath, join(folder, "bin/fairlead.js"), "acp"], {
+    env,
+    cwd: home,
+  });
+  const ask = (id: number, method: string, params: object) =>
+    agent.write(Buffer.from(`${JSON.stringify({ jsonrpc: "2.0", id, method, params })}\n`));
+  const meta = { terminal_output: true, "terminal-auth": true };
+  const fs = { readTextFile: true, writeTextFile: true };
+  await ask(0, "initialize", { protocolVersion: 1, clientCapabilities: { fs, terminal: true, _meta: meta } });
+  await ask(1, "session/new", { cwd: home, mcpServers: [] });
+  const answer = (id: number) =>
+    agent.wire.bell.until(
+      () =>
+        agent.wire.entries.find(({ message }) => message?.kind === "response" && message.id === id)?.message
+          ?.json,
+      `answer ${id}`,
+    );
+  expect(await answer(0)).toMatchObject({
+    result: { authMethods: [{ id: "fairlead" }, { id: "fairlead-setup" }] },
+  });
+  expect(await answer(1)).toMatchObject({ result: { sessionId: expect.any(String) } });
+  expect(agent.wire.entries.map(({ problem }) => problem).filter(Boolean)).toEqual([]);
+  agent.endInput();
+  expect(await agent.exited).toEqual({ code: 0, signal: null });
+  expect(agent.stderr).toBe("");
+});

@@ -1,0 +1,137 @@
+import { spawn, type ChildProcessWithoutNullStreams } from "node:child_process";
+import type { AnyMessage, Stream } from "@agentclientprotocol/sdk";
+import { WireLog, type WireId, type WireMessage } from "../wire/wire-log.ts";
+
+/** Characters of stderr that are kept. */
+const stderrLimit = 1_000_000;
+
+export interface Exit {
+  code: number | null;
+  signal: NodeJS.Signals | null;
+}
+
+/** The agent's process, with a record of every line that passes. */
+export class AgentProcess {
+  wire = new WireLog();
+  /** For the SDK's client. Answers to requests that were written raw are kept from it. */
+  stream: Stream;
+  readonly exited: Promise<Exit>;
+  /** Resolves when the process is gone and its pipes are closed, which a child of it may delay. */
+  readonly closed: Promise<void>;
+  stderr = "";
+  readonly #child: ChildProcessWithoutNullStreams;
+  readonly #rawIds = new Set<WireId>();
+  #stopReading = (): void => {};
+
+  constructor(command: readonly string[], options: { env: Record<string, string>; cwd: string }) {
+    const [file = "", ...args] = command;
+    this.#child = spawn(file, args, { ...options, stdio: "pipe", windowsHide: true });
+    this.exited = new Promise((resolve, reject) => {
+      this.#child.once("error", reject);
+      this.#child.once("exit", (code, signal) => resolve({ code, signal }));
+    });
+    this.closed = new Promise((resolve) => this.#child.once("close", () => resolve()));
+    this.#child.stderr.setEncoding("utf8").on("data", (text: string) => {
+      this.stderr = (this.stderr + text).slice(-stderrLimit);
+    });
+    // An agent that is gone shows as a failed write; its exit tells the story.
+    this.#child.stdin.on("error", (error) => (this.stderr += `\n[stdin: ${error.message}]\n`));
+    this.stream = { readable: this.#incoming(), writable: this.#outgoing() };
+  }
+
+  get pid(): number | undefined {
+    return this.#child.pid;
+  }
+
+  /** Bytes as they are, recorded line by line. */
+  async write(bytes: Uint8Array): Promise<void> {
+    for (const { message } of this.wire.receive("toAgent", bytes)) {
+      if (message?.kind === "request") this.#rawIds.add(message.id);
+    }
+    await this.#push(bytes);
+  }
+
+  /** Leaves the record to what was, and goes on with one that knows of the connection's beginning alone. */
+  renewRecord(): void {
+    this.wire = this.wire.beginning();
+    this.stderr = "";
+  }
+
+  /** For another client in the place of the one that was. */
+  renewStream(): void {
+    this.#stopReading();
+    this.stream = { readable: this.#incoming(), writable: this.#outgoing() };
+  }
+
+  endInput(): void {
+    this.#child.stdin.end();
+  }
+
+  /** As a client does that does not listen there. */
+  closeErrors(): void {
+    this.#child.stderr.destroy();
+  }
+
+  pauseReading(): void {
+    this.#child.stdout.pause();
+  }
+
+  resumeReading(): void {
+    this.#child.stdout.resume();
+  }
+
+  kill(signal: NodeJS.Signals = "SIGKILL"): void {
+    this.wire.cut = true;
+    this.#child.kill(signal);
+  }
+
+  #incoming(): ReadableStream<AnyMessage> {
+    return new ReadableStream({
+      start: (controller) => {
+        const receive = (bytes: Buffer) => {
+          for (const { message } of this.wire.receive("fromAgent", bytes)) {
+            if (message && this.#isForClient(message)) controller.enqueue(asMessage(message));
+          }
+        };
+        const stop = () => {
+          this.#child.stdout.off("data", receive);
+          this.#child.off("close", stop);
+          controller.close();
+        };
+        this.#child.stdout.on("data", receive);
+        this.#child.once("close", stop);
+        this.#stopReading = stop;
+      },
+    });
+  }
+
+  #outgoing(): WritableStream<AnyMessage> {
+    return new WritableStream({
+      write: async (message) => {
+        this.wire.record("toAgent", message);
+        await this.#push(Buffer.from(`${JSON.stringify(message)}\n`));
+      },
+    });
+  }
+
+  #isForClient(message: WireMessage): boolean {
+    return message.kind !== "response" || (message.id !== null && !this.#rawIds.delete(message.id));
+  }
+
+  #push(bytes: Uint8Array): Promise<void> {
+    return new Promise((resolve, reject) => {
+      this.#child.stdin.write(bytes, (error) => (error ? reject(error) : resolve()));
+    });
+  }
+}
+
+/** The message in the SDK's type, without anything that the log did not understand. */
+function asMessage(message: WireMessage): AnyMessage {
+  const { json, kind } = message;
+  if (kind === "notification") return { jsonrpc: "2.0", method: message.method, params: json.params };
+  if (kind === "request")
+    return { jsonrpc: "2.0", id: message.id, method: message.method, params: json.params };
+  if (!message.error) return { jsonrpc: "2.0", id: message.id, result: message.result };
+  const { code, message: text, data } = message.error;
+  return { jsonrpc: "2.0", id: message.id, error: { code: Number(code), message: String(text), data } };
+}

@@ -1,0 +1,121 @@
+import { Ajv2020, type ValidateFunction } from "ajv/dist/2020.js";
+import stable from "@agentclientprotocol/sdk/schema/v1/schema.json" with { type: "json" };
+import unstable from "@agentclientprotocol/sdk/schema/v1/schema.unstable.json" with { type: "json" };
+import draft from "@agentclientprotocol/sdk/schema/v2/schema.json" with { type: "json" };
+import draftUnstable from "@agentclientprotocol/sdk/schema/v2/schema.unstable.json" with { type: "json" };
+import { isObject, toList, toObject, toText, type JsonObject } from "../json.ts";
+
+/** The published schemas of version 1 and the draft of version 2, each also with its unstable part. */
+const published = { stable, unstable, draft, draftUnstable };
+export type SchemaName = keyof typeof published;
+
+/** Checks messages of the agent against a published schema of ACP: nothing in them but what it knows, `_meta` apart. */
+export class AcpSchema {
+  readonly #ajv = new Ajv2020({ strict: false, validateFormats: false, allErrors: false });
+  readonly #compiled = new Map<string, ValidateFunction>();
+  readonly #definitions: JsonObject;
+
+  constructor(name: SchemaName) {
+    this.#definitions = published[name].$defs;
+    const $defs = Object.fromEntries(
+      Object.entries(this.#definitions).map(([key, schema]) => [key, this.#closedWithin(schema)]),
+    );
+    this.#ajv.addSchema({ $defs }, "acp");
+  }
+
+  /** Whether the agent has this method. */
+  hasMethod(method: string): boolean {
+    return getDefinition(this.#definitions, method, ["agent"], /Response$/) !== undefined;
+  }
+
+  /** Problems of what a request or notification of the agent carries. Methods beginning with `_` are extensions. */
+  ofCall(method: string, params: unknown): string[] {
+    if (method.startsWith("_")) return [];
+    const name = getDefinition(this.#definitions, method, ["client", "protocol"], /Request$|Notification$/);
+    return name ? this.#problems(name, params) : [`${method} is no method of ACP`];
+  }
+
+  /** Problems of the agent's result for a request of the client. */
+  ofResult(method: string, result: unknown): string[] {
+    const name = getDefinition(this.#definitions, method, ["agent"], /Response$/);
+    return name ? this.#problems(name, result) : [];
+  }
+
+  ofError(error: unknown): string[] {
+    return this.#problems("Error", error);
+  }
+
+  #problems(name: string, value: unknown): string[] {
+    const validate = this.#validator(name);
+    if (validate(value)) return [];
+    const [first] = validate.errors ?? [];
+    const unknown = toText(first?.params.unevaluatedProperty);
+    const place = `${name}${first?.instancePath ?? ""}`;
+    return [
+      unknown === undefined ? `${place} ${first?.message ?? "is wrong"}` : `${place} has no ${unknown}`,
+    ];
+  }
+
+  #validator(name: string): ValidateFunction {
+    const known = this.#compiled.get(name);
+    if (known !== undefined) return known;
+    const validate = this.#ajv.compile(this.#closed({ $ref: `acp#/$defs/${name}` }));
+    this.#compiled.set(name, validate);
+    return validate;
+  }
+
+  /** The schema of a whole value, which has no fields that it does not name. */
+  #closed(schema: JsonObject): JsonObject {
+    const within = this.#closedWithin(schema);
+    return this.#namesFields(schema) ? { allOf: [within], unevaluatedProperties: false } : toObject(within);
+  }
+
+  /** The same for what the value holds; what belongs to it itself may be said by several schemas together. */
+  #closedWithin(schema: unknown): unknown {
+    if (Array.isArray(schema)) return schema.map((one) => this.#closedWithin(one));
+    if (!isObject(schema)) return schema;
+    return Object.fromEntries(
+      Object.entries(schema).map(([key, value]) => [key, this.#closedAt(key, value)]),
+    );
+  }
+
+  #closedAt(key: string, value: unknown): unknown {
+    if (key === "items" && isObject(value)) return this.#closed(value);
+    if (key === "allOf" || key === "anyOf" || key === "oneOf") return this.#closedWithin(value);
+    if (key !== "properties" || !isObject(value)) return value;
+    return Object.fromEntries(
+      Object.entries(value).map(([name, schema]) => [
+        name,
+        isObject(schema) && !openFields.has(name) ? this.#closed(schema) : schema,
+      ]),
+    );
+  }
+
+  #namesFields(schema: unknown, seen = new Set<unknown>()): boolean {
+    if (!isObject(schema) || seen.has(schema)) return false;
+    seen.add(schema);
+    const { $ref, properties, allOf, anyOf, oneOf } = schema;
+    if (isObject(properties)) return true;
+    const referred = toText($ref)?.split("/").at(-1);
+    const parts = [...toList(allOf), ...toList(anyOf), ...toList(oneOf)];
+    if (referred !== undefined) parts.push(this.#definitions[referred]);
+    return parts.some((part) => this.#namesFields(part, seen));
+  }
+}
+
+/** Fields that may hold anything. */
+const openFields = new Set(["_meta", "rawInput", "rawOutput", "data"]);
+
+function getDefinition(
+  definitions: JsonObject,
+  method: string,
+  sides: string[],
+  ending: RegExp,
+): string | undefined {
+  return Object.keys(definitions).find((name) => {
+    const definition = toObject(definitions[name]);
+    return (
+      definition["x-method"] === method && sides.includes(String(definition["x-side"])) && ending.test(name)
+    );
+  });
+}

@@ -1,0 +1,174 @@
+import { toList, toObject, toText, type JsonObject } from "../json.ts";
+import type { RuleName, Violation } from "./violation.ts";
+import { isUpdate, getSessionId, type Answer, type Call, type Notice, type Traffic } from "./wire-traffic.ts";
+
+const kindsOfTurns = new Set([
+  "user_message_chunk",
+  "agent_message_chunk",
+  "agent_thought_chunk",
+  "tool_call",
+  "tool_call_update",
+  "plan",
+]);
+
+const opening = new Set(["session/new", "session/fork", "session/load", "session/resume"]);
+const closing = new Set(["session/close", "session/delete"]);
+
+/** The rules about the order of a session's updates. */
+export function sessionRules(traffic: readonly Traffic[]): Violation[] {
+  const sessions = new Map<string, SessionWatch>();
+  const watch = (id: string) => {
+    const found = sessions.get(id) ?? new SessionWatch(id);
+    sessions.set(id, found);
+    return found;
+  };
+  return traffic.flatMap((item) => {
+    if (item.type === "call" && item.by === "toAgent")
+      for (const session of sessions.values()) session.quiet = undefined;
+    const ids = new Set([getSessionId(item), createdSession(item)]);
+    return [...ids].flatMap((id) => (id === undefined ? [] : watch(id).see(item)));
+  });
+}
+
+/** New sessions get their id with the answer; a fork's is about its source too. */
+function createdSession(item: Traffic): string | undefined {
+  return item.type === "answer" ? toText(toObject(item.result).sessionId) : undefined;
+}
+
+/** What the client knows of one session while the messages pass. */
+class SessionWatch {
+  /** Why no update may come before the next request. */
+  quiet: string | undefined;
+  readonly #id: string;
+  readonly #open = new Set<Call>();
+  readonly #tools = new Map<string, "open" | "ended">();
+  /** Calls whose cards show what a question asked, in editors that take a question for an update of its call. */
+  readonly #asked = new Set<string>();
+  /** A load waits for setups before it, and a turn may go on meanwhile: its replay begins with this message. */
+  #firstMessage: unknown;
+  /** Calls that the newest load may announce again. */
+  #toReplay = new Set<string>();
+  #known = false;
+  #knownBeforeLoad = false;
+
+  constructor(id: string) {
+    this.#id = id;
+  }
+
+  see(item: Traffic): Violation[] {
+    if (item.by === "toAgent") return this.#seeClient(item);
+    if (item.type === "answer") return this.#seeAnswer(item);
+    const unknown = this.#known
+      ? []
+      : [this.#violation("session", item, `${describe(item)} is about an unknown session`)];
+    return [...unknown, ...(isUpdate(item) ? this.#seeUpdate(item) : this.#seeQuestion(item))];
+  }
+
+  #seeClient(item: Traffic): Violation[] {
+    if (item.type !== "call") return [];
+    this.#open.add(item);
+    if (item.method !== "session/load") return [];
+    this.#knownBeforeLoad = this.#known;
+    this.#known = true;
+    this.#toReplay = new Set(this.#tools.keys());
+    return [];
+  }
+
+  #seeAnswer(item: Answer): Violation[] {
+    const { call, error } = item;
+    if (!call) return [];
+    this.#open.delete(call);
+    if (opening.has(call.method) && !error) this.#known = true;
+    if (call.method === "session/load" && error) this.#known = this.#knownBeforeLoad;
+    if (closing.has(call.method) && !error) this.#known = this.#isLoading();
+    this.#listen(call, item);
+    return this.#endsTurn(call) ? this.#endTurn(item) : [];
+  }
+
+  /** A prompt that is answered before an older one never ran, and a session may be loaded while a turn runs. */
+  #endsTurn({ method, order }: Call): boolean {
+    const prompts = [...this.#open].filter((call) => call.method === "session/prompt");
+    if (method === "session/load") return prompts.length === 0;
+    return method === "session/prompt" && prompts.every((prompt) => prompt.order > order);
+  }
+
+  #listen(call: Call, { result, error }: Answer): void {
+    if (error || this.#open.size > 0) return;
+    if (call.method === "session/load") this.quiet = "the answer to session/load";
+    if (toObject(result).stopReason === "cancelled") this.quiet = "a cancelled turn";
+  }
+
+  #endTurn(item: Answer): Violation[] {
+    const open = [...this.#tools].filter(([, state]) => state === "open");
+    for (const [id] of open) this.#tools.set(id, "ended");
+    return open.map(([id]) =>
+      this.#violation("tool", item, `The call ${id} had no terminal status when its turn ended`),
+    );
+  }
+
+  #seeUpdate(item: Notice): Violation[] {
+    const update = toObject(item.params.update);
+    const kind = String(update.sessionUpdate);
+    const violations: Violation[] = [];
+    if (this.quiet) violations.push(this.#violation("silence", item, `${kind} came after ${this.quiet}`));
+    else if (kindsOfTurns.has(kind) && !this.#inTurn()) {
+      violations.push(this.#violation("turn", item, `${kind} came outside of a turn`));
+    }
+    if (kind === "user_message_chunk") this.#seeMessage(update.messageId);
+    if (kind === "tool_call" || kind === "tool_call_update")
+      violations.push(...this.#seeTool(item, kind, update));
+    return violations;
+  }
+
+  #seeMessage(id: unknown): void {
+    this.#firstMessage ??= id;
+    if (this.#isLoading() && id === this.#firstMessage) this.#tools.clear();
+  }
+
+  #seeTool(item: Notice, kind: string, update: JsonObject): Violation[] {
+    const id = String(update.toolCallId);
+    const isReplayed = kind === "tool_call" && this.#isLoading() && this.#toReplay.delete(id);
+    const before = isReplayed ? undefined : this.#tools.get(id);
+    const ended = update.status === "completed" || update.status === "failed";
+    this.#tools.set(id, ended || before === "ended" ? "ended" : "open");
+    if (kind === "tool_call" || Array.isArray(update.content)) this.#asked.delete(id);
+    if (ended && this.#asked.delete(id))
+      return [this.#violation("tool", item, `The call ${id} ended with what a question about it showed`)];
+    if (kind === "tool_call") {
+      return before ? [this.#violation("tool", item, `The call ${id} was announced twice`)] : [];
+    }
+    if (!before) return [this.#violation("tool", item, `The call ${id} was updated before it was announced`)];
+    return before === "ended"
+      ? [this.#violation("tool", item, `The call ${id} changed after its terminal status`)]
+      : [];
+  }
+
+  #seeQuestion(item: Call | Notice): Violation[] {
+    if (item.method !== "session/request_permission") return [];
+    const id = String(toObject(item.params.toolCall).toolCallId);
+    if (toList(toObject(item.params.toolCall).content).length > 0) this.#asked.add(id);
+    const violations: Violation[] = [];
+    if (!this.#inTurn())
+      violations.push(this.#violation("turn", item, "A permission was asked for outside of a turn"));
+    if (!this.#tools.has(id))
+      violations.push(this.#violation("tool", item, `The call ${id} asks before it was announced`));
+    return violations;
+  }
+
+  /** A client that sends a load right behind a close knows the session again. */
+  #isLoading(): boolean {
+    return [...this.#open].some(({ method }) => method === "session/load");
+  }
+
+  #inTurn(): boolean {
+    return [...this.#open].some(({ method }) => method === "session/prompt" || method === "session/load");
+  }
+
+  #violation(rule: RuleName, { order }: Traffic, text: string): Violation {
+    return { rule, order, text: `${text} (session ${this.#id}).` };
+  }
+}
+
+function describe(item: Call | Notice): string {
+  return isUpdate(item) ? `The update ${String(toObject(item.params.update).sessionUpdate)}` : item.method;
+}

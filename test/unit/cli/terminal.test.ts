@@ -1,0 +1,94 @@
+import { once } from "node:events";
+import { PassThrough } from "node:stream";
+import { describe, expect, test } from "vitest";
+import { removeControls } from "../../../src/base/text/controls.ts";
+import { createLineQuestions } from "../../../src/cli/terminal/line-questions.ts";
+import { sanitizeFor } from "../../../src/cli/terminal/output.ts";
+import { Printer } from "../../../src/cli/terminal/printer.ts";
+import { resumeInputAfterSuspend } from "../../../src/cli/terminal/job-control.ts";
+import { styleFor } from "../../../src/cli/terminal/style.ts";
+import { processorMs } from "../../support/program/processor-time.ts";
+
+type Chunk = "agent_message_chunk" | "agent_thought_chunk";
+
+/** What a turn of these chunks prints, on which of the two streams. */
+function printed(chunks: readonly (readonly [Chunk, text: string, messageId: string])[]) {
+  const out = { answer: "", progress: "" };
+  const printer = new Printer({
+    style: styleFor({}, {}),
+    answer: (text) => (out.answer += text),
+    progress: (text) => (out.progress += text),
+  });
+  for (const [sessionUpdate, text, messageId] of chunks)
+    printer.update({ sessionUpdate, messageId, content: { type: "text", text } });
+  printer.line("done");
+  return out;
+}
+
+describe("what a turn prints", () => {
+  test("keeps the blanks between pieces of a thought", () => {
+    const thought = "agent_thought_chunk";
+    expect(
+      printed([
+        [thought, "I see ", "1"],
+        [thought, "now.", "1"],
+      ]).progress,
+    ).toBe("I see now.\ndone\n");
+  });
+
+  test("ends the answer's last line once", () => {
+    const answer = "agent_message_chunk";
+    expect(
+      printed([
+        [answer, "One", "1"],
+        [answer, "Two\n", "2"],
+      ]).answer,
+    ).toBe("One\nTwo\n");
+  });
+});
+
+test("a terminal gets no control sequences, a pipe gets everything", () => {
+  const text = "\u001b]0;title\u0007\u001b[31mred\u001b[0m\r\n\ttab\u009b2J 👩‍🚀";
+  expect([sanitizeFor({ isTTY: true }, text), sanitizeFor({}, text)]).toEqual(["red\n\ttab 👩‍🚀", text]);
+});
+
+test("what a terminal obeys is found in a moment, however often it begins and never ends", () => {
+  for (const beginning of [
+    "\u001b]",
+    "\u001bP",
+    "\u001b[1;",
+    "\u009b",
+    "\u009d",
+    "\u001b(",
+    "\u001b]\u009b",
+  ]) {
+    const text = `plain${beginning.repeat(200_000)}`;
+    let left = "";
+    expect(processorMs(() => (left = removeControls(text)))).toBeLessThan(1_000);
+    expect(left).toMatch(/^plain[[1;(]*$/);
+  }
+});
+
+test("a program that was put aside and is taken up again goes on reading, until it has its answers", async () => {
+  const input = new PassThrough();
+  input.on("data", () => {});
+  const leave = resumeInputAfterSuspend(input);
+  input.pause();
+  const resumed = once(input, "resume");
+  process.emit("SIGCONT");
+  await resumed;
+  leave();
+  expect([process.listenerCount("SIGCONT"), input.isPaused()]).toEqual([0, true]);
+});
+
+test("who goes away agrees to no suggestion", async () => {
+  const input = new PassThrough();
+  const reply: string[] = [];
+  const questions = createLineQuestions(input, { write: (text) => reply.push(text) });
+  input.end();
+  const choices = [{ value: "a", label: "A" }];
+  await expect(questions.choose("Which?", choices, { suggestion: "a" })).rejects.toThrow(
+    "no answer to: Which? [a]",
+  );
+  expect(reply).toEqual(["   1. A\n", "Which? [a] ", "\n"]);
+});
