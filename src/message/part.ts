@@ -169,7 +169,14 @@ const toolPartSchema = z.object({
   providerMetadata: providerMetadataSchema.optional(),
   tool: z.string(),
   /** The call as the model wrote it, if another one is run: `input` is a text if it was not JSON. */
-  sent: z.object({ tool: z.string(), input: z.unknown().optional() }).optional(),
+  sent: z
+    .object({
+      tool: z.string(),
+      input: z.unknown().optional(),
+      /** The name of the call that contained it. */
+      wrapper: z.string().optional(),
+    })
+    .optional(),
   title: z.string().optional(),
   kind: toolKindSchema.optional(),
   locations: z.array(locationSchema).optional(),

@@ -36,6 +36,7 @@ import {
   type ResultShare,
 } from "../context/result-budget.ts";
 import { type CheckedCall, checkCall, type ModelCall, type RunnableCall } from "./repair/repair-call.ts";
+import { isParallelName } from "./repair/parallel-call.ts";
 import { findTool, type ToolsByName } from "./repair/tool-name.ts";
 import { addToolRules } from "./tool-set.ts";
 
@@ -109,6 +110,11 @@ export class ToolRunner {
     this.#deps.openCalls?.add(part.callId);
     this.#deps.transcript.putPart(messageId, part);
     return part;
+  }
+
+  /** Whether the name is that of a call that contains other calls, as in `multi_tool_use.parallel`. */
+  isWrapper(tool: string): boolean {
+    return this.#find(tool) === undefined && isParallelName(tool);
   }
 
   /** Runs an announced call. Rejects only for bugs in the runner. */
@@ -392,14 +398,15 @@ type CallDescription = Pick<PreparedCall, "title" | "locations" | "preview" | "p
 
 /** Returns the message part of a call, with the model's own arguments if they were repaired. */
 function toPart(announced: ToolPart, call: ModelCall, checked: CheckedCall): ToolPart {
+  const wrapper = call.wrapper && { wrapper: call.wrapper.name };
+  const sent = { tool: call.tool, input: call.malformed ?? call.input, ...wrapper };
   if ("problem" in checked)
     return {
       ...announced,
-      ...(call.malformed !== undefined && { sent: { tool: call.tool, input: call.malformed } }),
+      ...((call.malformed !== undefined || call.wrapper !== undefined) && { sent }),
       state: { status: "pending", input: call.input },
     };
   const { tool, shown, repairs } = checked;
-  const sent = { tool: call.tool, input: call.malformed ?? call.input };
   return {
     ...announced,
     tool: tool.name,

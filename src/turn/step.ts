@@ -13,6 +13,8 @@ import { decideRetry, type RetryPolicy } from "../model/retry.ts";
 import { refusedMediaText } from "./refused-media-text.ts";
 import { repetitionText, TextLoopDetector } from "./text-loop.ts";
 import { TextWriter } from "./text-writer.ts";
+import { splitParallelCall } from "../tool-calls/repair/parallel-call.ts";
+import type { ModelCall } from "../tool-calls/repair/repair-call.ts";
 import type { CallOutcome } from "../tool-calls/tool-call-record.ts";
 import type { ToolRunner } from "../tool-calls/tool-runner.ts";
 import type { Transcript } from "../conversation/transcript.ts";
@@ -218,6 +220,8 @@ class Attempt {
   readonly #signal: AbortSignal;
   readonly #text: TextWriter;
   readonly #announced = new Map<string, ToolPart>();
+  /** Metadata of unfinished calls that contain other calls. */
+  readonly #wrappers = new Map<string, ProviderMetadata | undefined>();
   readonly #running: Promise<CallOutcome>[] = [];
   /** Cost of the calls with empty answers, in US dollars. */
   repeatedCost = 0;
@@ -305,7 +309,9 @@ class Attempt {
       case "reasoning-end":
         return this.#text.endReasoning(event.metadata);
       case "call-start":
-        this.#announce(event.tool, event.providerCallId, event.metadata);
+        // The contained calls are shown instead of their wrapper.
+        if (this.#deps.runner.isWrapper(event.tool)) this.#wrappers.set(event.providerCallId, event.metadata);
+        else this.#announce(event.tool, event.providerCallId, event.metadata);
         return;
       case "call":
         return this.#start(event);
@@ -323,11 +329,26 @@ class Attempt {
   }
 
   #start(call: StepEvent & { type: "call" }): void {
-    const part = this.#announce(call.tool, call.providerCallId);
-    this.#announced.delete(call.providerCallId);
-    const { tool, input, problem, raw, isMalformed } = call;
+    const { tool, input, problem, raw, isMalformed, providerCallId } = call;
     const written = { tool, input, problem, malformed: isMalformed === true ? raw : undefined };
-    const running = this.#deps.runner.run(this.messageId, part, written, this.#signal);
+    if (this.#deps.runner.isWrapper(tool))
+      return this.#startContained(written, providerCallId, this.#wrappers.get(providerCallId));
+    const part = this.#announce(tool, providerCallId);
+    this.#announced.delete(providerCallId);
+    this.#run(part, written);
+  }
+
+  /** Runs the calls inside a call. Each has an id, so that its result is paired with it. */
+  #startContained(call: ModelCall, providerCallId: string, metadata: ProviderMetadata | undefined): void {
+    for (const [index, contained] of splitParallelCall(call).entries()) {
+      const [id, own] = index === 0 ? [providerCallId, metadata] : [`${providerCallId}_${index + 1}`];
+      this.#run(this.#announce(contained.tool, id, own), contained);
+      this.#announced.delete(id);
+    }
+  }
+
+  #run(part: ToolPart, call: ModelCall): void {
+    const running = this.#deps.runner.run(this.messageId, part, call, this.#signal);
     running.catch((error: unknown) =>
       this.#deps.log.error("tool call failed unexpectedly", errorFields(error)),
     );

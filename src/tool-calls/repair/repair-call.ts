@@ -17,6 +17,18 @@ export interface ModelCall {
   problem?: string | undefined;
   /** Complete arguments that are no JSON object. Not set for a call that was cut off. */
   malformed?: string | undefined;
+  /** The call that contained this one. */
+  wrapper?: CallWrapper | undefined;
+  /** Whether the problem is the whole answer, whatever the tool is. */
+  isRefused?: boolean;
+}
+
+/** A call of a model that contains other calls. */
+export interface CallWrapper {
+  readonly name: string;
+  /** Position of the contained call, from 0. */
+  readonly index: number;
+  readonly count: number;
 }
 
 /** A call that can be run, or the problem as a text for the model. */
@@ -33,13 +45,18 @@ export interface RunnableCall {
 
 /** Finds out what a call means. Valid calls are not changed. */
 export function checkCall(call: ModelCall, tool: Tool | undefined, tools: ToolsByName): CheckedCall {
+  if (call.isRefused === true) return { problem: call.problem ?? "" };
   if (tool === undefined) {
     const lead = call.problem === undefined ? "" : `${call.problem}\n`;
     return { problem: lead + describeUnknownTool(call.tool, stripName(call.tool), [...tools.values()]) };
   }
   const repairs = new Repairs();
-  // A difference in case alone is not worth a line.
-  if (call.tool.toLowerCase() !== tool.name) repairs.add("name", tool.name, call.tool);
+  const { wrapper } = call;
+  if (wrapper !== undefined)
+    repairs.add("split", `call ${wrapper.index + 1} of ${wrapper.count}`, wrapper.name);
+  // A difference in case alone is not worth a line, nor is a prefix that belongs to the wrapper.
+  const name = wrapper === undefined ? call.tool : stripName(call.tool);
+  if (name.toLowerCase() !== tool.name) repairs.add("name", tool.name, call.tool);
   const written = readInput(call, tool, repairs);
   if ("problem" in written) return written;
   const schema = findSchema(tool);
@@ -47,7 +64,8 @@ export function checkCall(call: ModelCall, tool: Tool | undefined, tools: ToolsB
   const parsed = tool.input.safeParse(shown);
   if (!parsed.success)
     return { problem: describeInputProblem(parsed.error, { schema, sent: written.input, used: shown }) };
-  const isAsSent = call.problem === undefined && repairs.steps.every((step) => step === "name");
+  const isAsSent =
+    call.problem === undefined && repairs.steps.every((step) => step === "name" || step === "split");
   return { tool, input: parsed.data, shown: isAsSent ? call.input : shown, repairs };
 }
 

@@ -6,7 +6,7 @@ const quoteLimit = 60;
 const namedLimit = 8;
 
 /** Steps of the repair, as they are logged. */
-export type RepairStep = "name" | "json" | "unwrapped" | "key" | "value" | "omitted" | "ignored";
+export type RepairStep = "split" | "name" | "json" | "unwrapped" | "key" | "value" | "omitted" | "ignored";
 
 /** Collects what was changed in one call. */
 export class Repairs {

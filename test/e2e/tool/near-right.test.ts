@@ -1,3 +1,5 @@
+import { existsSync } from "node:fs";
+import { join } from "node:path";
 import { describe, expect, test } from "vitest";
 import type { ModelRequest } from "../../support/model/model-server.ts";
 import * as reply from "../../support/model/reply.ts";
@@ -87,6 +89,110 @@ describe("calls that are nearly right", () => {
       },
       { config: { permission: { bash: "ask" } }, permission: "allow_once" },
     );
+  });
+});
+
+const use = (recipient_name: string, parameters: unknown) => ({ recipient_name, parameters });
+const parallel = (...tool_uses: unknown[]) => reply.call("multi_tool_use.parallel", { tool_uses });
+
+describe("calls in one call", () => {
+  test("each is run, with a card and a result", async () => {
+    const { messages, toolResults } = await runCalls(
+      [
+        parallel(
+          use("functions.read", { file_path: "src/a.txt" }),
+          use("functions.bash", { cmd: "cat b.txt" }),
+        ),
+      ],
+      async ({ editor, sessionId }) => {
+        expect(toolCalls(editor.updates(sessionId))).toMatchObject([
+          { title: "src/a.txt", name: "read", kind: "read", status: "completed" },
+          { title: "cat b.txt", name: "bash", kind: "execute", status: "completed" },
+        ]);
+      },
+    );
+    expect(toolResults).toEqual([
+      expect.stringMatching(/1: one[^]*call 1 of 2 \(you sent multi_tool_use\.parallel\)/),
+      expect.stringMatching(/two[^]*call 2 of 2 \(you sent multi_tool_use\.parallel\)/),
+    ]);
+    // The arguments stay as they were sent, and each call has its own id.
+    const history = JSON.stringify(messages);
+    expect(history).toContain(String.raw`{\"file_path\":\"src/a.txt\"}`);
+    expect(history).toContain(String.raw`{\"cmd\":\"cat b.txt\"}`);
+    const ids = history.match(/(?<="tool_call_id":")[^"]+/g) ?? [];
+    expect(new Set(ids).size).toBe(2);
+    for (const id of ids) expect(history).toContain(`"id":"${id}"`);
+  });
+
+  test("each passes the permission gate", async () => {
+    const calls = [
+      use("functions.bash", { command: "touch made" }),
+      use("functions.read", { filePath: "b.txt" }),
+    ];
+    const { toolResults } = await runCalls(
+      [parallel(...calls)],
+      async ({ editor }) => {
+        expect(editor.permissionRequests).toMatchObject([
+          { toolCall: { title: "touch made", rawInput: { command: "touch made" } } },
+        ]);
+      },
+      { config: { permission: { bash: { "*": "ask" } } }, permission: "allow_once" },
+    );
+    expect(toolResults).toHaveLength(2);
+  });
+
+  test("a denied one does not run, and the others do", async () => {
+    const { toolResults } = await runCalls(
+      [
+        parallel(
+          use("functions.bash", { command: "touch made" }),
+          use("functions.read", { filePath: "b.txt" }),
+        ),
+      ],
+      async ({ repository }) => {
+        expect(existsSync(join(repository.path, "made"))).toBe(false);
+      },
+      { config: { permission: { bash: { "*": "allow", "touch *": "deny" } } } },
+    );
+    expect(toolResults).toEqual([
+      expect.stringMatching(/Not run\. A rule forbids/),
+      expect.stringMatching(/1: two/),
+    ]);
+  });
+
+  test("an unknown name is refused, and the others run", async () => {
+    const { toolResults } = await runCalls([
+      parallel(
+        use("functions.nothing", {}),
+        use("multi_tool_use.parallel", { tool_uses: [] }),
+        use("read", { filePath: "b.txt" }),
+      ),
+    ]);
+    expect(toolResults).toEqual([
+      expect.stringMatching(/There is no tool "functions\.nothing"/),
+      expect.stringMatching(/There is no tool "multi_tool_use\.parallel"/),
+      expect.stringMatching(/1: two/),
+    ]);
+  });
+
+  test.each([
+    ["an empty list", { tool_uses: [] }, /The list of calls in multi_tool_use\.parallel is empty/],
+    ["no list", { recipient_name: "functions.read" }, /needs a list of calls in tool_uses/],
+    [
+      "a cut list",
+      '{"tool_uses": [{"recipient_name": "functions.bash", "parameters": {"command": "touch made"}}',
+      /not valid JSON|ends too early/,
+    ],
+  ])("%s is refused with the next step", async (_, input, says) => {
+    const { toolResults } = await runCalls(
+      [reply.call("multi_tool_use.parallel", input)],
+      async ({ editor, sessionId, repository }) => {
+        expect(toolCalls(editor.updates(sessionId))).toMatchObject([{ status: "failed" }]);
+        expect(existsSync(join(repository.path, "made"))).toBe(false);
+      },
+    );
+    expect(toolResults).toEqual([expect.stringMatching(says)]);
+    expect(toolResults[0]).toMatch(/Nothing was run\. Call each tool by its own name/);
   });
 });
 
