@@ -116,7 +116,7 @@ test("the session of a killed process is free at once for one that already runs"
 });
 
 test("messages keep their order when the clock is set back between two processes, and ahead, and back again", async () => {
-  const program = ["--import", file("../../crash/support/clock.ts"), file("../../../bin/fairlead.js"), "acp"];
+  const program = ["--import", file("../../crash/programs/clock.ts"), file("../../../bin/fairlead.js"), "acp"];
   await story({ program }, async ({ editor, model, home }) => {
     // A request on another day also has a reminder of the date.
     model.otherwise(({ userText }) => `Answer to ${userText.replace(/<system-reminder>.*/s, "")}`);
