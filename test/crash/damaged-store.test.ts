@@ -147,7 +147,7 @@ const played = Object.entries(damages).filter(([name]) => isLong || representati
 const whole = ["filed", "a call", "in the journal"];
 
 test.each(played)(
-  "a stored file that %s is kept and named, and hides nothing else, whatever kind of file it is",
+  "keeps and names a stored file that %s, and loads everything else",
   async (name, damage) => {
     await story({}, async (context) => {
       const { editor, model } = context;

@@ -144,7 +144,7 @@ test("a damaged diff of a session is made again from its messages", async () => 
   });
 });
 
-test("a session of which only messages are left is opened where the client says it worked", async () => {
+test("opens a session of which only messages remain where the client says it worked", async () => {
   await story({}, async ({ editor, model, home, repository }) => {
     const { sessionId } = await editor.newSession();
     model.reply("Answered.");

@@ -117,7 +117,7 @@ test(
   timeoutMs,
 );
 
-test("a pipe in place of the log keeps neither a prompt nor the end of the program waiting", async () => {
+test("a pipe in place of the log delays neither a prompt nor the program's end", async () => {
   const env = { FAIRLEAD_LOG: "info" };
   await story({ env, initialize: false }, async ({ editor, model, home }) => {
     putPipe(join(home.path, ".local/state/fairlead/fairlead.log"));

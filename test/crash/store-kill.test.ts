@@ -72,7 +72,7 @@ function expectNothingLost(messages: Message[], progress: Progress[], killedAt: 
 }
 
 test(
-  "a writer killed at any moment loses no finished part and at most the last moment of text",
+  "a killed writer loses no finished part and at most the last moment of text",
   { timeout: 120_000 },
   async () => {
     const info = sessionInfo();
@@ -92,7 +92,7 @@ test(
   },
 );
 
-test("a session that another process writes is busy, can be read, and is free at once when that is killed", async () => {
+test("a session of another process is busy but readable, and free when that is killed", async () => {
   const info = sessionInfo();
   const store = await SessionStore.open({ root, log: silentLog });
   await store.create(info);
@@ -108,7 +108,7 @@ test("a session that another process writes is busy, can be read, and is free at
   await writer.close();
 });
 
-test("a disk that takes no more gives an error for people, keeps what was stored, and the process goes on", async () => {
+test("a full disk gives a readable error, keeps stored data, and the process goes on", async () => {
   // A limit on the size of files fails writes half way, as a full disk does, and needs no special user.
   const command = `ulimit -f 64; exec "$0" "$@"`;
   const { stdout } = await promisify(execFile)("sh", [

@@ -221,7 +221,7 @@ describe("calls of a client in any order, many at once", () => {
   const answers = ["allow_once", "reject_once", "never"] as const;
 
   test.each(seeds)(
-    "leave every rule of the wire whole, are all answered, and leave sessions that load (seed %i)",
+    "keep every rule of the wire, all get answers, and sessions still load (seed %i)",
     async (seed) => {
       const dice = new Dice(seed);
       const client = kinds[seed % 2] ?? plain();

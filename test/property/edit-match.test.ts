@@ -101,7 +101,7 @@ test("without replaceAll one place changes, of about the size that was asked for
   );
 });
 
-test("a block written with another indentation is found in the only place that has its words", () => {
+test("finds a block with other indentation only where its words are", () => {
   const body = fc.array(fc.constantFrom("a = 1", "b(2)", "c"), { minLength: 1, maxLength: 4 });
   fc.assert(
     fc.property(

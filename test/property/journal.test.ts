@@ -132,7 +132,7 @@ class Lives {
   }
 }
 
-test("what was written is read again, through any sequence of changes, seals, flushes and restarts", async () => {
+test("reads back what was written, after any changes, seals, flushes and restarts", async () => {
   await fc.assert(
     fc.asyncProperty(fc.array(step, { maxLength: 40 }), (steps) =>
       inStore(async (store, root) => {

@@ -46,7 +46,7 @@ const advices = fc.constantFrom<"allow" | "ask" | undefined>("allow", "ask", und
 const generations = fc.array(fc.record({ rules, limits }), { minLength: 2, maxLength: 4 });
 
 describe("a child", () => {
-  test("is never wider than its parent, whatever agents, approvals, setting and plugins there are", async () => {
+  test("is never allowed more than its parent, whatever agents and approvals say", async () => {
     const property = fc.asyncProperty(
       request,
       generations,
@@ -94,7 +94,7 @@ describe("a child", () => {
 });
 
 describe("a judgement", () => {
-  test("is never laxer than a deny of the rules or of a limit, whatever is approved or set", () => {
+  test("is never laxer than a deny of rules or limits, whatever is approved or set", () => {
     fc.assert(
       fc.property(request, authority, (question, given) => {
         const all = [given.rules, ...given.limits].map((one) => evaluate(question, one).action);
@@ -142,7 +142,7 @@ describe("a judgement", () => {
     );
   });
 
-  test("never allows what must be confirmed, nor a loop that the rules ask about, by a mode", () => {
+  test("no mode allows what must be confirmed, nor a loop that the rules ask about", () => {
     fc.assert(
       fc.property(request, authority, (question, given) => {
         const judged = judge(question, { ...given, approvals: [] });
@@ -154,7 +154,7 @@ describe("a judgement", () => {
     );
   });
 
-  test("is at most as strict in a wider mode, and accepting edits lifts nothing but edits", () => {
+  test("is at most as strict in a wider mode, and accepting edits affects edits only", () => {
     fc.assert(
       fc.property(request, authority, (question, given) => {
         const [ask, edits, auto] = (["ask", "accept-edits", "auto"] as const).map(

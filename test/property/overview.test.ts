@@ -115,7 +115,7 @@ describe("the overview of rules", () => {
 describe("an agent that only reads", () => {
   const scriptedUser = permissions.map((permission) => ({ permission, own: {} }));
 
-  test("keeps its list of reading commands under a general ask, but not against what the user says of one", async () => {
+  test("keeps its reading commands under a general ask, not against a rule for one", async () => {
     const property = fc.asyncProperty(
       fc.constantFrom("plan", "explore"),
       scriptedUser,

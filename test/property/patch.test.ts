@@ -39,7 +39,7 @@ const fileText = fc
   .tuple(fc.array(fileLine, { maxLength: 12 }), fc.constantFrom("\n", "\r\n"), fc.boolean())
   .map(([lines, end, isEnded]) => lines.join(end) + (isEnded ? end : ""));
 
-test("any text is a patch or refused with an explanation, and so is each hunk on any file", () => {
+test("any text is a patch or refused with an explanation, as is each hunk on any file", () => {
   fc.assert(
     fc.property(anyPatch, fileText, (patchText, text) => {
       for (const patch of orRefused(() => parsePatch(patchText)) ?? []) {

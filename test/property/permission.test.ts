@@ -127,7 +127,7 @@ describe("verdicts", () => {
     );
   });
 
-  test("are never more than a question for an opaque subject without a rule for everything", () => {
+  test("ask at most for an opaque subject without a rule for everything", () => {
     fc.assert(
       fc.property(letters, rules, (text, set) => {
         const narrow = set.filter((one) => !/^\*+$/.test(one.pattern));
@@ -191,7 +191,7 @@ describe("a denied command", () => {
     );
   });
 
-  test("is denied where many odd characters are blanks or nothing between two ends of lines", () => {
+  test("is denied where many odd characters are blanks or nothing between two lines", () => {
     const inner = fc.constantFrom(" ", "");
     fc.assert(
       fc.property(

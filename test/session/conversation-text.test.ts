@@ -58,7 +58,7 @@ describe("the conversation as material for a summary", () => {
     expect(text).toContain("[… steps left out …]");
   });
 
-  test("cuts the longest of the user's words alone where they cannot fit, in their middle", () => {
+  test("shortens the longest of the user's messages alone, in its middle", () => {
     const long = `the first rule\n${lines(5_000, "rule")}\nthe last rule`;
     const messages = [user("A short wish"), user(long), user("Another wish")];
     const text = renderConversation({ messages }, 9_000);

@@ -112,7 +112,7 @@ test("one process at a time keeps house", async () => {
   expect(filesIn("tool-output")).toEqual([]);
 });
 
-test("contents of changed files stay while a session names them or they are young, and go then", async () => {
+test("contents of changed files remain while a session names them or they are young", async () => {
   const info = await storeSession(0);
   const used = toolPart("edited");
   if (used.state.status === "completed") {
@@ -137,7 +137,7 @@ test("sessions stay for ever unless the settings say otherwise", async () => {
   expect(await store.load(info.id)).toEqual(info);
 });
 
-test("old sessions are archived or removed as the settings say, with their children, and young ones stay", async () => {
+test("archives or removes old sessions with their children, and keeps young ones", async () => {
   ages = { archiveAfterDays: 10, removeAfterDays: 100 };
   const young = await storeSession(9);
   const old = await storeSession(11);
@@ -173,7 +173,7 @@ test("a session that cannot be read hinders nothing", async () => {
   expect((await store.load(old.id))?.time.archived).toBeDefined();
 });
 
-test("a turn's end schedules one run, and closing does not wait for one that has not started", async () => {
+test("a turn's end schedules one run, and closing does not wait for a run not started", async () => {
   const housekeeping = open();
   for (let turn = 0; turn < 3; turn++) housekeeping.onTurnEnd();
   await housekeeping.close();

@@ -37,7 +37,7 @@ async function* newestFirst(messages: readonly Message[]): AsyncGenerator<Messag
 }
 
 describe("the diff of a session", () => {
-  test("compares each file's first content with its last, and forgets what came back to the first", async () => {
+  test("compares each file's first content with its last, and omits unchanged ones", async () => {
     await using place = await diffPlace();
     const [one, two, three] = [
       await place.keep("1\n"),

@@ -108,7 +108,7 @@ describe("another attempt", () => {
   });
 });
 
-test("the end of a thought stores what the provider wants to see again, with a text or without", async () => {
+test("stores what the provider wants back at a thought's end, with text or without", async () => {
   await using place = await storedTranscript();
   const { transcript } = place;
   const info = assistantInfo(transcript.sessionId);

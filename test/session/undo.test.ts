@@ -102,7 +102,7 @@ const texts = (messages: readonly Message[]) =>
   messages.flatMap(({ parts }) => parts.flatMap((part) => (part.type === "text" ? part.text : [])));
 
 describe("an undo", () => {
-  test("takes messages out of view and leaves them on disk, until the next prompt makes it final", async () => {
+  test("hides messages and keeps them on disk until the next prompt makes it final", async () => {
     await using place = await toolPlace();
     await using opened = await session(place, ["one", "two", "three"]);
     const { undo, transcript, stored, info, diff } = opened;

@@ -291,7 +291,7 @@ describe("an update", () => {
     expect(await updated("one\ntwo\r\nthree\n", "@@", "-three", "+3")).toBe("one\ntwo\r\n3\n");
   });
 
-  test("finds lines that differ in blanks or punctuation, and keeps the file's own where they stay", async () => {
+  test("finds lines that differ in blanks or punctuation, and keeps the file's own", async () => {
     expect(await updated("one  \ntwo\n", "@@", " one", "-two", "+2")).toBe("one  \n2\n");
     expect(await updated("say \u201Chi\u201D \u2013 now\nx\n", "@@", ' say "hi" - now', "-x", "+y")).toBe(
       "say \u201Chi\u201D \u2013 now\ny\n",

@@ -44,7 +44,7 @@ test("a part is read, with the way to go on", async () => {
   expect(rest.output).toBe("4: 4\n5: 5\n\n(End of file at line 5.)");
 });
 
-test("no more than 2,000 lines come at once, and the runner has nothing to cut from them", async () => {
+test("returns at most 2,000 lines, which the runner does not shorten", async () => {
   await using place = await toolPlace({ a: "x\n".repeat(5000) });
   const { output } = await call(readTool, { filePath: "a" }, place);
   expect(output.split("\n")).toHaveLength(outputLimitLines + 2);

@@ -93,7 +93,7 @@ describe("fairlead run", () => {
     });
   });
 
-  test("without a terminal refuses calls that need asking, unless --permission allows them", async () => {
+  test("without a terminal refuses calls that must ask, unless --permission allows them", async () => {
     const write = reply.call("bash", { command: "echo new > a.txt" });
     await inPlace(
       async ({ cwd, model, run }) => {

@@ -178,7 +178,7 @@ describe("fairlead config check", () => {
   });
 });
 
-test("fairlead config path lists what is read, the strongest last, and config schema is JSON", async () => {
+test("config path lists the files in order of strength, and config schema prints JSON", async () => {
   await using at = await place();
   const { stdout } = await at.run(["config", "path"]);
   const read = stdout.split("\n").filter((line) => line.startsWith("read"));

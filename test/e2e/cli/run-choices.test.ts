@@ -65,7 +65,7 @@ describe("run", () => {
     });
   });
 
-  test("takes FAIRLEAD_MODEL with an effort, and refuses one that the model does not have", async () => {
+  test("accepts FAIRLEAD_MODEL with an effort, and refuses one that the model lacks", async () => {
     await inPlace(async ({ model, runWith }) => {
       model.reply("Thought.");
       const named = await runWith({ FAIRLEAD_MODEL: "local/coder:high" }, "run", "Hi");

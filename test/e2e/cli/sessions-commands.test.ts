@@ -229,7 +229,7 @@ test("a summary is written by a model that read the session", async () => {
   expect((await run(["sessions", "summary", "nonesuch"])).stderr).toContain("There is no session nonesuch");
 });
 
-test("last is the newest session of the folder in every command, and of all folders with --all", async () => {
+test("last is the folder's newest session in every command, with --all the newest", async () => {
   await using at = await place();
   const { id, run, model, home } = at;
   const here = { cwd: home };

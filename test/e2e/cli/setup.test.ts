@@ -209,7 +209,7 @@ test("fairlead logout removes one or all stored keys", async () => {
   });
 });
 
-test("an organisation's configuration is confirmed, overridden by the user's, and removable", async () => {
+test("confirms an organisation's configuration, which the user can override and remove", async () => {
   await using server = await listen((request, response) => {
     if (request.url !== "/.well-known/opencode") response.writeHead(404).end();
     else

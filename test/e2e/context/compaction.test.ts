@@ -40,7 +40,7 @@ async function midCompaction({ editor, model }: StoryContext) {
 }
 
 describe("an automatic compaction", () => {
-  test("comes when a step fills the window; the work goes on from summary and recent messages", async () => {
+  test("starts when a step fills the window; work goes on from summary and last messages", async () => {
     await story(
       { files: { "a.txt": "fact: 42\n" }, config: { compaction: { reserved: 0 } } },
       async ({ editor, model }) => {
@@ -217,7 +217,7 @@ describe("/compact", () => {
     });
   });
 
-  test("leaves instructions, tools and the summary in the context, also after loading and after an undo", async () => {
+  test("keeps instructions, tools and summary in context, also after loading and undo", async () => {
     await story({}, async ({ editor, model }) => {
       const { sessionId } = await editor.newSession();
       const used = () => editor.updates(sessionId, "usage_update").map((update) => update.used);
@@ -264,7 +264,7 @@ describe("/compact", () => {
     });
   });
 
-  test("whose summary is longer than is shown says so at its end and in the log, and the model has it whole", async () => {
+  test("marks a long summary as cut for the user, logs that, and sends it whole", async () => {
     const client = zedLike();
     const capabilities = {
       ...client.capabilities,
@@ -347,7 +347,7 @@ describe("old tool outputs", () => {
   const results = ({ messages }: ModelRequest) =>
     messages.flatMap(({ role, content }) => (role === "tool" ? [String(content)] : []));
 
-  test("are omitted from requests after two turns, except the newest and skills; the editor keeps them", async () => {
+  test("leave requests after two turns, except the newest and skills; editors keep them", async () => {
     const homeFiles = { ".config/fairlead/skills/rules/SKILL.md": skill };
     await story({ files, homeFiles, limit: { context: 400_000 } }, async ({ editor, model }) => {
       const { sessionId } = await editor.newSession();
@@ -395,7 +395,7 @@ describe("old tool outputs", () => {
 
 describe("a long session", () => {
   const turns = isLong ? 300 : 45;
-  test(`of ${turns} turns compacts several times, keeps its facts and sends bounded requests`, async () => {
+  test(`of ${turns} turns is compacted several times, keeps facts and bounds requests`, async () => {
     const config = { compaction: { reserved: 80_000 } };
     await story({ files: { "notes.txt": "x ".repeat(2_000) }, config }, async ({ editor, model }) => {
       const { sessionId } = await editor.newSession();

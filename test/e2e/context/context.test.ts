@@ -146,7 +146,7 @@ const short: Case[] = [
 
 describe("a long turn in a small window", () => {
   test.each(isLong ? long : short)(
-    "of $steps steps, window $window, output $output: few compactions, and each keeps the work's state",
+    "of $steps steps, window $window, output $output: few compactions keep the state",
     async ({ most, ...options }) => {
       const { summaries, readAt, refused, requests } = await work(options);
       expect(refused, "requests that do not fit").toEqual([]);
@@ -161,7 +161,7 @@ describe("a long turn in a small window", () => {
     240_000,
   );
 
-  test("keeps the work's state when the session is loaded again after several compactions", async () => {
+  test("keeps the state of work when it is loaded again after several compactions", async () => {
     const { summaries } = await work(
       { window: 16_384, output: undefined, steps: 60 },
       async (storyContext, id) => {
@@ -275,7 +275,7 @@ describe("a window that is smaller than the configuration says", () => {
     );
   });
 
-  test("too small for instructions and tools: says so at the start and fails with the figures", async () => {
+  test("too small for instructions and tools: says so at once and fails with figures", async () => {
     await story(
       { files: { "a.ts": source(1, 55) }, limit: { context: 8_192 } },
       async ({ editor, model }) => {

@@ -28,7 +28,7 @@ async function read(
 
 const withRules = (results: readonly string[]) => results.map((result) => result.includes(rules));
 
-test("a folder's instructions come once, with the first of the files that are read at the same time", async () => {
+test("sends a folder's instructions once, with the first of several files read at once", async () => {
   await story({ files }, async (context) => {
     const { sessionId } = await context.editor.newSession();
     const results = await read(context, sessionId, "shop/a.txt", "shop/b.txt");
@@ -58,7 +58,7 @@ test("instructions that are read as a file do not come a second time", async () 
   });
 });
 
-test("a loaded session knows which instructions it has, and gives them again when a summary took their place", async () => {
+test("sends instructions again after loading only where a summary replaced them", async () => {
   await story({ files }, async (context) => {
     const { editor, model } = context;
     const { sessionId } = await editor.newSession();

@@ -186,7 +186,7 @@ test("notes about an output follow it, however much of it is truncated", async (
   });
 });
 
-test("a command's end, its exit code and the way to the rest stand within any configured limits", async () => {
+test("keeps a command's end, exit code and path to the rest within any output limits", async () => {
   const ran = async (max_lines: number, command: string) => {
     let output = "";
     await story({ config: { tool_output: { max_lines } } }, async ({ editor, model }) => {

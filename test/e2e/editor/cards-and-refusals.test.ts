@@ -114,7 +114,7 @@ describe("what says nothing to the model", () => {
 });
 
 describe("a card", () => {
-  test("of a call that was refused before it was looked at has its command or file as title", async () => {
+  test("a call that is refused before it is parsed has its command or file as title", async () => {
     await story({}, async ({ editor, model, repository }) => {
       const { sessionId } = await editor.newSession();
       const inputs = [{ command: "ls", workdir: "no/such/folder" }, { command: "ls", timeout: -1 }, {}];

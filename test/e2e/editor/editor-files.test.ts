@@ -56,7 +56,7 @@ async function play(
 const buffer = (client: ClientKind, { repository }: StoryContext, text: string) =>
   client.buffers?.set(join(repository.path, "a.txt"), text);
 
-test("a folder that was opened by a link is spoken of by that link: in reads, writes, questions, cards and their replay", async () => {
+test("uses the link by which a folder was opened in reads, writes, cards and replay", async () => {
   await using place = await temporaryFolder();
   const client = withFs();
   const asking = { permission: { edit: "ask" } };
@@ -193,7 +193,7 @@ test("a buffer that the user changed since it was read makes the edit stale", as
   });
 });
 
-test("after a command wrote the file the disk counts, not the buffer that does not know", async () => {
+test("after a command writes the file, the disk counts and not the editor's old buffer", async () => {
   const client = withFs();
   await story({ client, files, config }, async (context) => {
     buffer(client, context, "one\ntwo\n");
@@ -231,7 +231,7 @@ test("the user's typing is not overwritten when a command also wrote the file", 
   });
 });
 
-test("a buffer that a change went past is not taken for the file, but what is typed into it is", async () => {
+test("does not read a buffer that missed a change, but reads what is typed into it", async () => {
   const client: ClientKind = {
     ...withFs(),
     writeFile: () => Promise.reject(new RequestError(-32603, "the buffer is read-only")),

@@ -84,7 +84,7 @@ test.each([
   });
 });
 
-test("@image comes as an image where the model takes them, and is named where it does not", async () => {
+test("sends @image as an image where the model accepts images, and else its name", async () => {
   await story({ files }, async (storyContext) => {
     const text = await sent(storyContext, "See @dot.png");
     expect(text).toContain("dot.png (image/png");

@@ -137,7 +137,7 @@ describe("the pickers", () => {
     });
   });
 
-  test("change the model for the next turn, and remember it for the project's next session", async () => {
+  test("change the model for the next turn and for the project's next session", async () => {
     await withTwoModels({ model: undefined }, async (storyContext) => {
       const { editor, model } = storyContext;
       const { sessionId, configOptions: unset } = await editor.newSession();

@@ -74,7 +74,7 @@ test("a title is one plain line, made from the beginning of a long message", asy
   });
 });
 
-test("a title that no model gives is the first words, and nobody is bothered with the failure", async () => {
+test("without a model's title uses the first words and does not report the failure", async () => {
   await story({}, async ({ editor, model }) => {
     const { sessionId } = await editor.newSession();
     model.title(reply.failure(400, "No titles today")).reply("Hello.");

@@ -287,7 +287,7 @@ describe("files of somebody who comes from OpenCode work as they are", () => {
   });
 });
 
-test("the user's instructions for OpenCode reach the model, and a plugin gets its options", async () => {
+test("reads the user's instructions for OpenCode and passes options to a plugin", async () => {
   const model = await startModelServer();
   const provider = { local: { options: { baseURL: model.url }, models: { scripted: {} } } };
   const plugin = [["./name.js", { says: "from the options" }]];

@@ -309,7 +309,7 @@ export const Decides = () => ({
     });
   });
 
-  test("that throw, hang, answer nonsense or end their process are named and switched off, and turns go on", async () => {
+  test("that throw, hang, answer nonsense or exit are named and disabled; turns go on", async () => {
     const bad = (body: string) => `export const Bad = async () => ({ ${body} });\n`;
     const homeFiles = {
       ".config/fairlead/plugin/a-throws.js": bad('"chat.params": () => { throw new Error("boom"); }'),
@@ -383,7 +383,7 @@ export const Grouped = async () => ({
     });
   });
 
-  test("that write answers of their own into the channel are switched off, and the program goes on", async () => {
+  test("that write into the channel are disabled, and the program goes on", async () => {
     const plugin = `
 const forge = (from, to, value) => { for (let id = from; id <= to; id++) process.send({ id, value }); };
 // The first that is asked for is to load the first of them.
@@ -446,7 +446,7 @@ export const a_ = tool(small);
     });
   });
 
-  test("of a project run after consent only, packages of its folder among them, and again when they change", async () => {
+  test("of a project run only after consent, with its packages, and again after a change", async () => {
     const plugin = (word: string) =>
       `export default async () => ({ "tool.execute.after": (_, o) => { o.output += " ${word}"; } });\n`;
     const files = {

@@ -35,7 +35,7 @@ test("problems of the same kind in many files are one line of /reload", async ()
 });
 
 describe("skills", () => {
-  test("are listed by name and description, loaded with a call, and their files read without asking", async () => {
+  test("are listed with descriptions, loaded by a call, and read without asking", async () => {
     const files = { ".agents/skills/style/SKILL.md": skill("style", "How we write.") };
     await story({ homeFiles, files }, async ({ editor, model, home }) => {
       const { sessionId } = await editor.newSession();

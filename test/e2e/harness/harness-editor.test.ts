@@ -59,7 +59,7 @@ describe("the editor", () => {
     expect(await turn).toEqual({ stopReason: "cancelled" });
   });
 
-  test("finds it a problem to be asked without a policy, or for an option that is not there", async () => {
+  test("fails a question without a policy or with an option that does not exist", async () => {
     const editor = await start();
     const { sessionId } = await editor.newSession();
     await editor.prompt(sessionId, "ask");

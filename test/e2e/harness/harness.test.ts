@@ -16,7 +16,7 @@ afterEach(async () => {
 });
 
 describe("a story", () => {
-  test("gives an agent a model, a home and a repository, and checks everything at the end", async () => {
+  test("gives an agent a model, a home and a repository, and checks all at the end", async () => {
     let home: TemporaryFolder | undefined;
     await story({ program: fakeAgent, files: { "a.txt": "a" } }, async (context) => {
       home = context.home;

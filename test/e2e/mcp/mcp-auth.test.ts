@@ -33,7 +33,7 @@ async function scene(play: (scene: Scene) => Promise<void>, faults: OAuthFaults 
 }
 
 describe("fairlead mcp auth", () => {
-  test("prints the address, waits for the browser, and is known from then on until logout", async () => {
+  test("prints the address, waits for the browser, and remembers the login until logout", async () => {
     await scene(async ({ server, home, run }) => {
       const running = new RunningCommand(home.path, ["mcp", "auth", "notes"]);
       expect(await visit(await running.address())).toBe(200);

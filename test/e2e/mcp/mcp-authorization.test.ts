@@ -115,7 +115,7 @@ describe("an editor that opens addresses", () => {
     });
   });
 
-  test("takes the question back when the turn that asked is cancelled, or nobody answers it", async () => {
+  test("withdraws the question when its turn is cancelled or nobody answers", async () => {
     const { promise: requested, resolve } = Promise.withResolvers<void>();
     const client: ClientKind = {
       ...withUrls(() => "accept"),
@@ -245,7 +245,7 @@ describe("an editor that opens no addresses", () => {
     });
   });
 
-  test("uses what was authorized in a terminal, says when it does not hold any more, and reconnects", async () => {
+  test("uses a terminal's authorization, reports when it expires, and reconnects", async () => {
     await play(plain(), async (context) => {
       const { editor, model, server, home } = context;
       await authorizeInTerminal(home.path, "notes");

@@ -230,7 +230,7 @@ describe("what a server offers", () => {
 });
 
 describe("a call", () => {
-  test("that gets no answer shows its progress and ends with its time, of which the server hears", async () => {
+  test("shows its progress, times out without an answer, and notifies the server", async () => {
     await using place = await temporaryFolder({ memory: "" });
     const file = join(place.path, "memory");
     await withServer({ ...faulty("none", file), timeout: 1_000 }, async (context) => {

@@ -93,7 +93,7 @@ describe("servers and sessions", () => {
     });
   });
 
-  test("a project's own server starts only once the user agreed, and joins that very turn", async () => {
+  test("starts a project's server only after consent, and in that same turn", async () => {
     const files = { "fairlead.json": JSON.stringify({ mcp: { own: faulty("none") } }) };
     await story({ files, permission: "reject_once" }, async ({ editor, model, home }) => {
       model.otherwise("Hi.");

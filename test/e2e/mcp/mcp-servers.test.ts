@@ -183,7 +183,7 @@ test("the reference servers filesystem and memory work side by side", async () =
   );
 });
 
-test("a server keeps the folders of its command line, and gets the session's where it has none or settings say so", async () => {
+test("a server gets the session's folders if it names none or settings ask for roots", async () => {
   await using other = await temporaryFolder({ "note.txt": "from the other folder" });
   const mcp = {
     own: filesystem(other.path),

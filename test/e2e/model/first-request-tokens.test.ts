@@ -32,7 +32,7 @@ test.each(limits)(
   },
 );
 
-test("the schemas of tools begin with the path, name the agents and describe each field of a todo", async () => {
+test("tool schemas begin with the path, name the agents and describe todo fields", async () => {
   await story({}, async ({ editor, model }) => {
     const { sessionId } = await editor.newSession();
     model.reply("Hello.");

@@ -94,7 +94,7 @@ describe("calls that the provider refuses", () => {
 });
 
 describe("calls that cannot be run as they are", () => {
-  test("a tool that there is not is answered with those that there are, the nearest first", async () => {
+  test("answers an unknown tool with the names of the known ones, the nearest first", async () => {
     const { toolResults } = await resultsOf(
       [reply.call("reed", { filePath: "a.txt" })],
       async ({ editor, sessionId }) => {

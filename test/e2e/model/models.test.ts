@@ -57,7 +57,7 @@ async function withModels(
 const bodyOf = ({ model }: StoryContext, number: number) => model.requests[number - 1]?.body;
 
 describe("how much a model thinks", () => {
-  test("is an option that follows the model, counts from the next message on, and stays with the session", async () => {
+  test("is an option of the model, applies to the next message, and stays in the session", async () => {
     await withModels({}, async (storyContext) => {
       const { editor, model } = storyContext;
       const { sessionId, configOptions } = await editor.newSession();
@@ -90,7 +90,7 @@ describe("how much a model thinks", () => {
     });
   });
 
-  test("offers the efforts of models that a gateway names, and keeps the nearest on a change of model", async () => {
+  test("offers the efforts that a gateway lists, and keeps the nearest in another model", async () => {
     await story({ initialize: false }, async (storyContext) => {
       const { editor, model } = storyContext;
       const models = {
@@ -212,7 +212,7 @@ describe("which model answers", () => {
     });
   });
 
-  test("a small model that cannot be used writes no title, and no other one does in its place", async () => {
+  test("writes no title when the small model is unusable, also not with another model", async () => {
     await withModels({ small_model: "gone/tiny" }, async ({ editor, model }) => {
       const { sessionId } = await editor.newSession();
       model.reply("Hello.");
@@ -257,7 +257,7 @@ describe("models that a server lists", () => {
     });
   });
 
-  test("are asked for when a session opens where the server is on this machine and none is named", async () => {
+  test("are requested when a session opens, if the server is local and no model is named", async () => {
     await story({ initialize: false }, async ({ editor, model, home, repository }) => {
       await home.write({ ".config/fairlead/fairlead.json": "{}" });
       const env = { OLLAMA_HOST: new URL(model.url).host };
@@ -296,7 +296,7 @@ describe("models that a server lists", () => {
     });
   });
 
-  test("are asked for in the background where the configuration says so, and offered with the next message", async () => {
+  test("are requested in the background if configured, and offered with the next message", async () => {
     await story({ initialize: false }, async ({ editor, model, home }) => {
       const options = { baseURL: model.url, apiKey: "test-key" };
       const mine = { discover: true, options, models: { named: {} } };
@@ -380,7 +380,7 @@ test("a thought signature goes back with its call, also after a restart", async 
   });
 });
 
-test("OpenRouter's reasoning details go back with the calls as they came, to their own model only, also after a restart", async () => {
+test("sends OpenRouter's reasoning details back unchanged to their own model only", async () => {
   await story({ initialize: false, files: { "a.txt": "one\n" } }, async ({ editor, model, home }) => {
     const options = { baseURL: model.url, apiKey: "test-key" };
     const models = { "google/gemini-3.8-flash": { limit }, "qwen/qwen3-coder": { limit } };

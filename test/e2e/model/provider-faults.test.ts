@@ -219,7 +219,7 @@ describe("errors that another try mends", () => {
     });
   });
 
-  test("a fault before the first word, between a broken text and its repetition, does not double it", async () => {
+  test("does not double text when a fault comes between a broken answer and its retry", async () => {
     await mendedStory(async ({ editor, model, sessionId }) => {
       const gate = reply.gate();
       model.reply(reply.say("Hello wor"), gate, reply.reset());

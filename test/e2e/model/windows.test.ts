@@ -177,7 +177,7 @@ test("a window named in a refusal replaces a larger one, with a notice", async (
   });
 });
 
-test("a refusal of a one-line conversation is shown immediately, without a paid summary", async () => {
+test("shows a refusal of a one-line conversation at once, without a paid summary", async () => {
   await oneStory({}, async ({ editor, model }) => {
     const { sessionId } = await editor.newSession();
     model.reply(reply.failure(400, "This model's maximum context length is 8192 tokens."));

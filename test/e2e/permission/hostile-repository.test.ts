@@ -139,7 +139,7 @@ describe("a repository full of traps", () => {
     });
   });
 
-  test("gives nothing of outside, of secrets or of devices to the model without a question", async () => {
+  test("gives the model no file of outside, secret or device without a question", async () => {
     await hostile({ config: goOn, permission: "reject_once" }, async ({ editor, model, home }) => {
       const { sessionId } = await editor.newSession();
       const reading = ["link.txt", "linked/private.txt", ".env", "endless.txt", "pipe.txt"];
@@ -163,7 +163,7 @@ describe("a repository full of traps", () => {
     });
   });
 
-  test("does not loosen plan mode, and git reads without what the repository hangs into it", async () => {
+  test("does not loosen plan mode, and git reads without the repository's hooks", async () => {
     await hostile({ config: goOn, permission: "reject_once" }, async ({ editor, model, repository }) => {
       const { sessionId } = await editor.newSession();
       await editor.setMode(sessionId, "plan");

@@ -80,7 +80,7 @@ describe("the answers", () => {
     });
   });
 
-  test("no ends the turn, changes nothing on disk, and the model reads it in the next one", async () => {
+  test("no ends the turn, changes nothing on disk, and reaches the model in the next one", async () => {
     await story({ config: askBash, permission: "reject_once" }, async ({ editor, model, repository }) => {
       const { sessionId } = await editor.newSession();
       model.reply(bash("touch made"));
@@ -230,7 +230,7 @@ describe("several questions", () => {
 });
 
 describe("rules", () => {
-  test("a denied call is answered with the rule, the file stays as it is, and the turn goes on", async () => {
+  test("answers a denied call with the rule, leaves the file, and goes on with the turn", async () => {
     const config = { permission: { edit: { "*": "allow", "src/**": "deny" } } };
     await story({ config, files: { "src/a.txt": "one\n" } }, async ({ editor, model, repository }) => {
       const { sessionId } = await editor.newSession();
@@ -259,7 +259,7 @@ describe("rules", () => {
     });
   });
 
-  test("the search shows no line of a file that may not be read unasked, and asks for one that it is given", async () => {
+  test("search hides lines of files that need a question, and asks for one it is given", async () => {
     const config = { permission: { read: { "keys/*": "deny" } } };
     const files = { ".env": "KEY=1\n", "keys/k.pem": "KEY=2\n", "a.txt": "KEY=3\n" };
     await story({ config, files }, async ({ editor, model }) => {
@@ -309,7 +309,7 @@ describe("rules", () => {
     });
   });
 
-  test("a command does not run where links put on its way meanwhile would lead it elsewhere than was asked", async () => {
+  test("does not run a command where links created meanwhile would lead it elsewhere", async () => {
     const config = { experimental: { continue_loop_on_deny: true }, permission: { bash: "ask" } };
     await story({ config, files: { "d/a.txt": "one\n" } }, async ({ editor, model, repository, home }) => {
       const { sessionId } = await editor.newSession();

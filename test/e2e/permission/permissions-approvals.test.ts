@@ -27,7 +27,7 @@ const options = (editor: Editor, number: number) =>
   editor.permissionRequests[number]?.options.map(({ optionId, name, kind }) => [optionId, name, kind]);
 
 describe("the options of a question", () => {
-  test("are one of each kind for a client that nothing is known of, with pattern and scope", async () => {
+  test("are one of each kind for an unknown client, with pattern and scope", async () => {
     await story({ config: askBash, client: plain(), permission: "allow_once" }, async ({ editor, model }) => {
       const { sessionId } = await editor.newSession();
       model.reply(bash("git branch x")).reply("Done.");
@@ -40,7 +40,7 @@ describe("the options of a question", () => {
     });
   });
 
-  test("name both scopes in an editor that shows both, but the session alone for what lies outside", async () => {
+  test("name both scopes in an editor that shows both, outside paths the session alone", async () => {
     const config = { ...askBash, permission: { bash: "ask" } };
     await story({ config, client: zedLike(), permission: "allow_once" }, async ({ editor, model, home }) => {
       const { sessionId } = await editor.newSession();
@@ -181,7 +181,7 @@ describe("/permissions", () => {
 });
 
 describe("the approval setting", () => {
-  test("accept edits lets files of the workspace change, and asks for commands, the outside and configuration", async () => {
+  test("accept edits lets workspace files change and asks for commands and configuration", async () => {
     const config = { ...goOn, permission: { edit: "ask", bash: "ask" } };
     await story({ config, permission: "reject_once" }, async ({ editor, model, repository, home }) => {
       const { sessionId } = await editor.newSession();
@@ -202,7 +202,7 @@ describe("the approval setting", () => {
     });
   });
 
-  test("auto asks for nothing that is left open, refuses what is denied, and confirms what changes itself", async () => {
+  test("auto answers questions, obeys denies, and asks before protected changes", async () => {
     const config = { ...goOn, permission: { edit: "ask", bash: { "*": "ask", "rm *": "deny" } } };
     await story({ config, permission: "reject_once" }, async ({ editor, model, repository }) => {
       const { sessionId } = await editor.newSession();

@@ -153,7 +153,7 @@ describe("plan mode", () => {
     });
   });
 
-  test("holds at once when it is chosen while a turn runs, for the turn's tasks too and for what waits for an answer", async () => {
+  test("applies at once to a running turn, its tasks and its pending questions", async () => {
     const config = { ...goOn, permission: { bash: { "git tag *": "ask" } } };
     await story({ config, files: { "a.txt": "one\n" } }, async ({ editor, model, repository }) => {
       const { sessionId } = await editor.newSession();
@@ -182,7 +182,7 @@ describe("plan mode", () => {
     });
   });
 
-  test("reads and writes its plan without asking where the user asks for all commands and edits", async () => {
+  test("reads and writes its plan without asking where all commands and edits ask", async () => {
     const config = { permission: { edit: "ask", bash: { "*": "ask", "npm test": "allow" } } };
     await story({ config, permission: "reject_once" }, async ({ editor, model, repository }) => {
       const { sessionId } = await editor.newSession();

@@ -97,7 +97,7 @@ describe("a project with a configuration of its own", () => {
     });
   });
 
-  test("is not trusted by a cancel, nor by the auto-approve setting, and is asked about in the next turn", async () => {
+  test("is not trusted after a cancel or by auto-approve, and is asked about next turn", async () => {
     await story(
       { config, files: { "fairlead.json": loosening }, permission: "never" },
       async ({ editor, model }) => {
@@ -115,7 +115,7 @@ describe("a project with a configuration of its own", () => {
     );
   });
 
-  test("ends the turn where the editor answers the question with cancelled, before any notice of it", async () => {
+  test("ends the turn where the editor answers the question with cancelled", async () => {
     await story(
       { config, files: { "fairlead.json": loosening }, permission: "cancelled" },
       async ({ editor, model }) => {

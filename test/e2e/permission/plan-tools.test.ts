@@ -72,7 +72,7 @@ describe("plan_exit", () => {
     });
   });
 
-  test("is asked although everything is approved, and shows no plan where none was written", async () => {
+  test("asks although everything is approved, and shows no plan where none was written", async () => {
     const config = { permission: "allow" };
     const files = { ".fairlead/plans/old.md": "# Old\n" };
     await story({ config, files, permission: "allow_once" }, async ({ editor, model }) => {

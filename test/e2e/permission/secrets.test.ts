@@ -40,7 +40,7 @@ async function everythingIn(folder: string): Promise<string> {
   ).join("\n");
 }
 
-test("keys reach neither a command, nor the model, nor the editor, nor what is stored or logged", async () => {
+test("keys reach no command, model, editor, storage or log", async () => {
   await story(options, async ({ editor, model, repository, home }) => {
     await repository.write({ "leak.txt": keys.join("\n") });
     const { sessionId } = await editor.newSession();
@@ -77,7 +77,7 @@ test("keys reach neither a command, nor the model, nor the editor, nor what is s
   });
 });
 
-test("no command makes the program open a port for debuggers, through which keys could be read", async () => {
+test("no command makes the program open a debugger port through which keys could leak", async () => {
   await story({}, async ({ editor, model }) => {
     const { sessionId } = await editor.newSession();
     model.reply(reply.call("bash", { command: `kill -USR1 ${editor.pid}` })).reply("Done.");
@@ -112,7 +112,7 @@ test("control characters of a title and a question are made visible", async () =
   });
 });
 
-test("credentials that the user names reach commands, those that a project names do not", async () => {
+test("credentials that the user names reach commands, those a project names do not", async () => {
   const config = { permission: "allow", environment: { keep: ["NPM_TOKEN", "GITHUB_*"] } };
   const env = {
     NPM_TOKEN: "npm-0123456789abcdef",

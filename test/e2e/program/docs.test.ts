@@ -55,7 +55,7 @@ describe("configurations in the pages", () => {
 });
 
 describe("files in the pages", () => {
-  test("are agents, commands, skills, tools and plugins once they lie where the pages say", async () => {
+  test("are agents, commands, skills, tools and plugins where the pages put them", async () => {
     const written = Object.fromEntries(files.map(({ file, text }) => [file, text]));
     await story({ files: written, permission: "allow_once" }, async ({ editor, model }) => {
       const opened = await editor.newSession();

@@ -64,7 +64,7 @@ describe("the launcher", () => {
     expect(engines.node).toBe(">=22.12");
   });
 
-  test("runs on the Node that a checkout brings, and passes on arguments, output and exit code", async () => {
+  test("runs on the checkout's Node, and passes on arguments, output and exit code", async () => {
     const script = '#!/bin/sh\necho "brought $(basename "$1") $2 $3"\nexit 7\n';
     const bring = (path: string) => writeFile(path, script, { mode: 0o755 });
     for (const version of ["20.20.2", "22.5.1"])
@@ -75,7 +75,7 @@ describe("the launcher", () => {
       });
   });
 
-  test("does not start itself again and again when the Node that is brought is too old as well", async () => {
+  test("does not restart itself forever when the checkout's Node is too old as well", async () => {
     const bring = (path: string) => symlink(process.execPath, path);
     const { exitCode, stderr } = await launch("20.0.0", program, bring);
     expect([exitCode, stderr]).toEqual([1, expect.stringContaining("fairlead needs Node 22.12 or newer")]);
@@ -146,7 +146,7 @@ describe("the script that starts the build", () => {
   const link = "node_modules/.bin/node";
 
   test.each(["20.20.2", "22.17.1", "23.11.0"])(
-    "builds with the Node that the checkout brings on Node %s, and links it for npm's scripts",
+    "builds with the checkout's Node on Node %s, and links it for npm's scripts",
     async (version) => {
       await using place = await temporaryFolder({ "node_modules/.bin/other": "" });
       for (const _ of ["as npm 10 leaves it", "again"]) {
@@ -168,7 +168,7 @@ describe("the script that starts the build", () => {
     },
   );
 
-  test("says which Node to install where the installed one is too old and none is brought", async () => {
+  test("says which Node to install if the installed one is too old and none is bundled", async () => {
     await using place = await temporaryFolder({
       [startBuild]: await readFile(join(root, startBuild), "utf8"),
       ...build,

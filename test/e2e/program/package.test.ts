@@ -47,7 +47,7 @@ describe("what the registry of agents lists", () => {
   });
 });
 
-test("the package alone answers with JSON first, in an empty home and a bare environment", async () => {
+test("the package alone answers initialize first, in an empty home and environment", async () => {
   await using place = await temporaryFolder();
   const files = await packedFiles();
   const folder = join(place.path, "package");

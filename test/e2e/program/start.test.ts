@@ -39,7 +39,7 @@ test("a first session/new is answered by the program's own parts alone", () => {
   ]);
 });
 
-test("a first session/new needs no library of schemas, of the protocol or of models, no tool and no log", () => {
+test("a first session/new loads no schema, protocol or model library, tool or log", () => {
   expect(namesOf(loaded.filter(isLate))).toEqual([]);
 });
 
@@ -49,7 +49,7 @@ test("what a first session/new loads stays small", () => {
   expect(bytes).toBeLessThan(560_000);
 });
 
-test("a first prompt is with the provider before Node's fetch, the protocol's library and schemas are loaded", () => {
+test("sends a first prompt before Node's fetch, protocol library and schemas load", () => {
   expect(lateParts()).toEqual([]);
   expect(afterwards.files.length).toBeGreaterThan(1);
   expect(afterwards.hasFetch).toBe(false);
@@ -61,7 +61,7 @@ function lateParts(): string[] {
   return namesOf(afterwards.files.filter(isLatePart));
 }
 
-test("a first list and a first load need no library of schemas, of the protocol or of models, and no tool", async () => {
+test("a first list and load need no schema, protocol or model library and no tool", async () => {
   const program = ["--require", hook, join(checkout, "bin/fairlead.js"), "acp"];
   await story({ program }, async ({ editor, model }) => {
     const { sessionId } = await editor.newSession();

@@ -29,7 +29,7 @@ async function block(path: string): Promise<() => Promise<void>> {
   };
 }
 
-test("a full disk fails the turn with a clear error; other sessions go on, and so does this one with more space", async () => {
+test("a full disk fails the turn with a clear error, and sessions go on", async () => {
   const limited = [fileURLToPath(new URL("../../crash/programs/limited-agent.ts", import.meta.url)), "128"];
   await story({}, async ({ editor, model, home, repository }) => {
     const tight = new Editor({ home: home.path, cwd: repository.path, program: limited });
@@ -67,7 +67,7 @@ test("a full disk fails the turn with a clear error; other sessions go on, and s
   });
 });
 
-test("of an output that the disk does not take whole nothing is kept: the session needs the room", async () => {
+test("keeps nothing of an output that does not fit on the disk", async () => {
   const limited = [fileURLToPath(new URL("../../crash/programs/limited-agent.ts", import.meta.url)), "512"];
   await story({ program: limited }, async ({ editor, model, home }) => {
     const { sessionId } = await editor.newSession();
@@ -82,7 +82,7 @@ test("of an output that the disk does not take whole nothing is kept: the sessio
   });
 });
 
-test("a data folder that cannot be made is an error that says what to do, and works as soon as it can", async () => {
+test("reports an impossible data folder with advice, and works once it can be made", async () => {
   await story({ homeFiles: { ".local/share/fairlead": "in the way" } }, async ({ editor, model, home }) => {
     const failure = await expectFailure(editor.newSession());
     expect(failure.code).toBe(-32603);
@@ -96,7 +96,7 @@ test("a data folder that cannot be made is an error that says what to do, and wo
 });
 
 test.each(["session", "message", "journal", "tmp", "lock"])(
-  "a folder %s that cannot be written fails what needs it with an error, and all goes on when it can again",
+  "a folder %s that cannot be written fails what needs it, until it can again",
   async (name) => {
     await story({}, async ({ editor, model, home }) => {
       model.otherwise(({ userText }) => `Answer to ${userText}`);
@@ -122,7 +122,7 @@ test.each(["session", "message", "journal", "tmp", "lock"])(
   },
 );
 
-test("a store that is deleted while it is in use takes its sessions with it, not the program", async () => {
+test("a store that is deleted while in use ends its sessions, not the program", async () => {
   await story({}, async ({ editor, model, home }) => {
     model.otherwise(({ userText }) => `Answer to ${userText}`);
     const { sessionId } = await editor.newSession();
@@ -138,7 +138,7 @@ test("a store that is deleted while it is in use takes its sessions with it, not
   });
 });
 
-test("a file is not changed when what it was cannot be kept for undo, and the turn goes on", async () => {
+test("does not change a file whose old content cannot be stored for undo", async () => {
   const options = { files: { "a.txt": "one\n" }, config: { permission: "allow" } };
   await story(options, async ({ editor, model, home, repository }) => {
     const { sessionId } = await editor.newSession();

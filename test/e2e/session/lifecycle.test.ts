@@ -240,7 +240,7 @@ describe("a loaded session", () => {
     });
   });
 
-  test("takes a choice after a load with other folders, and is free after a choice and a close", async () => {
+  test("accepts a choice after a load with other folders, and is free after a close", async () => {
     await story({}, async ({ editor, repository }) => {
       const { sessionId } = await editor.newSession();
       await editor.list();
@@ -257,7 +257,7 @@ describe("a loaded session", () => {
     });
   });
 
-  test("is opened without a further folder that is gone, and says so; one that is none is refused", async () => {
+  test("opens without an additional folder that is gone, and refuses one that is a file", async () => {
     await story({ files: { "a.txt": "" } }, async ({ editor, model, repository }) => {
       const gone = join(repository.path, "gone");
       const { sessionId } = await editor.newSession({ additionalDirectories: [gone] });
@@ -273,7 +273,7 @@ describe("a loaded session", () => {
     });
   });
 
-  test("does not lose a message in silence that comes while it is opened with other folders", async () => {
+  test("does not silently lose a message that comes while it opens with other folders", async () => {
     await using elsewhere = await temporaryFolder();
     await story({}, async ({ editor, model }) => {
       const { sessionId } = await editor.newSession();
@@ -289,7 +289,7 @@ describe("a loaded session", () => {
     });
   });
 
-  test("works from then on in the folder that it is loaded with, also when its configuration changes", async () => {
+  test("works in the folder it is loaded with, also when its configuration changes", async () => {
     await using elsewhere = await temporaryFolder();
     await story({}, async ({ editor, model, repository, home }) => {
       const { sessionId } = await editor.newSession();

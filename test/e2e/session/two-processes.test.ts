@@ -41,7 +41,7 @@ async function replayed(editor: Editor, sessionId: string): Promise<string[]> {
     );
 }
 
-test("two processes work in sessions of one store at the same time, and each sees what the other did", async () => {
+test("two processes share a store at the same time, and each sees the other's work", async () => {
   await story({}, async (context) => {
     const { editor, model } = context;
     await withSecond(context, async (second) => {
@@ -115,8 +115,13 @@ test("the session of a killed process is free at once for one that already runs"
   });
 });
 
-test("messages keep their order when the clock is set back between two processes, and ahead, and back again", async () => {
-  const program = ["--import", file("../../crash/programs/clock.ts"), file("../../../bin/fairlead.js"), "acp"];
+test("messages keep their order when the clock changes between two processes", async () => {
+  const program = [
+    "--import",
+    file("../../crash/programs/clock.ts"),
+    file("../../../bin/fairlead.js"),
+    "acp",
+  ];
   await story({ program }, async ({ editor, model, home }) => {
     // A request on another day also has a reminder of the date.
     model.otherwise(({ userText }) => `Answer to ${userText.replace(/<system-reminder>.*/s, "")}`);

@@ -194,7 +194,7 @@ describe("/undo", () => {
     });
   });
 
-  test("holds after a restart: what is undone is not shown again, that it was is, and /redo still works", async () => {
+  test("survives a restart: undone messages stay hidden, and /redo still works", async () => {
     await story({ files: {}, ...allowAll }, async (context) => {
       const { editor, model, repository } = context;
       const { sessionId } = await editor.newSession();

@@ -40,7 +40,7 @@ export default {
 `;
 
 describe("tools of the configuration's folders", () => {
-  test("are named after their files, run by the model, asked for by their names and shown like any other", async () => {
+  test("are named after files, called, asked for and shown like any other tool", async () => {
     const homeFiles = { ".config/opencode/tool/math.ts": math, ".config/fairlead/tools/greet.mjs": greet };
     const env = { OPENAI_API_KEY: "sk-secret-0123456789" };
     await story({ homeFiles, env, permission: "allow_always" }, async ({ editor, model, repository }) => {
@@ -76,7 +76,7 @@ describe("tools of the configuration's folders", () => {
     });
   });
 
-  test("go by rules of their names, and agents that only read have to ask or do not see them", async () => {
+  test("follow rules of their names; agents that only read must ask or do not see them", async () => {
     const homeFiles = { ".config/fairlead/tools/greet.js": greet };
     const config = { ...goOn, permission: { greet: "allow" } };
     await story({ homeFiles, config, permission: "reject_once" }, async ({ editor, model }) => {
@@ -92,7 +92,7 @@ describe("tools of the configuration's folders", () => {
     });
   });
 
-  test("answer wrong arguments, errors and strange results as failed calls that name the file", async () => {
+  test("report wrong arguments, errors and strange results as failed calls of the file", async () => {
     const broken = `
 import { tool } from "fairlead/plugin";
 const make = (execute) => tool({ description: "Fails.", args: { n: tool.schema.number() }, execute });

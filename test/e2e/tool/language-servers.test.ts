@@ -23,7 +23,7 @@ const files = {
   "use.ts": 'import { sum } from "./sum";\nexport const three: number = sum(1, 2);\n',
 };
 
-test("the model sees the errors that its edits bring, and only these, from a real language server", async () => {
+test("shows the model the errors of its own edits only, from a real language server", async () => {
   await story({ files, config: { lsp: { typescript } } }, async ({ editor, model, repository }) => {
     const { sessionId } = await editor.newSession();
     model

@@ -46,7 +46,7 @@ const withImage = (requests: readonly ModelRequest[]): boolean[] =>
 const lastContent = ({ messages }: ModelRequest): unknown =>
   messages.findLast(({ role }) => role === "user")?.content;
 
-test("a refused image is omitted, also from later requests to that model, with one notice", async () => {
+test("omits a refused image from later requests to that model, with one notice", async () => {
   await seerStory(async ({ editor, model, repository, sessionId }) => {
     model.reply(refusal).reply("I cannot see it.").reply("Fine.").reply("No.").reply("A dot.");
     expect((await editor.prompt(sessionId, question)).stopReason).toBe("end_turn");
@@ -89,7 +89,7 @@ test("where the model may take others, what it refused counts in its session onl
   });
 });
 
-test("an image that a tool returned is left out where it is refused, and its turn goes on", async () => {
+test("omits a tool's image where it is refused, and goes on with the turn", async () => {
   await seerStory(async ({ editor, model, sessionId }) => {
     model.reply(reply.call("read", { filePath: "dot.png" }), reply.finish("tool_calls"));
     model.reply(reply.failure(422, "messages.3: unknown variant image_url")).reply("Not for me.");
@@ -122,7 +122,7 @@ test("a refusal is known by a status, by its words and inside a stream", async (
   });
 });
 
-test("if images were not the reason, the first refusal is shown and images are still sent", async () => {
+test("shows the first refusal and still sends images if they were not the reason", async () => {
   await seerStory(async ({ editor, model, sessionId }) => {
     model.reply(refusal).reply(reply.failure(400, "Something else"));
     const failed: unknown = await editor.prompt(sessionId, question).catch((error: unknown) => error);

@@ -8,7 +8,7 @@ const story = storiesOfOneAgent();
 
 const page = body("<h1>Fairness</h1><p>Be <b>fair</b>.</p>", { "content-type": "text/html" });
 
-test("a page of this computer is fetched after a question that says where it is, whatever the rules allow", async () => {
+test("fetches a page of this computer only after a question, whatever the rules allow", async () => {
   await using server = await webServer({ "/page": page });
   const config = { permission: { webfetch: "allow" } };
   await story({ config, permission: "allow_once" }, async ({ editor, model }) => {

@@ -183,7 +183,7 @@ test("cancels a question that the client answers with cancelled", async () => {
   });
 });
 
-test("takes the answer cancelled to a question for the end of the turn, before any notice of it", async () => {
+test("takes the answer cancelled to a question as the end of the turn", async () => {
   const config = { permission: { bash: "ask" } };
   await story({ config, permission: "cancelled" }, async ({ editor, model }) => {
     const { sessionId } = await editor.newSession();
@@ -222,7 +222,7 @@ test("cancels the wait before another try", async () => {
   });
 });
 
-test("cancels the wait for a key that a command never prints, and the command ends with the program", async () => {
+test("cancels the wait for a key that a command never prints, and ends the command", async () => {
   const script = 'require("node:fs").writeFileSync("begun", ""); setTimeout(() => {}, 600_000)';
   const work = {
     options: { baseURL: "http://127.0.0.1:9/v1", apiKeyCommand: [process.execPath, "-e", script] },

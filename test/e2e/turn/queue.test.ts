@@ -72,7 +72,7 @@ describe("prompts while a turn runs", () => {
 });
 
 describe("steering", () => {
-  test("puts a message into the running turn; the model reads it in the next step and goes on", async () => {
+  test("adds a message to the running turn; the model reads it in the next step", async () => {
     await story({}, async ({ editor, model, repository }) => {
       const { sessionId } = await editor.newSession();
       model
@@ -140,7 +140,7 @@ describe("steering", () => {
     });
   });
 
-  test("of a turn that is then cancelled is not lost: the next turn reads it, in its place", async () => {
+  test("of a turn that is then cancelled reaches the model in the next turn, in order", async () => {
     await story({}, async ({ editor, model }) => {
       const { sessionId } = await editor.newSession();
       model.reply(reply.say("Once"), reply.stall()).reply("Yes.");

@@ -8,7 +8,7 @@ import { agentText } from "../../support/transcript.ts";
 const childSchema = z.object({ sessionId: z.string() });
 const isOfChild = ({ sessionUpdate }: { sessionUpdate: string }) => sessionUpdate === "subagent_update";
 
-test("an editor that knows child sessions sees the task's own, answers for it and can cancel it alone", async () => {
+test("an editor that knows child sessions sees, answers and cancels a task's session", async () => {
   const client = { ...plain(), capabilities: { session: {}, subagents: {} } };
   const config = { permission: { bash: "ask" } };
   await story({ client, config, permission: "allow_once" }, async ({ editor, model }) => {

@@ -91,7 +91,7 @@ describe("a task", () => {
     });
   });
 
-  test("that waits for an answer ends with its parent's cancel, and no model is asked again", async () => {
+  test("that waits for an answer ends with its parent's cancel and asks no model again", async () => {
     const config = { permission: { bash: "ask" } };
     await story({ config, permission: "never" }, async ({ editor, model }) => {
       const { sessionId } = await editor.newSession();
@@ -316,7 +316,7 @@ describe("a task", () => {
     });
   });
 
-  test("is what a command with subtask runs, in the command's model, before the model's word", async () => {
+  test("runs a command with subtask, in the command's model", async () => {
     const files = {
       ".opencode/command/audit.md":
         "---\ndescription: Audit.\nagent: explore\nmodel: test/other\n---\nAudit $ARGUMENTS.",

@@ -21,7 +21,7 @@ const lastUserContent = (request: ModelRequest) =>
 
 describe("a turn", () => {
   // That lines and requests hold no half of a character is looked at in every story.
-  test("replaces half of a character, wherever it comes from, which strict readers would refuse with its line", async () => {
+  test("replaces half of a surrogate pair, which strict readers would refuse", async () => {
     await story({ files: { "a.txt": "one\n" } }, async ({ editor, model }) => {
       const { sessionId } = await editor.newSession();
       const half = "\ud83d";
@@ -73,7 +73,7 @@ describe("a turn", () => {
     });
   });
 
-  test("shows no message or thought of nothing but blanks, and keeps those before words, live and loaded", async () => {
+  test("hides blank messages and thoughts, keeps blanks before words, live and loaded", async () => {
     await story({}, async ({ editor, model, repository }) => {
       const { sessionId } = await editor.newSession();
       model
@@ -287,7 +287,7 @@ describe("the ends of a turn", () => {
 });
 
 describe("requests to the model", () => {
-  test("has one order, and its beginning is the same byte for byte from request to request", async () => {
+  test("keep their order, and begin with the same bytes each time", async () => {
     const files = { "a.txt": "one\n", "AGENTS.md": "Speak in rhymes.\n" };
     await story({ files }, async ({ editor, model, repository }) => {
       const { sessionId } = await editor.newSession();

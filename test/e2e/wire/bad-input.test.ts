@@ -37,7 +37,7 @@ async function expectUsable(editor: Editor, model: ModelServer): Promise<void> {
 }
 
 describe("without a model", () => {
-  test("a prompt is answered with what to do, and the session can be used once there is one", async () => {
+  test("answers a prompt with advice, and the session works once there is a model", async () => {
     await story({ initialize: false }, async ({ editor, home, model }) => {
       await home.write({ [globalConfig]: "{}" });
       await editor.initialize();

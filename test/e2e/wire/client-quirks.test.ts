@@ -70,7 +70,7 @@ describe("Zed", () => {
     });
   });
 
-  test("sees a replayed terminal opened, filled and ended, with an id that the call names", async () => {
+  test("sees a replayed terminal opened, filled and ended, under the id of the call", async () => {
     await story({ client: zedLike() }, async ({ editor, model, repository }) => {
       const { sessionId } = await editor.newSession();
       model.reply(reply.call("bash", { command: "echo out; exit 4" })).reply("Done.");
@@ -117,7 +117,7 @@ describe("Zed", () => {
     });
   });
 
-  test("takes a question for an update of its call, which has its terminal back when it runs", async () => {
+  test("takes a question as an update of its call, whose terminal returns when it runs", async () => {
     await story({ client: zedLike(), config: ask, permission: "allow_once" }, async ({ editor, model }) => {
       const { sessionId } = await editor.newSession();
       model.reply(reply.call("bash", { command: "true" })).reply("Done.");
@@ -131,7 +131,7 @@ describe("Zed", () => {
     });
   });
 
-  test("cancels and prompts again without a pause: the old prompt is cancelled, the new one answered", async () => {
+  test("cancels and prompts at once: the old prompt is cancelled, the new one answered", async () => {
     await story({ client: zedLike() }, async ({ editor, model }) => {
       const { sessionId } = await editor.newSession();
       const gate = reply.gate();
@@ -146,7 +146,7 @@ describe("Zed", () => {
     });
   });
 
-  test("reads a failure in exactly data.details, and no failure cuts its thread as a refusal", async () => {
+  test("reads a failure in data.details, and no failure cuts its thread as a refusal", async () => {
     await story({ client: zedLike(), config: { retry: { attempts: 1 } } }, async ({ editor, model }) => {
       const { sessionId } = await editor.newSession();
       model.reply(reply.failure(500, "the provider broke"));
@@ -182,7 +182,7 @@ describe("Zed", () => {
     });
   });
 
-  test("learns before the end that the agent was ended, and is left without an open request", async () => {
+  test("learns that the agent was killed, and is left without an open request", async () => {
     await story({ client: zedLike() }, async ({ editor, model }) => {
       const { sessionId } = await editor.newSession();
       const gate = reply.gate();
@@ -260,7 +260,7 @@ describe("CodeCompanion", () => {
     });
   });
 
-  test("shows the diff that comes first, one option of a kind, and a file that it calls empty is new", async () => {
+  test("shows the first diff and one option per kind; a file it calls empty is new", async () => {
     const client = codeCompanion();
     await story({ client, config: ask, permission: "allow_once" }, async ({ editor, model, repository }) => {
       const { sessionId } = await editor.newSession();
@@ -288,7 +288,7 @@ describe("CodeCompanion", () => {
     });
   });
 
-  test("has no forms: a question comes as a permission, and as text where that cannot hold it", async () => {
+  test("has no forms: a question comes as a permission, or as text if it does not fit", async () => {
     await story({ client: codeCompanion(), permission: "allow_once" }, async ({ editor, model }) => {
       const { sessionId } = await editor.newSession();
       model.reply(reply.call("question", indent)).reply("Tabs.");
@@ -315,7 +315,7 @@ describe("avante", () => {
     });
   });
 
-  test("answers a permission without an option: nothing is approved, and the session goes on", async () => {
+  test("answers a permission without an option: nothing is approved, the session goes on", async () => {
     const nothing = () => ({ outcome: "selected" as const, optionId: "" });
     await story(
       { client: avante(), config: ask, permission: nothing },
@@ -407,7 +407,7 @@ describe("agent-shell", () => {
     return named("agent-shell", withElicitation(answer));
   };
 
-  test("draws questions from rawInput, and gets forms that name the field of an own answer", async () => {
+  test("shows questions from rawInput; forms name the field of free answers", async () => {
     await story({ client: agentShell() }, async ({ editor, model }) => {
       const { sessionId } = await editor.newSession();
       model.reply(reply.call("question", indent)).reply("Spaces.");
@@ -437,7 +437,7 @@ describe("Toad", () => {
   /** Its handlers take these fields and no others. */
   const fields = ["content", "limit", "line", "path", "sessionId"];
 
-  test("refuses file calls with more than their own fields, and says that a missing file is empty", async () => {
+  test("refuses file calls with extra fields, and says that a missing file is empty", async () => {
     const kind = named("toad", withFs());
     const client = {
       ...kind,
@@ -457,7 +457,7 @@ describe("Toad", () => {
     });
   });
 
-  test("knows modes only and never answers after a cancel, which ends the turn all the same", async () => {
+  test("knows modes only and never answers after a cancel, which still ends the turn", async () => {
     await story({ client: named("toad"), config: ask, permission: "never" }, async ({ editor, model }) => {
       const { sessionId, modes } = await editor.newSession();
       const other = modes?.availableModes.find(({ id }) => id !== modes.currentModeId)?.id ?? "";

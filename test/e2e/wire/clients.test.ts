@@ -120,7 +120,7 @@ describe("a client that advertises nothing", () => {
 });
 
 describe("a client with terminals of its own", () => {
-  test("sees a command in one: opened with the call, filled in pieces, ended with the exit code", async () => {
+  test("sees a command in a terminal: opened with the call, filled, ended with exit code", async () => {
     await story({ client: zedLike() }, async ({ editor, model, repository }) => {
       const { sessionId } = await editor.newSession();
       model.reply(reply.call("bash", { command: "echo one; echo two >&2; exit 3" })).reply("Done.");

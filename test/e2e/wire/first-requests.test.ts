@@ -66,7 +66,7 @@ test("an agent updated while running reports a missing module with advice", asyn
   });
 });
 
-test("where what calls models cannot be loaded the turn says so, and the next one tries again", async () => {
+test("reports model code that cannot be loaded, and tries again in the next turn", async () => {
   await using program = await programWithout("AI_APICallError");
   await story({ program: [program.launcher, "acp"] }, async ({ editor, model }) => {
     const { sessionId } = await editor.newSession();

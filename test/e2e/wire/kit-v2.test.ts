@@ -66,7 +66,7 @@ async function rawAnswers(
 }
 
 describe("negotiation", () => {
-  test("ACP-INIT-001 ACP-INIT-201 ACP-INIT-203 ACP-INIT-204 ACP-SCHEMA-001 asking for 2 gives 2, with info and markers that are objects", async () => {
+  test("ACP-INIT-001 ACP-INIT-201 ACP-INIT-203 ACP-INIT-204 ACP-SCHEMA-001 answers version 2 to version 2, with info and markers that are objects", async () => {
     await draftStory({ initialize: false }, async ({ editor }) => {
       const answer = await editor.initialize();
       expect(answer.protocolVersion).toBe(2);
@@ -110,7 +110,7 @@ describe("negotiation", () => {
 });
 
 describe("lines", () => {
-  test("ACP-TRANSPORT-201 ACP-TRANSPORT-002 ACP-TRANSPORT-203 ACP-JSONRPC-001 ACP-JSONRPC-002 ACP-JSONRPC-003 ACP-JSONRPC-004 ACP-JSONRPC-005 ACP-BATCH-201 ACP-EXT-001 ACP-EXT-201 ACP-ERROR-001 ACP-INFO-PARSE-001 ACP-INFO-INVALIDREQ-001 ACP-STDERR-001 answers have the id of their request, one line each, and survive bad lines", async () => {
+  test("ACP-TRANSPORT-201 ACP-TRANSPORT-002 ACP-TRANSPORT-203 ACP-JSONRPC-001 ACP-JSONRPC-002 ACP-JSONRPC-003 ACP-JSONRPC-004 ACP-JSONRPC-005 ACP-BATCH-201 ACP-EXT-001 ACP-EXT-201 ACP-ERROR-001 ACP-INFO-PARSE-001 ACP-INFO-INVALIDREQ-001 ACP-STDERR-001 answers with the id of the request, one line each, and survives bad lines", async () => {
     await draftStory({}, async (context) => {
       const { editor, repository } = context;
       const request = (id: unknown, method: string, params: JsonObject) =>
@@ -217,7 +217,7 @@ describe("batches", () => {
     });
   });
 
-  test("ACP-BATCH-203 ACP-JSONRPC-005 each entry that is no message gets an error of its own, the others are done", async () => {
+  test("ACP-BATCH-203 ACP-JSONRPC-005 answers each invalid entry with an error and runs the others", async () => {
     await draftStory({}, async ({ editor }) => {
       const odd = [17, true, null, [call("nested", "session/list")], {}, { jsonrpc: "2.0" }];
       expect(await rawAnswers(editor, [JSON.stringify(odd)], odd.length)).toEqual(odd.map(() => invalid));
@@ -234,7 +234,7 @@ describe("batches", () => {
     });
   });
 
-  test("ACP-BATCH-204 ACP-BATCH-205 ACP-JSONRPC-001 requests of a batch are answered in one array, also where they fail", async () => {
+  test("ACP-BATCH-204 ACP-BATCH-205 ACP-JSONRPC-001 answers requests of a batch in one array, also failed ones", async () => {
     await draftStory({}, async ({ editor }) => {
       const batch = [
         call("a", "session/list"),
@@ -251,7 +251,7 @@ describe("batches", () => {
     });
   });
 
-  test("ACP-BATCH-206 entries of a batch run side by side: a prompt that waits for its turn holds back the array only", async () => {
+  test("ACP-BATCH-206 runs entries of a batch in parallel: a waiting prompt delays the array only", async () => {
     await draftStory({}, async (context) => {
       const { editor, model, repository } = context;
       const sessionId = await newSession(context);
@@ -299,7 +299,7 @@ describe("batches", () => {
     });
   });
 
-  test("ACP-BATCH-207 ACP-BATCH-208 sessions are made and closed in batches, and what is told of them comes behind, one a line", async () => {
+  test("ACP-BATCH-207 ACP-BATCH-208 creates and closes sessions in batches, and sends their updates afterwards", async () => {
     await draftStory({}, async ({ editor, repository }) => {
       const params = { cwd: repository.path };
       const batch = [call("one", "session/new", params), call("two", "session/new", params)];
@@ -318,7 +318,7 @@ describe("batches", () => {
     });
   });
 
-  test("ACP-INFO-BATCH-201 ACP-INFO-BATCH-202 an array that is no JSON gets a parse error; an answer among calls is taken for one", async () => {
+  test("ACP-INFO-BATCH-201 ACP-INFO-BATCH-202 answers an invalid array with a parse error, and accepts answers among calls", async () => {
     await draftStory({}, async ({ editor }) => {
       const broken = await rawAnswers(editor, ['[{"jsonrpc": "2.0", "id": 1, "method": '], 1);
       expect(broken).toMatchObject([{ id: null, error: { code: -32700 } }]);
@@ -329,7 +329,7 @@ describe("batches", () => {
     });
   });
 
-  test("a batch is refused whole where it is too long, and before version 2 was agreed on", async () => {
+  test("refuses a whole batch if it is too long or comes before version 2 is agreed on", async () => {
     await draftStory({ initialize: false }, async ({ editor }) => {
       const early = [{ jsonrpc: "2.0", method: "_test/note" }];
       await editor.write(`${JSON.stringify(early)}\n`);
@@ -347,7 +347,7 @@ describe("batches", () => {
 });
 
 describe("logging in", () => {
-  test("ACP-AUTH-201 ACP-AUTH-202 ACP-AUTH-206 ACP-AUTH-207 ACP-AUTH-203 ACP-AUTH-204 ACP-AUTH-205 methods are typed, and logging in and out works", async () => {
+  test("ACP-AUTH-201 ACP-AUTH-202 ACP-AUTH-206 ACP-AUTH-207 ACP-AUTH-203 ACP-AUTH-204 ACP-AUTH-205 lists typed methods, logs in and out", async () => {
     await draftStory({ initialize: false }, async (context) => {
       const { editor } = context;
       const { authMethods } = await editor.initialize();
@@ -373,7 +373,7 @@ describe("logging in", () => {
 });
 
 describe("sessions", () => {
-  test("ACP-SESSION-001 ACP-SESSION-002 ACP-SESSION-203 ACP-META-001 ACP-META-201 sessions are new with and without servers, each with its own id", async () => {
+  test("ACP-SESSION-001 ACP-SESSION-002 ACP-SESSION-203 ACP-META-001 ACP-META-201 creates sessions with and without servers, each with a new id", async () => {
     await draftStory({}, async (context) => {
       const ids = [
         await newSession(context),
@@ -387,7 +387,7 @@ describe("sessions", () => {
     });
   });
 
-  test("ACP-MCP-201 ACP-MCP-202 local and remote servers are taken, whether they work or not, and their tools are the model's", async () => {
+  test("ACP-MCP-201 ACP-MCP-202 accepts local and remote servers, working or not, and offers their tools", async () => {
     await using remote = await startHttpMcp({ speaks: "http" });
     await draftStory({}, async (context) => {
       const { command } = memory();
@@ -407,7 +407,7 @@ describe("sessions", () => {
     });
   });
 
-  test("ACP-LIST-201 ACP-LIST-202 ACP-LIST-203 ACP-LIST-204 ACP-DELETE-201 ACP-DELETE-202 ACP-DELETE-203 ACP-CLOSE-201 the list is filtered by folder; closing keeps, deleting removes", async () => {
+  test("ACP-LIST-201 ACP-LIST-202 ACP-LIST-203 ACP-LIST-204 ACP-DELETE-201 ACP-DELETE-202 ACP-DELETE-203 ACP-CLOSE-201 filters the list by folder; closing keeps a session, deleting removes it", async () => {
     await draftStory({}, async (context) => {
       const { editor, repository } = context;
       const sessionId = await newSession(context);
@@ -426,7 +426,7 @@ describe("sessions", () => {
     });
   });
 
-  test("ACP-ADDDIRS-201 ACP-ADDDIRS-202 ACP-RESUME-201 further folders are taken by new and resume", async () => {
+  test("ACP-ADDDIRS-201 ACP-ADDDIRS-202 ACP-RESUME-201 new and resume accept additional directories", async () => {
     await using other = await temporaryFolder();
     await draftStory({}, async (context) => {
       const { editor, repository } = context;
@@ -438,7 +438,7 @@ describe("sessions", () => {
     });
   });
 
-  test("ACP-CONFIG-201 ACP-CONFIG-202 ACP-CONFIG-203 ACP-CONFIG-204 ACP-CONFIG-206 options are complete and valid wherever they stand", async () => {
+  test("ACP-CONFIG-201 ACP-CONFIG-202 ACP-CONFIG-203 ACP-CONFIG-204 ACP-CONFIG-206 sends complete and valid options in every response and update", async () => {
     await draftStory({}, async (context) => {
       const { editor, repository } = context;
       const created = await editor.request("session/new", { cwd: repository.path });
@@ -473,7 +473,7 @@ function expectValid({ type, name, currentValue, options }: JsonObject): void {
 }
 
 describe("turns", () => {
-  test("ACP-PROMPT-201 ACP-PROMPT-203 ACP-PROMPT-205 ACP-STATE-201 ACP-STATE-202 ACP-STATE-203 ACP-PATCH-201 ACP-PATCH-203 a prompt is answered by a receipt while the turn runs, which ends with an idle", async () => {
+  test("ACP-PROMPT-201 ACP-PROMPT-203 ACP-PROMPT-205 ACP-STATE-201 ACP-STATE-202 ACP-STATE-203 ACP-PATCH-201 ACP-PATCH-203 answers a prompt while its turn runs, and ends the turn with an idle state", async () => {
     await draftStory({}, async (context) => {
       const { editor, model } = context;
       const sessionId = await newSession(context);
@@ -496,7 +496,7 @@ describe("turns", () => {
     });
   });
 
-  test("ACP-PROMPTCAP-001 ACP-PROMPTCAP-003 ACP-PROMPT-003 images, embedded and linked resources are taken, sound is refused", async () => {
+  test("ACP-PROMPTCAP-001 ACP-PROMPTCAP-003 ACP-PROMPT-003 accepts images, embedded and linked resources, and refuses sound", async () => {
     await draftStory({ files: { "a.txt": "one\n" } }, async (context) => {
       const { editor, model, repository } = context;
       const sessionId = await newSession(context);
@@ -547,7 +547,7 @@ describe("turns", () => {
     });
   });
 
-  test("a turn that fails ends with an idle that names the error, and the session goes on", async () => {
+  test("ends a failed turn with an idle state that names the error; the session goes on", async () => {
     await draftStory({ config: { retry: { attempts: 1 } } }, async (context) => {
       const { editor, model } = context;
       const sessionId = await newSession(context);
@@ -558,7 +558,7 @@ describe("turns", () => {
     });
   });
 
-  test("ACP-CANCEL-201 ACP-CANCEL-202 ACP-CANCEL-203 ACP-CANCEL-205 ACP-CANCEL-206 ACP-CANCEL-207 a cancel ends the turn with an idle, and nothing more is said of it", async () => {
+  test("ACP-CANCEL-201 ACP-CANCEL-202 ACP-CANCEL-203 ACP-CANCEL-205 ACP-CANCEL-206 ACP-CANCEL-207 a cancel ends the turn with an idle state and without later updates", async () => {
     await draftStory({}, async (context) => {
       const { editor, model } = context;
       for (const _meta of [undefined, { any: 1 }]) {
@@ -594,7 +594,7 @@ describe("turns", () => {
     });
   });
 
-  test("ACP-INFO-CANCEL-201 a cancel where nothing runs, and of what is unknown, does nothing", async () => {
+  test("ACP-INFO-CANCEL-201 a cancel of an idle or unknown session does nothing", async () => {
     await draftStory({}, async (context) => {
       const { editor } = context;
       const sessionId = await usedSession(context);
@@ -612,7 +612,7 @@ describe("turns", () => {
     });
   });
 
-  test("ACP-CANCEL-208 ACP-CLOSE-202 closing a busy session ends its turn as a cancel does", async () => {
+  test("ACP-CANCEL-208 ACP-CLOSE-202 closing a busy session cancels its turn", async () => {
     await draftStory({}, async (context) => {
       const { editor } = context;
       const sessionId = await busySession(context);
@@ -629,7 +629,7 @@ describe("tools", () => {
     optionId: request.options.find(({ kind }) => kind === "allow_once")?.optionId ?? "",
   });
 
-  test("ACP-PERM-201 ACP-PATCH-204 ACP-PATCH-205 ACP-PATCH-206 ACP-PATCH-207 ACP-PATCH-208 ACP-PATCH-209 ACP-ENUM-201 ACP-ENUM-202 ACP-CLIENTCAP-201 ACP-CLIENTCAP-202 calls, terminals, diffs and plans are shown, and permission is asked for", async () => {
+  test("ACP-PERM-201 ACP-PATCH-204 ACP-PATCH-205 ACP-PATCH-206 ACP-PATCH-207 ACP-PATCH-208 ACP-PATCH-209 ACP-ENUM-201 ACP-ENUM-202 ACP-CLIENTCAP-201 ACP-CLIENTCAP-202 shows calls, terminals, diffs and plans, and asks for permission", async () => {
     const files = { "a.txt": "one\n" };
     await draftStory({ config, files, permission: allow }, async (context) => {
       const { editor, model, repository } = context;
@@ -737,7 +737,7 @@ describe("tools", () => {
     });
   });
 
-  test("ACP-INFO-CANCEL-202 a cancel while the person is asked ends the turn and takes the question back, though the client never answers", async () => {
+  test("ACP-INFO-CANCEL-202 a cancel during a question ends the turn and withdraws the question", async () => {
     await draftStory({ config, permission: () => "never" }, async (context) => {
       const { editor, model } = context;
       const sessionId = await newSession(context);
@@ -822,7 +822,7 @@ describe("the draft's unstable part", () => {
 });
 
 describe("resuming", () => {
-  test("ACP-RESUME-202 ACP-RESUME-203 ACP-RESUME-204 ACP-RESUME-205 ACP-SCHEMA-002 with replay everything comes before the answer and nothing after; without it no history", async () => {
+  test("ACP-RESUME-202 ACP-RESUME-203 ACP-RESUME-204 ACP-RESUME-205 ACP-SCHEMA-002 replays everything before the response on request, and else no history", async () => {
     await draftStory({}, async (context) => {
       const { editor, repository } = context;
       const sessionId = await usedSession(context);

@@ -40,7 +40,7 @@ async function usedSession(editor: Editor, model: ModelServer): Promise<string> 
 }
 
 describe("mandatory rows", () => {
-  test("ACP-TRANSPORT-001 every line of stdout is one JSON-RPC message, also after stdin was closed", async () => {
+  test("ACP-TRANSPORT-001 stdout has one JSON-RPC message per line, also after stdin ends", async () => {
     await story({}, async ({ editor, model }) => {
       const { turn } = await busySession(editor, model);
       await editor.close();
@@ -74,7 +74,7 @@ describe("mandatory rows", () => {
     },
   );
 
-  test("ACP-JSONRPC-002 an answer has a result or an error with a number and a text, never both", async () => {
+  test("ACP-JSONRPC-002 a response has a result or an error with code and message", async () => {
     await story({}, async ({ editor, repository }) => {
       const params = { cwd: repository.path, mcpServers: [] };
       await editor.writeLine({ jsonrpc: "2.0", id: "good", method: "session/new", params });
@@ -218,7 +218,7 @@ describe("mandatory rows", () => {
     });
   });
 
-  test("ACP-CLIENTCAP-001 ACP-CLIENTCAP-002 ACP-CLIENTCAP-003 files, terminals and forms of the client stay alone", async () => {
+  test("ACP-CLIENTCAP-001 ACP-CLIENTCAP-002 ACP-CLIENTCAP-003 uses no files, terminals and forms that the client lacks", async () => {
     const files = { "a.txt": "one\n" };
     const config = { permission: { bash: "ask", edit: "ask" } };
     await story({ files, config, permission: "allow_once" }, async ({ editor, model }) => {
@@ -282,7 +282,7 @@ describe("capability rows", () => {
     });
   });
 
-  test("ACP-LOAD-002 holds for a session that was never prompted and for one of an earlier process", async () => {
+  test("ACP-LOAD-002 loads a session without prompts and one of an earlier process", async () => {
     await story({}, async ({ editor, model }) => {
       const { sessionId: fresh } = await editor.newSession();
       const used = await usedSession(editor, model);
@@ -334,7 +334,7 @@ describe("capability rows", () => {
     });
   });
 
-  test("ACP-DELETE-001 a session that lives and was never prompted is deleted and gone from the list", async () => {
+  test("ACP-DELETE-001 deletes a session without prompts and removes it from the list", async () => {
     await story({}, async ({ editor }) => {
       const { sessionId } = await editor.newSession();
       expect(await editor.delete(sessionId)).toEqual({});
@@ -359,7 +359,7 @@ describe("capability rows", () => {
     });
   });
 
-  test("ACP-CLOSE-002 closing cancels the prompt while a permission is pending that nobody answers", async () => {
+  test("ACP-CLOSE-002 closing cancels the prompt while a permission is pending", async () => {
     await story(
       { permission: "never", config: { permission: { bash: "ask" } } },
       async ({ editor, model }) => {
@@ -566,7 +566,7 @@ describe("advisory rows", () => {
     });
   });
 
-  test("ACP-SHUTDOWN-001 the agent ends when stdin is closed, before and after initialize", async () => {
+  test("ACP-SHUTDOWN-001 exits when stdin closes, before and after initialize", async () => {
     await story({ initialize: false }, async ({ editor }) => {
       expect(await editor.close()).toEqual({ code: 0, signal: null });
       await editor.restart();
@@ -602,7 +602,7 @@ describe("advisory rows", () => {
 });
 
 describe("informational rows", () => {
-  test("ACP-STDERR-001 ACP-INFO-PARSE-001 ACP-INFO-INVALIDREQ-001 ACP-INFO-UNKNOWNSESSION-001 nothing is written to stderr, and what is wrong has its own code", async () => {
+  test("ACP-STDERR-001 ACP-INFO-PARSE-001 ACP-INFO-INVALIDREQ-001 ACP-INFO-UNKNOWNSESSION-001 leaves stderr empty and answers each kind of mistake with its code", async () => {
     await story({}, async ({ editor, model }) => {
       await editor.write("{ not json\n");
       expect(toObject((await editor.response(null)).error)).toMatchObject({ code: -32700 });

@@ -21,7 +21,7 @@ const homeFiles = {
 };
 
 describe("models", () => {
-  test("of several providers stand under their providers' names, and any of them can be chosen", async () => {
+  test("of several providers are grouped by provider name, and any of them can be chosen", async () => {
     await story({ homeFiles }, async ({ editor }) => {
       const { sessionId, configOptions } = await editor.newSession();
       const model = optionNamed(configOptions, "model");
@@ -68,7 +68,7 @@ describe("automatic compaction", () => {
     });
   });
 
-  test("that is switched off stays off when the session is loaded, and nothing is summed up", async () => {
+  test("stays off after a load once it is switched off, and nothing is summarized", async () => {
     const config = { compaction: { reserved: 0 } };
     await story({ files: { "a.txt": "one\n" }, config }, async ({ editor, model }) => {
       const { sessionId } = await editor.newSession();
@@ -85,7 +85,7 @@ describe("automatic compaction", () => {
   });
 });
 
-test("a mode that nobody described has no description, and one of several lines has no end of one", async () => {
+test("shows no description of a mode without one, and all lines of a longer one", async () => {
   const files = {
     ".fairlead/agents/bare.md": "---\nmode: primary\n---\nWork.",
     ".fairlead/agents/told.md": "---\ndescription: |\n  Two\n  lines\nmode: primary\n---\nWork.",

@@ -44,7 +44,7 @@ async function pageAfter(editor: Editor, cursor: unknown) {
 
 describe("session/list", () => {
   test(
-    `shows each of ${sessionCount} sessions once, newest first, while sessions come, change and go`,
+    `shows each of ${sessionCount} sessions once, newest first, while sessions change`,
     { timeout: 60_000 },
     async () => {
       await story({ initialize: false }, async ({ editor, home, repository }) => {
@@ -122,7 +122,7 @@ describe("updates of a session", () => {
 });
 
 describe("setting up a session", () => {
-  test("is done one at a time and in order; closing, loading and deleting again is no error", async () => {
+  test("runs one at a time in order; closing, loading and deleting twice is no error", async () => {
     await story({}, async ({ editor, model }) => {
       const { sessionId } = await editor.newSession();
       model.reply("Hello.");
@@ -149,28 +149,25 @@ describe("setting up a session", () => {
   test.each([
     ["in its course", false],
     ["with its first request", true],
-  ])(
-    "that is cancelled by the client, %s, is answered as cancelled and shows nothing more",
-    async (_, isFirst) => {
-      await story({}, async ({ editor, model, repository }) => {
-        const { sessionId } = await editor.newSession();
-        model.reply("Hello.");
-        await editor.prompt(sessionId, "Hi");
-        if (isFirst) {
-          await editor.restart();
-          await editor.initialize();
-        }
-        const params = { sessionId, cwd: repository.path, mcpServers: [] };
-        const load = { jsonrpc: "2.0", id: "load", method: "session/load", params };
-        const cancel = { jsonrpc: "2.0", method: "$/cancel_request", params: { requestId: "load" } };
-        await editor.write(`${JSON.stringify(load)}\n${JSON.stringify(cancel)}\n`);
-        const answer = await editor.response("load");
-        expect(toObject(answer.error).code).toBe(-32800);
-        expect(await collectUnrequestedMessages(editor)).toEqual([]);
-        await editor.load(sessionId);
-      });
-    },
-  );
+  ])("a call that the client cancels, %s, is answered as cancelled and shows no more", async (_, isFirst) => {
+    await story({}, async ({ editor, model, repository }) => {
+      const { sessionId } = await editor.newSession();
+      model.reply("Hello.");
+      await editor.prompt(sessionId, "Hi");
+      if (isFirst) {
+        await editor.restart();
+        await editor.initialize();
+      }
+      const params = { sessionId, cwd: repository.path, mcpServers: [] };
+      const load = { jsonrpc: "2.0", id: "load", method: "session/load", params };
+      const cancel = { jsonrpc: "2.0", method: "$/cancel_request", params: { requestId: "load" } };
+      await editor.write(`${JSON.stringify(load)}\n${JSON.stringify(cancel)}\n`);
+      const answer = await editor.response("load");
+      expect(toObject(answer.error).code).toBe(-32800);
+      expect(await collectUnrequestedMessages(editor)).toEqual([]);
+      await editor.load(sessionId);
+    });
+  });
 });
 
 describe("a prompt that is cancelled as a request", () => {

@@ -219,7 +219,7 @@ describe("a system prompt of the client", () => {
     systemPrompt: { mode, content: texts.map((text) => ({ type: "text", text })) },
   });
 
-  test("is added to the program's own or replaces its built-in part, and stays with the session", async () => {
+  test("is added to the built-in prompt or replaces it, and stays with the session", async () => {
     await story({ files: { "AGENTS.md": "Use tabs.\n" } }, async ({ editor, model, repository }) => {
       const folder = { cwd: repository.path, mcpServers: [] };
       const systemOf = async (sessionId: string) => {
@@ -372,7 +372,7 @@ describe("keys and providers", () => {
 });
 
 describe("a provider that the editor routes", () => {
-  test("is listed with the API that the editor named, and offers the models of the catalogue", async () => {
+  test("is listed with the editor's API, and offers the models of the catalogue", async () => {
     await ownStory({}, async ({ editor, model }) => {
       const { sessionId } = await editor.newSession();
       const route = async (providerId: string, apiType: string) => {

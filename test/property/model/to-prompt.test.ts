@@ -76,7 +76,7 @@ const assistants = fc
   }));
 const transcripts = fc.array(fc.oneof(users, assistants), { maxLength: 6 });
 
-test("each call of a transcript has exactly one result, which follows its message at once, under an id used once", () => {
+test("each call has exactly one result, directly after its message, under a unique id", () => {
   fc.assert(
     fc.property(transcripts, fc.constantFrom(...models), (messages, model) => {
       const converted = toPrompt(messages, { model });
@@ -96,7 +96,7 @@ test("each call of a transcript has exactly one result, which follows its messag
   );
 });
 
-test("no message is empty, each input is an object and each name is one that providers take", () => {
+test("no message is empty, each input is an object and each name is valid at providers", () => {
   fc.assert(
     fc.property(transcripts, fc.constantFrom(...models), (messages, model) => {
       for (const { content } of toPrompt(messages, { model })) {

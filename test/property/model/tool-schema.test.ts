@@ -66,7 +66,7 @@ function violations(place: Record<string, unknown>): string[] {
   return wrong.concat(nested.filter(isObject).flatMap(violations));
 }
 
-test("whatever the schema of a tool, Kimi gets one that it takes, with an object at its root", () => {
+test("whatever a tool's schema, Kimi gets a valid one with an object at its root", () => {
   fc.assert(
     fc.property(schema, schema, (root, definition) => {
       const sent = toolSchema({ ...root, $defs: { a: definition } }, kimi);

@@ -46,7 +46,7 @@ describe("a page", () => {
     expect(await output(url, { format: "html" })).toBe(`${head}\n\n${page}`);
   });
 
-  test("that is large is read like a small one, beside everything else, and given up in time", async () => {
+  test("that is large is read without blocking, and abandoned in time", async () => {
     const paragraph = "<p>One &amp; <b>two</b>.</p>";
     const amps = "&amp;".repeat(900_000);
     await using server = await webServer({
@@ -140,7 +140,7 @@ describe("compressed and large answers", () => {
       expect(await failure(`${server.url}/${path}`)).toContain("The answer is larger than 5242880 bytes.");
   });
 
-  test("that are damaged, truncated or compressed in an unknown way fail with an explanation", async () => {
+  test("that are damaged, truncated or oddly compressed fail with an explanation", async () => {
     await using server = await webServer({
       "/damaged": body("no gzip", { "content-encoding": "gzip" }),
       "/cut": (_, response) => {

@@ -4,7 +4,7 @@ import { Batches, sortBatch } from "../../../src/acp/transport/batches.ts";
 const list = (id: number) => ({ jsonrpc: "2.0" as const, id, method: "session/list" });
 const answer = (id: number) => ({ jsonrpc: "2.0" as const, id, result: {} });
 
-test("a used id, inside or outside the batch, is an error and the other request is kept", () => {
+test("rejects a used id, inside or outside the batch, and keeps the other request", () => {
   const { messages, requests, errors } = sortBatch([list(1), list(1), list(2)], new Set([2]));
   expect({ messages, requests }).toEqual({ messages: [list(1)], requests: [1] });
   expect(errors).toEqual(

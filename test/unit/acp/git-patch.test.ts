@@ -3,7 +3,7 @@ import { gitPatch } from "../../../src/acp/v2/git-patch.ts";
 
 const path = "/work/a.txt";
 
-test("a patch of a file that is made, emptied or removed names line 0 where there are no lines, as git does", () => {
+test("names line 0 in a patch of a created, emptied or removed file, as git does", () => {
   expect(gitPatch({ path, before: null, after: "one\n" }, "/work")).toBe(
     "diff --git a/a.txt b/a.txt\nnew file mode 100644\n--- /dev/null\n+++ b/a.txt\n@@ -0,0 +1,1 @@\n+one\n",
   );

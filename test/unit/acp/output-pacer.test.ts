@@ -3,7 +3,7 @@ import { OutputPacer } from "../../../src/acp/view/output-pacer.ts";
 
 afterEach(() => void vi.useRealTimers());
 
-test("output is sent at once, and then together once per interval, also when the clock is set back", async () => {
+test("sends output at once, then once per interval, also when the clock is set back", async () => {
   vi.useFakeTimers();
   const sent: string[] = [];
   const pacer = new OutputPacer({ intervalMs: 100, keep: "all" }, (text) => void sent.push(text));

@@ -49,7 +49,7 @@ test("a stored command without kind and title is shown as a command", () => {
   });
 });
 
-test("a stored task is shown with its child session and without the notes for the model", () => {
+test("shows a stored task with its child session and without notes for the model", () => {
   const sessionId = "ses_0123456789abcdef0123456789abcdef";
   const output = "Done.\n\n<task_metadata>\ntask_id: x\n</task_metadata>";
   expect(presentCall(stored("task", { output, metadata: { sessionId, agent: "general" } }))).toMatchObject({

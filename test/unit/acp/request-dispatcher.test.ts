@@ -26,7 +26,7 @@ function dispatch(requests: Record<string, RequestHandler> = {}, log: Log = sile
 
 const errorOf = (code: number) => ({ error: expect.objectContaining({ code }) });
 
-test("a request sees what the request before it changed, and does not wait for its answer", async () => {
+test("a request sees what the one before changed, and does not wait for its answer", async () => {
   const handled: unknown[] = [];
   const never = new Promise(() => {});
   const { receive, initialize, sent } = dispatch({
@@ -45,7 +45,7 @@ test("a request sees what the request before it changed, and does not wait for i
   expect(handled).toEqual(["slow", "changed", "quick"]);
 });
 
-test("a request before initialize is rejected, and the connection can be initialized afterwards", async () => {
+test("rejects a request before initialize; the connection can be initialized later", async () => {
   const { receive, initialize, sent } = dispatch({ list: () => [] });
   receive({ id: 1, method: "list" });
   initialize(1);
@@ -61,7 +61,7 @@ test("a request before initialize is rejected, and the connection can be initial
   );
 });
 
-test("version 1 answers ids that are null or fractions, version 2 rejects them without an id", async () => {
+test("version 1 answers ids that are null or fractions, version 2 rejects them", async () => {
   for (const [version, ids] of [
     [1, [null, 1.5]],
     [2, [null, null]],
@@ -119,7 +119,7 @@ test("an unexpected error is answered with its message and logged with its stack
   expect(warn).toHaveBeenCalledWith("request failed", expect.objectContaining({ method: "fail", stack }));
 });
 
-test("a request to the client gets its result or its error, and a late response is dropped", async () => {
+test("a request to the client gets its result or error; a late response is dropped", async () => {
   const { dispatcher, requester, sent } = dispatch();
   const respond = (response: { id: number; result?: unknown; error?: { code: number; message: string } }) => {
     const { id, result = null, error } = response;

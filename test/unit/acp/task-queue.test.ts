@@ -2,7 +2,7 @@ import { expect, test } from "vitest";
 import { TaskQueue } from "../../../src/acp/view/task-queue.ts";
 import { silentLog } from "../../../src/base/log.ts";
 
-test("runs tasks at once while none waits, and later ones in order after one that waits", async () => {
+test("runs tasks at once while none waits, and later ones in order after a waiting one", async () => {
   const queue = new TaskQueue(silentLog);
   const disk = Promise.withResolvers<void>();
   const done: string[] = [];

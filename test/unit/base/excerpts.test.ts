@@ -9,7 +9,7 @@ import { newSessionId } from "../../../src/message/ids.ts";
 
 const long = "x".repeat(12_000);
 
-test("a text that is shown in part says how much is missing, another one stays as it is", () => {
+test("says how much of a shortened text is missing, and leaves other texts as they are", () => {
   expect(excerpt("short", 5)).toBe("short");
   expect(excerpt("longer", 4)).toBe("long… (2 characters more)");
 });
@@ -40,7 +40,7 @@ test("words of a provider and of a language server that are cut say so", () => {
   ]);
 });
 
-test("a form of an MCP server that is too long asks for none of what it does not show, and says so", () => {
+test("a form too long to show asks only for what it shows, and says so", () => {
   const names = Array.from({ length: 33 }, (_, at) => `field${at}`);
   const requested = toElicitation(
     "shop",

@@ -17,7 +17,7 @@ test("a string of many million characters is none too long", () => {
     expect(nestsDeeper(3, `{"a": "${piece.repeat(20_000_000)}"}`)).toBe(false);
 });
 
-test("half of a surrogate pair is replaced, whether it is written as an escape or as itself", () => {
+test("replaces half of a surrogate pair, whether it is escaped or literal", () => {
   for (const half of ["\ud83d", "\udc4d", "a\ud83d, b", "\udc4d\ud83d"]) {
     const whole = { [half.toWellFormed()]: [half.toWellFormed()] };
     expect(fromJson(JSON.stringify({ [half]: [half] }))).toEqual(whole);

@@ -4,7 +4,7 @@ import { expect, test } from "vitest";
 import { makeFolder, makeFolderSync } from "../../../src/base/files/make-folder.ts";
 import { temporaryFolder } from "../../support/temp.ts";
 
-test("a folder is made with those above it, by several at once, and one that is there is left as it is", async () => {
+test("creates a folder and its parents, also concurrently, and leaves an existing one", async () => {
   await using place = await temporaryFolder();
   const deep = join(place.path, "a/b/c");
   await Promise.all(Array.from({ length: 8 }, () => makeFolder(deep, 0o700)));

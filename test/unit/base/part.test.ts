@@ -19,7 +19,7 @@ test("an unloadable module is reported with advice, and no provider is blamed", 
   });
 });
 
-test("what could not be loaded is tried again when it is needed again, what could is loaded once", async () => {
+test("retries what could not be loaded, and loads the rest once", async () => {
   const attempts: number[] = [];
   const load = once(async () => {
     attempts.push(attempts.length);

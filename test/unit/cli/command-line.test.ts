@@ -91,7 +91,7 @@ test("help fits into its terminal, and names are never broken", () => {
   ]);
 });
 
-test("a table fits into its terminal: the widest column gives way, wide characters count twice", () => {
+test("a table fits its terminal: the widest column shrinks, wide characters take two", () => {
   const style = styleFor({}, {});
   const rows = [
     ["a", "1", "a title that goes on and on"],
@@ -105,7 +105,7 @@ test("a table fits into its terminal: the widest column gives way, wide characte
   ]);
 });
 
-test("in a narrow terminal every column of words gives way, ids and paths at their beginning, numbers never", () => {
+test("in a narrow terminal text columns shrink and ids lose their start, not numbers", () => {
   const style = styleFor({}, {});
   const columns = [
     { name: "session", keepsEnd: true },

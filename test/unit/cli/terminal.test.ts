@@ -52,7 +52,7 @@ test("a terminal gets no control sequences, a pipe gets everything", () => {
   expect([sanitizeFor({ isTTY: true }, text), sanitizeFor({}, text)]).toEqual(["red\n\ttab 👩‍🚀", text]);
 });
 
-test("what a terminal obeys is found in a moment, however often it begins and never ends", () => {
+test("finds escape sequences quickly, however often they begin without an end", () => {
   for (const beginning of [
     "\u001b]",
     "\u001bP",
@@ -69,7 +69,7 @@ test("what a terminal obeys is found in a moment, however often it begins and ne
   }
 });
 
-test("a program that was put aside and is taken up again goes on reading, until it has its answers", async () => {
+test("a suspended program that resumes goes on reading until it has its answers", async () => {
   const input = new PassThrough();
   input.on("data", () => {});
   const leave = resumeInputAfterSuspend(input);

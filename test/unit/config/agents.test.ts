@@ -314,7 +314,7 @@ describe("the default agent", () => {
     expect([loaded.default, loaded.problems]).toEqual(["plan", []]);
   });
 
-  test("must exist, be visible and primary; otherwise build is used and the reason reported", async () => {
+  test("must exist, be visible and primary; otherwise build is used and the reason shown", async () => {
     const wanted = ["nobody", "explore", "title"];
     const loaded = await Promise.all(wanted.map((name) => load({ default_agent: name })));
     expect(loaded.map((result) => [result.default, result.problems])).toEqual([
@@ -426,7 +426,7 @@ describe("agents in files", () => {
     expect(problems.map(({ path }) => path)).toEqual([broken, join(base, "agent/folder.md"), wrong]);
   });
 
-  test("that a user has stay to be chosen, with as many steps at most, whatever such a project says", async () => {
+  test("that a user has remain available, with no more steps, whatever a project says", async () => {
     await write("agent/plan.md", "---\nhidden: true\nsteps: 900\n---\n");
     await write("agent/theirs.md", "---\ndescription: Theirs.\nmode: subagent\n---\n");
     const own = { default_agent: "mine", agent: { mine: { mode: "primary", steps: 9 }, plan: { steps: 5 } } };
@@ -451,7 +451,7 @@ describe("agents in files", () => {
     ]);
   });
 
-  test("of a project that nobody trusts may describe and tighten, not loosen or set options", async () => {
+  test("of an untrusted project may describe and tighten, not loosen or set options", async () => {
     const path = await write(
       "agent/plan.md",
       "---\ndescription: Ours.\nreasoningEffort: high\npermission:\n  edit: ask\n  bash: allow\n  webfetch: ask\n  read: deny\n---\n",
@@ -515,7 +515,7 @@ describe("agents that may change nothing", () => {
     expect(await judged("plan", "bash", "ls", { permission: { bash: "deny" } })).toBe("deny");
   });
 
-  test("read with their commands and write their plans where the user asks for everything of the kind", async () => {
+  test("use their commands and write plans where the user asks for all commands or edits", async () => {
     const asking: PermissionConfig[] = [{ bash: "ask", edit: "ask" }, { "*": "ask" }, "ask"];
     for (const permission of asking) {
       for (const name of ["plan", "explore"])
@@ -533,7 +533,7 @@ describe("agents that may change nothing", () => {
   });
 });
 
-test("a project's agent does not lead out of it or to a file of secrets, linked as it may be", async () => {
+test("a project's agent file does not link out of the project or to a secret file", async () => {
   const outside = await write("secret.txt", "s3cret");
   const secrets = await write("project/.env", "KEY=1");
   const shared = await write("project/shared.md", "shared");

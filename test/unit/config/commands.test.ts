@@ -144,7 +144,7 @@ describe("commands", () => {
     expect(await names(true)).toEqual(["mine", "theirs"]);
   });
 
-  test("and skills stand in one list; a written one may take the place of a built-in prompt", () => {
+  test("are listed with skills; a written one may replace a built-in prompt", () => {
     const review = { name: "review", description: "Ours", template: "Our review." };
     const place = { path: "/s/SKILL.md", folder: "/s" };
     const skills = ["review", "release"].map((name) => ({ name, description: "A skill", ...place }));

@@ -145,7 +145,7 @@ test("rules in short and long form merge in the order in which they were written
   expect(JSON.stringify(config.permission)).toBe('{"*":"ask","bash":{"git *":"allow"},"edit":"deny"}');
 });
 
-test("comments and trailing commas are fine, and syntax errors name file, line and column", async () => {
+test("accepts comments and trailing commas; syntax errors name file, line and column", async () => {
   await write(
     "work/fairlead.jsonc",
     '{\n  // mine\n  "model": "a/b",\n  "snapshot": tru,\n  "username": "x",\n}\n',
@@ -307,7 +307,7 @@ test("a file that FAIRLEAD_CONFIG names must be there", async () => {
   ]);
 });
 
-test("variables and files are filled in, and a missing one is empty and reported without any secret", async () => {
+test("fills in variables and files; a missing one is empty and reported", async () => {
   await write("home/.config/fairlead/fairlead.json", {
     provider: {
       p: {
@@ -491,7 +491,7 @@ test("an untrusted project lifts no limit of costs, tasks, undo or of what a no 
 });
 
 test.each([{ bash: "ask" }, { "*": "ask" }, { bash: { "ls *": "ask" } }, "ask"])(
-  "an untrusted project that says %j does not bring back what a person switched off by the older key",
+  "an untrusted project's %j does not enable what a user disabled by the older key",
   async (permission) => {
     await write("home/.config/fairlead/fairlead.json", { tools: { bash: false, write: false, read: true } });
     await write("work/fairlead.json", { permission });

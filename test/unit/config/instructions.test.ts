@@ -22,7 +22,7 @@ beforeEach(async () => {
 
 afterEach(() => rm(base, { recursive: true }));
 
-test("the global file comes first, then those from the root down to the working directory", async () => {
+test("the global file comes first, then those from the root to the working directory", async () => {
   await write("config/AGENTS.md", "global");
   await write("home/.claude/CLAUDE.md", "not read");
   await write("AGENTS.md", "outside of the worktree");
@@ -70,7 +70,7 @@ test("additional directories bring their own instructions", async () => {
   });
 });
 
-test("configured paths and globs are read in order, relative ones from each folder up to the root", async () => {
+test("reads configured paths and globs in order, relative ones from each folder upward", async () => {
   await write("project/docs/b.md", "b");
   await write("project/docs/a.md", "a");
   await write("project/docs/deep/c.md", "c");

@@ -86,7 +86,7 @@ test("fill refuses a value without a placeholder", () => {
 
 const none = { messages: [] };
 
-test("plan mode is explained once, recalled with each message in it, and its end is announced once", () => {
+test("explains plan mode once, recalls it with each message, announces its end once", () => {
   const whole = planReminder("plan", undefined, none);
   expect(whole).toMatch(/^<system-reminder>\nPlan mode is on\.[^]+How to plan:/);
   expect(whole).toContain("write plan files: .opencode/plans/*.md or .fairlead/plans/*.md.");

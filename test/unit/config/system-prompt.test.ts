@@ -47,7 +47,7 @@ test("an agent's own prompt replaces the family's", () => {
   ]);
 });
 
-test("blocks stand in order: agent, environment, skills, instructions, the message's own", () => {
+test("orders its blocks: agent, environment, skills, instructions, the message's own", () => {
   const blocks = buildSystemPrompt({
     ...input,
     agent: { prompt: "You review." },

@@ -193,7 +193,7 @@ describe("errors are known again", () => {
     lineText,
   });
 
-  test("where their lines moved, where their line changed, and where there are several alike", () => {
+  test("after their line moved, changed, or when several are alike", () => {
     const before = [problem(1, "x"), problem(5, "x"), problem(9, "y")];
     expect(findNewProblems(before, [problem(3, "x"), problem(7, "x"), problem(9, "y changed")])).toEqual([]);
     expect(

@@ -78,7 +78,7 @@ const browse: ShowAddress = async (address) => {
 };
 
 describe("an authorization", () => {
-  test("registers this program, proves with PKCE that it began it, and stores what it got for this person alone", async () => {
+  test("registers the program, proves with PKCE that it began, and stores the tokens", async () => {
     await scene({}, async ({ server, run, tokens }) => {
       let address = "";
       const show: ShowAddress = (shown, signal) => {
@@ -120,7 +120,7 @@ describe("an authorization", () => {
     });
   });
 
-  test("uses a client that was registered by hand, its secret and scope, and returns where it was registered to", async () => {
+  test("uses a manually registered client with its secret, scope and redirect address", async () => {
     const byHand = { clientId: "public-by-hand", scope: "notes:read", redirectUri: "" };
     const port = await freePort();
     byHand.redirectUri = `http://localhost:${port}/oauth/done`;

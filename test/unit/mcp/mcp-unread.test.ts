@@ -9,7 +9,7 @@ import type { PipedProcess } from "../../../src/workspace/process/piped-process.
 const questions = 1_900;
 const question = (id: number) => `${JSON.stringify({ jsonrpc: "2.0", id, method: "roots/list" })}\n`;
 
-test("a server that asks without reading the answers is not read any further until it reads", async () => {
+test("is not read further while a server asks without reading the answers", async () => {
   const [input, output, errors] = [
     new PassThrough({ highWaterMark: 64 }),
     new PassThrough(),

@@ -87,7 +87,7 @@ function blocksOf(body: unknown): PromptBlock[] {
 }
 
 test.each<Api>(["messages", "chat"])(
-  "over %s, each request with 15 parallel calls reads the whole previous one from the cache",
+  "over %s, each request with 15 parallel calls reads the last one from the cache",
   async (api) => {
     const cache = new MarkedCache();
     const messages = [question];

@@ -73,7 +73,7 @@ describe("at OpenAI", () => {
     expect(body.tools).toHaveLength(1);
   });
 
-  test("the user's choice counts before the options of model and agent, and these before the default", async () => {
+  test("the user's choice precedes options of model and agent, and these the default", async () => {
     const effort = async (...args: Parameters<typeof requestOf>) =>
       toObject((await requestOf(...args)).body.reasoning).effort;
     const low = { models: { "gpt-5": { options: { reasoningEffort: "low" } } } };

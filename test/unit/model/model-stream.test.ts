@@ -151,7 +151,7 @@ test("of several answers side by side the first counts, in whatever order they c
   expect(textOf(await answered(chunks.join("") + ending()))).toBe("Oh. Hello");
 });
 
-test("texts that mean something in JSON stay text, in whatever order a chunk's fields come", async () => {
+test("text that means something in JSON stays text, in any order of a chunk's fields", async () => {
   const texts = [",", ":", '"', "\\", "{", "}", "[", "]", '","', '"}}]}', "\n", "data: ", "[DONE]"];
   const chunk = (fields: object, obfuscation: string) =>
     data({
@@ -207,7 +207,7 @@ test("text, reasoning and usage arrive as blocks with one finish", async () => {
   ]);
 });
 
-test("the request carries system text, history, tools and options, and the key as bearer", async () => {
+test("a request carries system text, history, tools, options and the key as bearer", async () => {
   let seen:
     | { authorization: string | undefined; url: string | undefined; body: Record<string, unknown> }
     | undefined;
@@ -278,7 +278,7 @@ test("emits a call as soon as its arguments are complete, while later text strea
   ]);
 });
 
-test("fifty calls at once come whole and in order, with ids of their own where they are missing, odd or repeated", async () => {
+test("fifty calls arrive whole and in order, and get ids where theirs are unusable", async () => {
   const ids = ["__proto__", "", "same", "same", null, "constructor"];
   const calls = Array.from({ length: 50 }, (_, index) => ({
     index,
@@ -334,7 +334,7 @@ test("arguments that do not parse come with a problem and their raw text", async
   ]);
 });
 
-test("a call without arguments has an empty object, and an empty object before the real one is dropped", async () => {
+test("a call without arguments has an empty object; one before the real one is dropped", async () => {
   const events = await answered(
     callPiece(0, { id: "a", name: "read", arguments: "" }) +
       callPiece(1, { id: "b", name: "read", arguments: "{}" }) +
@@ -499,7 +499,7 @@ test("the answer ends at [DONE] even where the connection stays open", async () 
   expect((await ask(base)).at(-1)).toEqual({ type: "finish", reason: "stop", tokens });
 });
 
-test("an answer that is whole waits for its usage for a while only, whatever comes in its place", async () => {
+test("a whole answer waits for its usage only a while, whatever comes instead", async () => {
   vi.useFakeTimers();
   async function* body() {
     yield Buffer.from(say("x") + delta({}, "stop"));
@@ -714,7 +714,7 @@ test.each([
   expect(failed).toMatchObject({ code: "rate-limit", message: expect.stringContaining("Slow down") });
 });
 
-test("an error that is not JSON keeps the provider's text, and a type applies to one event", async () => {
+test("keeps the provider's text of an error that is not JSON; a type is for one event", async () => {
   expect(failureOf(await answered("event: error\ndata: upstream died\n\n"))?.message).toBe(
     "The provider failed: upstream died",
   );
@@ -748,7 +748,7 @@ test("a connection reset before and inside the stream is a network error", async
   expect(failureOf(events)).toMatchObject({ code: "network", retryable: true });
 });
 
-test("a server of this machine that is not there is tried once more, and named with what to start", async () => {
+test("a local server that does not run is tried once more, and named with advice", async () => {
   const base = await serve(() => {});
   for (const server of open.splice(0)) await server[Symbol.asyncDispose]();
   const { origin } = new URL(base);
@@ -854,7 +854,7 @@ test("each request has its own tools and messages, whatever was kept of earlier 
     ]);
 });
 
-test("an abort ends the call at once, before and inside the stream, whatever the provider does", async () => {
+test("an abort ends the call at once, before and inside the stream", async () => {
   const silent = await serve((response) => void stream(response).write(say("begun")));
   for (const send of [sendHttp, () => new Promise<never>(() => {})]) {
     const controller = new AbortController();
@@ -995,7 +995,7 @@ test.each(["\n", "\r\n", "\r"])(
   },
 );
 
-test("a character whose halves come in two pieces is whole, and half of one in a call's arguments is replaced", async () => {
+test("joins the halves of a character, and replaces a lone half in a call's arguments", async () => {
   const half = JSON.stringify({ command: "echo \ud83d", "\udc00": 1 });
   const events = await answered(
     say("a\ud83d") +

@@ -45,7 +45,7 @@ test("for Gemini a schema is what OpenAPI knows, at any depth", () => {
   });
 });
 
-test("for Kimi a schema has one type at each place, choices with the type inside, and an object at its root", () => {
+test("for Kimi a schema has one type per place and an object at its root", () => {
   const schema = {
     type: "object",
     $defs: { path: { type: "string", format: "uri", pattern: "^/" } },
@@ -145,7 +145,7 @@ test("OpenAI's limit and OpenRouter's effort go by other names", () => {
   });
 });
 
-test("a prompt is marked for the cache at its beginning, at the end of the previous request and at its end", () => {
+test("marks the start, the end of the previous request and the end for the cache", () => {
   const messages = ["system", "user", "assistant", "user"].map((role) => ({ role, content: role }));
   const marked = (text: string) => ({
     role: text,

@@ -176,7 +176,7 @@ describe("the gate", () => {
     expect(await gate.decide(call("1", "git push"), askAll, never)).toEqual({ outcome: "allowed" });
   });
 
-  test("after reject settles what waits of that session, with the words for the first only", async () => {
+  test("after a reject settles the session's questions, the first with the reason", async () => {
     const { gate, asked: requested, questionNumber } = setUp();
     const first = gate.decide(call("1"), askAll, never);
     const same = gate.decide(call("2"), askAll, never);
@@ -189,7 +189,7 @@ describe("the gate", () => {
     expect(requested.map(({ question }) => question.callId)).toEqual(["1", "3"]);
   });
 
-  test("is cancelled on abort although the user never answers, and continues with the next", async () => {
+  test("is cancelled on abort without an answer, and goes on with the next", async () => {
     const { gate, questionNumber, entries } = setUp();
     const abort = new AbortController();
     const first = gate.decide(call("1"), askAll, abort.signal);
@@ -338,7 +338,7 @@ describe("limits of a call", () => {
   });
 });
 
-test("what a plugin allows is not allowed to a child where a loop is asked about for its parent", async () => {
+test("a plugin's allow does not help a child where its parent's loop needs a question", async () => {
   const permissions: PermissionRequest[] = [
     { permission: "doom_loop", subjects: [{ text: "read" }], always: [] },
   ];

@@ -135,7 +135,7 @@ describe("what consent covers", () => {
     ]);
   });
 
-  test("does not wait for pipes, run in circles or read devices, and follows links to files", async () => {
+  test("ignores pipes, loops and devices, and follows links to files", async () => {
     await using folder = await temporaryFolder({ ...files, "elsewhere.js": "1" });
     const place = (name: string) => join(folder.path, ".fairlead", name);
     await execa("mkfifo", [place("plugins/pipe.js")]);

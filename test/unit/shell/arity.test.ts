@@ -78,7 +78,7 @@ describe('"always" offers', () => {
     expect(offered("timeout 5 npm test")).toEqual(["npm test *"]);
   });
 
-  test("a folder and what is below it for a path outside, but not the root or the home folder", () => {
+  test("an outside path's folder and what is below it, but not the root or home folder", () => {
     const folders = (command: string) =>
       analyzeShell(command, context).flatMap((part) => (part.type === "outside" ? part.similar : []));
     expect(folders("cat /opt/data/a")).toEqual(["/opt/data", "/opt/data/*"]);

@@ -182,7 +182,7 @@ test("a link in place of a folder leads nobody out of the store", async () => {
   rmSync(outside, { recursive: true });
 });
 
-test("a file where a folder should be gives an error for people, and writing works again without it", async () => {
+test("a file in place of a folder gives a clear error until it is gone", async () => {
   writeFileSync(join(root, "x"), "in the way");
   const failing = store.write(["x", "a"], { n: 1 });
   await expect(failing).rejects.toThrow(UserError);
@@ -194,7 +194,7 @@ test("a file where a folder should be gives an error for people, and writing wor
   expect(await store.read(["x", "a"], schema)).toEqual({ n: 2 });
 });
 
-test("writes that wait for a failing one fail too, each with its own error, and nothing else", async () => {
+test("writes that wait for a failing one fail too, each with an error", async () => {
   writeFileSync(join(root, "x"), "in the way");
   const results = await Promise.allSettled(
     Array.from({ length: 9 }, (_, n) => store.write(["x", "a"], { n })),

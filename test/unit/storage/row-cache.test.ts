@@ -20,7 +20,7 @@ const row = (): SessionRow => ({
   isArchived: false,
 });
 
-test("where there are more sessions than rows are kept of, those that are gone make room", async () => {
+test("removes rows of deleted sessions first when there are more sessions than rows", async () => {
   const root = mkdtempSync(join(tmpdir(), "fairlead-row-cache-"));
   try {
     const store = new JsonStore({ root, log: silentLog });

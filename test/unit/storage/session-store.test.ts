@@ -109,7 +109,7 @@ describe("sessions", () => {
     expect(await store.todos(info.id)).toEqual([{ content: "test", status: "pending", priority: "high" }]);
   });
 
-  test("what is saved of a session is in its file before what is noted in a turn would be", async () => {
+  test("stores a saved session without waiting for later notes of the turn", async () => {
     const info = await created();
     const writer = await openWriter(store, info.id);
     writer.noteInfo({ ...info, cost: 1 });
@@ -133,7 +133,7 @@ describe("sessions", () => {
     await (await openWriter(store, info.id)).close();
   });
 
-  test("a new session is on disk immediately, and locked once that is requested or written", async () => {
+  test("stores a new session immediately, and locks it on request or on a write", async () => {
     const info = sessionInfo();
     const writer = await store.createAndOpen(info);
     expect(await (await open()).load(info.id)).toEqual(info);
@@ -154,7 +154,7 @@ describe("sessions", () => {
     if (opened.status === "opened") await opened.writer.close();
   });
 
-  test("the first to open a new session keeps it; changes of the other fail and are not written", async () => {
+  test("the first to open a new session keeps it; the other's changes fail", async () => {
     const info = sessionInfo();
     const writer = await store.createAndOpen(info);
     const other = await openWriter(store, info.id);
@@ -234,7 +234,7 @@ describe("the list", () => {
     expect(second.sessions).toEqual([infos[3], infos[2]]);
   });
 
-  test("is narrowed by project, folder and parent, and hides children and archived sessions", async () => {
+  test("filters by project, folder and parent, and hides children and archived sessions", async () => {
     const plain = await created({ time: { created: 1, updated: 1 } });
     const child = await created({ parentId: plain.id, time: { created: 1, updated: 2 } });
     const archived = await created({ time: { created: 1, updated: 3, archived: 4 } });
@@ -260,7 +260,7 @@ describe("the list", () => {
     expect(await list()).toEqual({ sessions: [] });
   });
 
-  test("is walked page by page as it was at its first page, but for what this process changes", async () => {
+  test("pages through its first state, plus the changes of this process", async () => {
     const named = (title: string, updated: number) => created({ title, time: { created: 1, updated } });
     await named("newest", 4);
     const second = await named("second", 3);
@@ -288,7 +288,7 @@ describe("the list", () => {
     expect((await page(first.nextCursor)).titles).toEqual(["changed elsewhere"]);
   });
 
-  test("is kept for later processes, which read no more than what changed since, and any change", async () => {
+  test("is cached for later processes, which read only what changed since", async () => {
     const sessions = Array.from({ length: 120 }, (_, n) => sessionInfo({ time: { created: 1, updated: n } }));
     mkdirSync(join(root, "session", "p1"));
     for (const info of sessions) writeFileSync(fileOf(info), JSON.stringify(info));
@@ -321,7 +321,7 @@ describe("the list", () => {
     await vi.waitFor(() => expect(readFileSync(remaining, "utf8")).not.toContain(gone.id), waiting);
   });
 
-  test("is kept where many sessions come, beside what was kept before, and read again as it is", async () => {
+  test("is cached when many sessions come, beside what was cached, and read unchanged", async () => {
     const remaining = join(root, "session_list.json");
     const first = await Promise.all(Array.from({ length: 100 }, () => created()));
     await store.close();
@@ -443,7 +443,7 @@ describe("messages", () => {
     expect(await textsOf(info.id)).toEqual([["abc"]]);
   });
 
-  test("that are sealed leave nothing in the journal but its start and the session once it is closed", async () => {
+  test("leave only its start and the closed session in the journal once they are sealed", async () => {
     const info = await created();
     const writer = await openWriter(store, info.id);
     putSealed(writer, [textPart("text")]);
@@ -454,7 +454,7 @@ describe("messages", () => {
     expect(statSync(journalOf(info.id)).mode & 0o777).toBe(0o600);
   });
 
-  test("that are sealed take no more of the journal than its limit while the session is open", async () => {
+  test("keep the journal below its limit while the session is open, once they are sealed", async () => {
     const info = await created();
     const writer = await openWriter(store, info.id);
     for (let count = 0; count < 20; count++) {
@@ -629,7 +629,7 @@ describe("a damaged store", () => {
     expect(readFileSync(`${path}.corrupt-1`, "utf8")).toBe("{");
   });
 
-  test("a torn last line of the journal is ignored, garbage in the middle is skipped and kept aside", async () => {
+  test("ignores a torn last line of the journal, and saves garbage from its middle", async () => {
     const info = await created();
     const writer = await openWriter(store, info.id);
     const message = assistantInfo(info.id);
@@ -692,7 +692,7 @@ describe("a disk that does not take it", () => {
   }
 
   test.each(["journal", "message", "session", "todo", "tmp"])(
-    "rejects at the flush when %s is not writable, and a later flush writes what was kept",
+    "rejects at the flush if %s is not writable, and a later flush writes everything",
     async (kind) => {
       const info = await created();
       const writer = await openWriter(store, info.id);

@@ -29,7 +29,7 @@ test.runIf(process.platform === "linux").each([
   }
 });
 
-test("a module that cannot be opened for lack of file handles is not reported as missing", () => {
+test("does not report a module as missing for lack of file handles", () => {
   const path = "/program/dist/library-x.cjs";
   const error = Object.assign(new Error(`EMFILE: too many open files, open '${path}'`), {
     code: "EMFILE",

@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
 import { isBinary } from "../../../src/tool/text-file.ts";
 
-test("a NUL or many control characters make a file binary, tabs, line ends, colors and other letters do not", () => {
+test("NUL or many control characters make a file binary; tabs and colors do not", () => {
   expect(isBinary(Buffer.from("text\0"))).toBe(true);
   expect(isBinary(Buffer.from(""))).toBe(false);
   const harmless = [9, 10, 12, 13, 27];

@@ -70,7 +70,7 @@ test("many bytes become fewer", async () => {
   expect(readImageHeader(fitted.bytes)?.width).toBeLessThanOrEqual(imageSideLimit);
 });
 
-test("a wrong sum of what a picture can do without is mended, of what it needs is damage", async () => {
+test("repairs a wrong checksum of an optional chunk, and reports other wrong ones", async () => {
   const png = createPng(6, 4);
   const text = Buffer.from("\0\0\0\0tEXt\0\0\0\0", "latin1");
   const flawed = Buffer.concat([png.subarray(0, 33), text, png.subarray(33)]);

@@ -20,7 +20,7 @@ test("a file is read with the SHA-256 of its bytes", async () => {
   });
 });
 
-test("missing files throw ENOENT; pipes and files too large to hold are refused at once", async () => {
+test("missing files throw ENOENT; pipes and too large files are refused at once", async () => {
   await using folder = await temporaryFolder({ large: "" });
   const files = openFiles();
   await promisify(execFile)("mkfifo", [join(folder.path, "pipe")]);
@@ -99,7 +99,7 @@ function exchange(one: string, other: string): void {
   }
 }
 
-test("nothing is written elsewhere while links take the place of folders again and again", async () => {
+test("writes nothing elsewhere while links replace folders again and again", async () => {
   await using folder = await temporaryFolder({ "inside/a": "old", "outside/a": "old" });
   const place = join(folder.path, "inside");
   const link = join(folder.path, "link");
@@ -121,7 +121,7 @@ test("nothing is written elsewhere while links take the place of folders again a
   expect(await readdir(outside)).toEqual(["a"]);
 });
 
-test("without a system call for it, a file takes another's place and the other one is kept", async () => {
+test("without a system call for it, a file replaces another, which is kept", async () => {
   await using folder = await temporaryFolder({ a: "old", fresh: "new" });
   const [place, fresh] = [join(folder.path, "a"), join(folder.path, "fresh")];
   expect(exchangeByLink(place, fresh)).toBe(true);
@@ -146,7 +146,7 @@ test("a file that is not as expected is neither replaced nor removed", async () 
   expect(await readdir(folder.path)).toEqual([]);
 });
 
-test("tasks on the same files run one after the other, also when they name them in another order", async () => {
+test("runs tasks on the same files one after the other, in any order of names", async () => {
   const files = openFiles();
   const order: string[] = [];
   const started = deferred();

@@ -128,7 +128,7 @@ test("a chatty background process cannot hold the call", async () => {
   expect(ms).toBeLessThan(8_000);
 });
 
-test("ends everything when the time is up, what ignores TERM and what left the group included", async () => {
+test("ends everything at the timeout, also what ignores TERM or left the group", async () => {
   const stubborn = "trap '' TERM; while :; do sleep 0.1; done";
   const command = `echo begin; setsid sh -c "${stubborn}" & setsid sleep 1000 & sh -c "${stubborn}" & sleep 1000`;
   const { outcome, text, ms } = await sh(command, { timeoutMs: 300 });
@@ -209,7 +209,7 @@ test("gives 37 kB of short lines whole and in order", async () => {
   );
 });
 
-test("puts characters together whose bytes come apart, and replaces what is no character", async () => {
+test("joins characters whose bytes come apart, and replaces invalid bytes", async () => {
   const { text } = await sh("printf '\\342\\202'; sleep 0.1; printf '\\254 \\377 end'");
   expect(text).toBe("€ \uFFFD end");
 });
@@ -319,7 +319,7 @@ const guardedWithoutFiles = `
   setTimeout(() => process.kill(process.pid, "SIGKILL"), 100);
 `;
 
-test("what was started when no file could be opened any more is guarded too, as soon as one can", async () => {
+test("guards a process started without file handles as soon as one can be opened", async () => {
   const script = ["--input-type=module", "--experimental-strip-types", "-e", guardedWithoutFiles];
   const limited = ["-c", 'ulimit -n 200; exec "$@"', "sh", process.execPath, ...script];
   const { stdout, signal } = await execa("/bin/sh", limited, { reject: false });

@@ -419,7 +419,7 @@ describe.each(engines)("%s shows", (engine) => {
     rmSync(folder, { recursive: true });
   });
 
-  test("no file that is larger than what it searches, though it was asked for, and says so", async () => {
+  test("no file larger than it searches, even if asked for, and says so", async () => {
     const folder = realpathSync(mkdtempSync(join(tmpdir(), "fairlead-search-")));
     const path = join(folder, "a.txt");
     makeHuge(path);

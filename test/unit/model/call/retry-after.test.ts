@@ -27,7 +27,7 @@ test.each<Record<string, string>>([
   { "retry-after": "-1" },
   { "retry-after": "1, 2" },
   { "retry-after": "Mon, 31 Dec 2029 00:00:00 GMT" },
-])("a wait that is none leaves the delay to us, so that not all tries are made at once: %j", (headers) => {
+])("an invalid wait leaves the delay to the program, so that retries spread: %j", (headers) => {
   expect(parse(headers)).toBeUndefined();
 });
 

@@ -91,7 +91,7 @@ const contentOf = (body: unknown, at: number): unknown => {
   return Array.isArray(list) ? list[at] : undefined;
 };
 
-test("over Messages, thinking goes back with its signature and redacted thinking as it came", async () => {
+test("over Messages, returns thinking with its signature, and redacted thinking", async () => {
   const block = (index: number, content_block: object, ...deltas: object[]) => [
     { type: "content_block_start", index, content_block },
     ...deltas.map((delta) => ({ type: "content_block_delta", index, delta })),
@@ -128,7 +128,7 @@ test("over Messages, thinking goes back with its signature and redacted thinking
   });
 });
 
-test("over Responses, reasoning goes back encrypted, once for each item and without ids", async () => {
+test("over Responses, returns reasoning encrypted, once for each item, without ids", async () => {
   const summary = (summary_index: number, delta: string) => [
     { type: "response.reasoning_summary_part.added", item_id: "rs_1", output_index: 0, summary_index },
     { type: "response.reasoning_summary_text.delta", item_id: "rs_1", output_index: 0, summary_index, delta },

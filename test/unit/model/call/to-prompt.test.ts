@@ -132,7 +132,7 @@ test("separates the steps of one message, so that results precede what follows",
   expect(roles).toEqual(["assistant", "tool", "assistant"]);
 });
 
-test("an answer that failed with nothing useful is left out, and one with text or calls stays", () => {
+test("omits a failed answer without useful content, and keeps one with text or calls", () => {
   const error = { code: "network" as const, message: "reset", retryable: true };
   const reasoning = part({ type: "reasoning", text: "hm" });
   expect(convert([assistant([reasoning, text(" \n")], { error }), assistant([])])).toEqual([]);
@@ -194,7 +194,7 @@ test("a provider's own call ids are kept while they are fit and unique", () => {
   expect(new Set(short).size).toBe(4);
 });
 
-test("reasoning goes back only where it is wanted, for the running turn and the same model", () => {
+test("returns reasoning only where wanted, in the running turn and to the same model", () => {
   const thinking = (more: Partial<AssistantInfo>) =>
     assistant([part({ type: "reasoning", text: "hm" }), call(completed("x"))], more);
   const glm = describeModel({ provider: "zai", model: "glm-4.7" }, undefined);
@@ -217,7 +217,7 @@ test("reasoning goes back only where it is wanted, for the running turn and the 
   expect(kinds([other], model)).toEqual([["tool-call"], ["tool-result"]]);
 });
 
-test("a provider that refuses calls without reasoning gets it with each call, and a blank where there is none", () => {
+test("sends reasoning or a blank with each call where a provider insists on it", () => {
   const thought = (text: string) => part({ type: "reasoning", text });
   const deepseek = describeModel({ provider: "deepseek", model: "deepseek-flash" }, undefined);
   const own = assistant([thought("hm"), call(completed("x"))], { model: deepseek.ref });
@@ -231,7 +231,7 @@ test("a provider that refuses calls without reasoning gets it with each call, an
   expect(sent).toEqual([["hm"], [" "], []]);
 });
 
-test("Gemini's calls carry their signature back, and a word for it where another model made them", () => {
+test("returns signatures of Gemini's calls, and a placeholder for other models' calls", () => {
   const gemini = describeModel({ provider: "google", model: "gemini-3-pro-preview" }, undefined);
   const signed = (signature?: string) =>
     part({ type: "tool", callId: `c${signature}`, signature, tool: "read", state: completed("x") });

@@ -26,7 +26,7 @@ const chosen = (models: ReturnType<typeof open>, wishes?: Parameters<typeof mode
   return choice.outcome === "found" ? formatModelRef(choice.model.ref) : choice.error;
 };
 
-test("presets have unique ids, an address, a way to a key, and a default among their models", () => {
+test("presets have unique ids, an address, a source of a key, and a listed default", () => {
   expect(new Set(presets.map(({ id }) => id)).size).toBe(presets.length);
   for (const preset of presets) {
     expect(new URL(preset.baseURL).protocol).toBe(preset.local ? "http:" : "https:");
@@ -92,7 +92,7 @@ function figuresOf(model: KnownModel): string[] {
   ];
 }
 
-test("the catalogue is read when a model of a known provider is asked for, and its loss is no end", () => {
+test("loads the catalogue only for a model of a known provider, and survives its loss", () => {
   const errors: string[] = [];
   const log = { ...silentLog, error: (message: string) => errors.push(message) };
   const lost = new Catalog(log, "/nowhere/models.json");
@@ -154,7 +154,7 @@ test.each(["gpt-5", "/x", "openai/", ""])("%j is no model", (text) => {
   expect(parseModelRef(text)).toBeUndefined();
 });
 
-test("without key, configuration or address no provider can be used, and the error says what to do", () => {
+test("without key, configuration or address no provider works, and the error helps", () => {
   const models = open();
   expect(models.list()).toEqual([]);
   expect(chosen(models)).toMatchObject({ code: "no-model", retryable: false });
@@ -162,7 +162,7 @@ test("without key, configuration or address no provider can be used, and the err
   expect(chosen(models)).toMatchObject({ message: expect.stringContaining("OPENAI_BASE_URL") });
 });
 
-test("a provider whose address is empty or none is named with what is wrong, and never asked at its usual address", () => {
+test("a provider with an empty or invalid address is reported and not asked elsewhere", () => {
   const key = { apiKey: "k" };
   const config: Config = {
     provider: {
@@ -231,7 +231,7 @@ test("providers can be switched off and limited", () => {
   });
 });
 
-test("another OpenAI address takes any model, needs no key and does not list the catalog's models", () => {
+test("another OpenAI address takes any model, needs no key, lists no known models", () => {
   const models = open({ OPENAI_BASE_URL: "http://localhost:9/v1", OPENAI_MODEL: "my/model" });
   expect(models.list().map(({ ref }) => formatModelRef(ref))).toEqual(["openai/my/model"]);
   expect(chosen(models)).toBe("openai/my/model");
@@ -340,7 +340,7 @@ test.each([
   expect(nearestEffort(variants, effort)).toBe(nearest);
 });
 
-test("a model that thinks has a default effort unless its options say how much it thinks", () => {
+test("a thinking model has a default effort unless its options say how much it thinks", () => {
   const config = (options: Record<string, unknown>): Config => ({
     provider: { openai: { models: { "gpt-5.1": { options } } } },
   });

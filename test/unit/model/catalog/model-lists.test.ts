@@ -141,7 +141,7 @@ describe("a list of models", () => {
     expect(seen).toEqual([["GET /v1/models", "Bearer the-secret-key"]]);
   });
 
-  test("of Ollama tells the context that is loaded, else the one that is set, else what is possible", async () => {
+  test("of Ollama gives the loaded context, the configured one, or the possible one", async () => {
     const base = await serve((path, _request, body) => {
       if (path === "GET /api/tags")
         return { body: { models: ["a", "b", "c", "e"].map((name) => ({ name })) } };
