@@ -14,7 +14,7 @@ const markdownAsText = {
 /** Tests of parts that need no build. The others start the program. */
 const unit = ["test/{unit,tool,session,property,streams}/**/*.test.ts"];
 const unitThatStartsProgram = ["test/property/client-calls.test.ts", "test/session/housekeeping.test.ts"];
-const program = ["test/{e2e,crash}/**/*.test.ts", ...unitThatStartsProgram];
+const program = ["test/{e2e,crash,eval}/**/*.test.ts", ...unitThatStartsProgram];
 
 /** Kills, damaged files, generated cases, hundreds of turns: `--mode long` runs each of these in full. */
 const longUnit = ["test/{property,streams}/**/*.test.ts", "test/unit/storage/session-store.test.ts"];

@@ -80,6 +80,7 @@ export async function writeConfig(
   modelServerUrl: string,
   more: Record<string, unknown> = {},
   limit = usualLimit,
+  otherModels: Readonly<Record<string, unknown>> = {},
 ): Promise<void> {
   const config = {
     model: "test/scripted",
@@ -88,6 +89,7 @@ export async function writeConfig(
         options: { baseURL: modelServerUrl, apiKey: "test-key" },
         models: {
           scripted: { name: "Scripted", limit, tool_call: true },
+          ...otherModels,
         },
       },
     },

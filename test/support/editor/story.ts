@@ -22,6 +22,8 @@ export interface StoryOptions extends Omit<EditorOptions, "home" | "cwd"> {
   config?: Record<string, unknown>;
   /** The scripted model's context window, if not the default. */
   limit?: ModelLimit;
+  /** Additional models of the scripted provider, as the configuration has them. */
+  models?: Readonly<Record<string, unknown>>;
   /** False leaves `initialize` to the story. */
   initialize?: boolean;
 }
@@ -83,7 +85,7 @@ const getStartKey = ({ client = plain(), homeFiles, env, program }: StoryOptions
 async function open(options: StoryOptions, repository: GitRepository): Promise<StoryContext> {
   const home = await temporaryFolder(options.homeFiles, "fairlead-home-");
   const model = await startModelServer();
-  await writeConfig(home.path, model.url, options.config, options.limit);
+  await writeConfig(home.path, model.url, options.config, options.limit, options.models);
   const editor = new Editor({ ...options, home: home.path, cwd: repository.path });
   const context = { editor, model, repository, home };
   if (options.initialize === false) return context;
@@ -103,7 +105,7 @@ async function follow(
   options: StoryOptions,
   repository: GitRepository,
 ): Promise<StoryContext> {
-  await writeConfig(home.path, model.url, options.config, options.limit);
+  await writeConfig(home.path, model.url, options.config, options.limit, options.models);
   editor.renew({ ...options, cwd: repository.path });
   return { editor, model: model.successor(), repository, home };
 }

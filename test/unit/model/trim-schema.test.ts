@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
-import builtInSchemas from "../../schema/tools.json" with { type: "json" };
-import { toolSchema } from "../../src/model/request/tool-schema.ts";
-import { quirksOf } from "../../src/model/quirks.ts";
+import builtInSchemas from "../../../schema/tools.json" with { type: "json" };
+import { toolSchema } from "../../../src/model/request/tool-schema.ts";
+import { quirksOf } from "../../../src/model/quirks.ts";
 
 const plain = quirksOf("mine", "localhost", "m");
 
