@@ -1,4 +1,4 @@
-import { readdirSync, readFileSync, writeFileSync } from "node:fs";
+import { readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 
 /** Words and phrases that readers had to read twice. Plain English has another word for each. */
@@ -46,38 +46,32 @@ const avoided = [
 ];
 const pattern = new RegExp(`\\b(${avoided.join("|").replaceAll(" ", "\\s+")})\\b`, "gi");
 
-/** How often each folder may still contain them. The figures only fall. */
-const allowedFile = "scripts/allowed-words.json";
+/** Titles of tests and groups, without the ids of the compatibility kit's rows, which say nothing to a reader. */
+const title =
+  /\b(?:test|describe)(?:\.each\([\s\S]*?\))?\(\s*(["`])((?:ACP-[\w-]+ )*)((?:(?!\1)[^\\\n]|\\.)*)\1/g;
+const maxTitle = 80;
 
 const folders = ["src", "test", "scripts", "prompts", "skills", "docs"];
+const pages = ["AGENTS.md", "ARCHITECTURE.md", "CONTRIBUTING.md", "README.md", "SECURITY.md"];
 
-/** Counts the avoided words per folder, two levels deep. */
-function count(): Record<string, number> {
-  const counts: Record<string, number> = {};
-  for (const folder of folders) {
-    for (const name of readdirSync(folder, { recursive: true, encoding: "utf8" })) {
-      if (!/\.(ts|md)$/.test(name) || name.endsWith("check-words.ts")) continue;
-      const hits = readFileSync(join(folder, name), "utf8").match(pattern)?.length ?? 0;
-      const [first = ""] = name.split(/[/\\]/);
-      const key = first === name ? folder : `${folder}/${first}`;
-      if (hits > 0) counts[key] = (counts[key] ?? 0) + hits;
-    }
-  }
-  return Object.fromEntries(Object.entries(counts).sort(([one], [other]) => (one < other ? -1 : 1)));
-}
+const texts = folders.flatMap((folder) =>
+  readdirSync(folder, { recursive: true, encoding: "utf8" })
+    .filter((name) => /\.(ts|md)$/.test(name) && !name.endsWith("check-words.ts"))
+    .map((name) => join(folder, name)),
+);
 
-const counts = count();
-if (process.argv.includes("--lower")) {
-  writeFileSync(allowedFile, `${JSON.stringify(counts, null, 2)}\n`);
-} else {
-  const allowed: Record<string, number> = JSON.parse(readFileSync(allowedFile, "utf8"));
-  const grown = Object.entries(counts).filter(([folder, hits]) => hits > (allowed[folder] ?? 0));
-  for (const [folder, hits] of grown)
-    console.error(
-      `${folder} has ${hits} of the words that scripts/check-words.ts avoids, ${allowed[folder] ?? 0} are allowed.`,
-    );
-  if (grown.length > 0) {
-    console.error("Use plainer words. Where there are fewer now: npm run words -- --lower.");
+for (const path of [...texts, ...pages]) {
+  const text = readFileSync(path, "utf8");
+  const report = (index: number, problem: string) => {
+    console.error(`${path}:${text.slice(0, index).split("\n").length}: ${problem}`);
     process.exitCode = 1;
-  }
+  };
+  for (const { index, 0: words } of text.matchAll(pattern))
+    report(
+      index,
+      `"${words.replaceAll(/\s+/g, " ")}" is one of the phrases that scripts/check-words.ts avoids.`,
+    );
+  if (!path.endsWith(".test.ts")) continue;
+  for (const { index, 3: words = "" } of text.matchAll(title))
+    if (words.length > maxTitle) report(index, `a title of ${words.length} characters; at most ${maxTitle}.`);
 }

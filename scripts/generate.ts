@@ -188,7 +188,7 @@ generated.push(["schema/acp-v2-params.json", protocolParams(draftProtocol)]);
 generated.push(["skills/index.json", await skillIndex()]);
 generated.push(["registry/fairlead/agent.json", await registryEntry()]);
 const texts = generated.map(([path, json]): [string, string] => [path, `${JSON.stringify(json, null, 2)}\n`]);
-// Types alone: what authors of plugins import is the source as it stands.
+// Types alone: authors of plugins import the source itself.
 texts.push(["schema/plugin.d.ts", await readFile("src/plugin/author.ts", "utf8")]);
 texts.push(["docs/models.md", await withTable("docs/models.md")]);
 

@@ -10,10 +10,9 @@ const lazy = fileURLToPath(new URL("lazy-schemas-runtime.js", import.meta.url));
 const packages = /\/node_modules\/(ai|@ai-sdk\/[^/]+)\//;
 
 /**
- * Leaves out of the model library what is not used of it: its packages say that loading them has no effects, but what
- * they build at once looks as if it had. The schemas that are left, and their library, load when an answer is checked
- * with them, behind the request. Its headers are others, for Node's load all of its fetch, and there is no provider of
- * its own behind it.
+ * Removes unused code of the model library: its packages declare no side effects, but their top-level calls look like
+ * some to the bundler. The remaining schemas and their library load when an answer is checked, after the request is
+ * sent. `Headers` is replaced because Node's loads its whole `fetch`; the library's default provider is removed.
  */
 export const leanSdk: Plugin = {
   name: "lean-sdk",

@@ -23,7 +23,7 @@ export interface Subject {
   also?: readonly string[];
   /** The spelling shown to the model, if `text` reveals too much before the call is allowed. */
   named?: string;
-  /** How the call uses it, in words for the user: "writes a.txt". */
+  /** How the call uses it, phrased for the user: "writes a.txt". */
   reason?: string;
   /** Why its effects are unknown. Then only a rule for `*` can allow it. */
   opaque?: string;

@@ -25,7 +25,7 @@ export interface ShellEffect {
   text: string;
   /** Other spellings: the source text, the name without its folder. */
   also?: readonly string[];
-  /** The effect in words for the user: "runs git", "writes out.txt". */
+  /** The effect, phrased for the user: "runs git", "writes out.txt". */
   reason: string;
   /** Wildcard patterns of similar effects (`git checkout *`); empty if no pattern is safe. */
   similar: readonly string[];

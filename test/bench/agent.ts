@@ -7,7 +7,7 @@ interface Answer {
   error: unknown;
 }
 
-/** What stands behind the keys, without a schema: the client's own work must not count. */
+/** Reads nested keys without a schema: the client's own work must not count. */
 export function dig(value: unknown, ...keys: string[]): unknown {
   let found = value;
   for (const key of keys) {

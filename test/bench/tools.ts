@@ -223,8 +223,8 @@ async function memoryRows(setting: Setting): Promise<Row[]> {
 }
 
 /**
- * Processor time while nothing is asked, in ms. What a turn leaves to be done behind it has its time before, and so has
- * V8, which collects once about eight seconds after the last work.
+ * Processor time of an idle agent, in ms. The wait lets it finish the turn's background work, and lets V8 collect, which
+ * it does once about eight seconds after the last work.
  */
 async function idleCpu(agent: { cpuMs(): number }, isShort: boolean): Promise<number> {
   await sleep(isShort ? 1_500 : 12_000);

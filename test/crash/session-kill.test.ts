@@ -148,7 +148,7 @@ function expectNothingLost(turn: Item[], { all, old }: Killed["seen"], note: str
 
 const isTerminal = (status: string): boolean => status === "completed" || status === "failed";
 
-/** True where the stored turn lacks its end; where it has it the turn may or may not have been ended behind it. */
+/** True if the stored turn lacks its end; otherwise the turn may or may not have been ended. */
 function isCutOff({ end }: KillScene, turn: Item[]): true | undefined {
   const last = turn.at(-1);
   return last && end && !(last.role === "agent" && end.test(last.text)) ? true : undefined;
@@ -159,7 +159,7 @@ async function restart(editor: Editor): Promise<void> {
   await editor.initialize();
 }
 
-/** What the session shows when it is loaded: the conversation, and behind the commands what is told beside it. */
+/** Loads the session: returns the conversation, and the notices that follow the list of commands. */
 async function load(editor: Editor, sessionId: string): Promise<{ items: Item[]; notices: string }> {
   const before = editor.updates(sessionId).length;
   await editor.load(sessionId);

@@ -98,7 +98,7 @@ test("a hunk with enough of its surroundings changes its own place and nothing e
         ],
       };
       const expected = [...before, ...added, ...after];
-      // Without a line behind it, the last line that is left keeps the missing newline.
+      // If no line follows, the last remaining line keeps the missing newline.
       expect(applyHunks(text, [hunk], end).text.split(end)).toEqual(expected.length === 0 ? [""] : expected);
     }),
     { numRuns: tries(1000) },

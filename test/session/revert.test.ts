@@ -98,7 +98,7 @@ describe("the plan of an undo", () => {
   });
 });
 
-describe("a file that is taken back", () => {
+describe("an undone file", () => {
   test("is restored, removed or made again, and doing it twice does no harm", async () => {
     await using place = await toolPlace({ changed: "new", added: "new" });
     const { workspace } = place.context;

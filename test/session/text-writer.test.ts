@@ -85,7 +85,7 @@ describe("another attempt", () => {
     });
   });
 
-  test("is held against each part of its kind", async () => {
+  test("is compared with each part of its kind", async () => {
     const first: Piece[] = ["reasoning Hm, a", "text Hello", "text Good b"];
     expect(await written(first, ["reasoning Hm, a file", "text Hello", "text Good bye"])).toEqual({
       streamed: "Hm, aHelloGood b fileye",
@@ -100,7 +100,7 @@ describe("another attempt", () => {
     });
   });
 
-  test("is held against all before it, also where one of them broke off early", async () => {
+  test("is compared with all before it, also if one of them ended early", async () => {
     expect(await written(["text Hello wor"], [], ["text Hel"], ["text Hello world"])).toEqual({
       streamed: "Hello world",
       texts: ["text Hello world"],

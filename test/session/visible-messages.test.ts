@@ -45,7 +45,7 @@ test("without a compaction everything is visible, oldest first", async () => {
   expect(await visible([user(1), answer(2), user(3), answer(4)])).toEqual({ shown: [1, 2, 3, 4], read: 4 });
 });
 
-test("a finished compaction hides what it summed up, and that is not even read", async () => {
+test("a finished compaction hides the messages it summarizes, which are not even read", async () => {
   const messages = [
     ...Array.from({ length: 50 }, (_, at) => user(at + 1)),
     compaction(60),

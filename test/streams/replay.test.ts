@@ -16,7 +16,7 @@ function cutsFor(at: number): [string, Cut][] {
   return isLong ? all : all.filter((_, index) => index === at % all.length);
 }
 
-/** Calls are told when they are whole; those that stream side by side may be so in another order. */
+/** Calls are reported when complete, so that parallel ones may come in another order. */
 const inOrder = (calls: readonly { tool: string; input: unknown }[]) =>
   calls.map(({ tool, input }) => ({ tool, input })).sort((one, other) => one.tool.localeCompare(other.tool));
 

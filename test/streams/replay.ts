@@ -14,7 +14,7 @@ import { listen, type Listening } from "../support/listen.ts";
 export type Cut = (bytes: Uint8Array) => Iterable<Uint8Array>;
 
 export const cuts: Readonly<Record<string, Cut>> = {
-  "as it comes": (bytes) => [bytes],
+  "in one piece": (bytes) => [bytes],
   "byte by byte": (bytes) => pieces(bytes, 1),
   "seven bytes each": (bytes) => pieces(bytes, 7),
   "inside of characters": insideCharacters,

@@ -416,7 +416,7 @@ describe("an editor that formats what it saves", () => {
     expect(await place.text("a")).toBe("ONE\nTHREE\n");
   });
 
-  test("does not keep a failed patch from being taken back", async () => {
+  test("undoes a failed patch", async () => {
     await using plain = await toolPlace({ a: "ONE\n" });
     const place = shouting(plain);
     await read(place, "a");

@@ -201,7 +201,7 @@ test("says that there was no output", async () => {
   expect((await run({ command: "exit 3" })).result).toEqual(completed("(no output)\n\n[exit code 3]", 3));
 });
 
-test("shows output as it comes, additions only", async () => {
+test("shows output while the command runs, additions only", async () => {
   const { deltas } = await run({ command: "printf 'a\\nb'; sleep 0.2; printf 'c\\n'; sleep 0.2; echo d" });
   expect(deltas.join("")).toBe("a\nbc\nd\n");
   expect(deltas.slice(-2)).toEqual(["c\n", "d\n"]);

@@ -7,9 +7,9 @@ import { call, prepare, toolPlace } from "./tool-place.ts";
 
 const todos = [
   { content: "Look", status: "completed", priority: "high" },
-  { content: "Mend", status: "in_progress", priority: "medium" },
+  { content: "Fix", status: "in_progress", priority: "medium" },
 ];
-const described = "1 of 2 todos done:\n- [completed] Look (high)\n- [in_progress] Mend (medium)";
+const described = "1 of 2 todos done:\n- [completed] Look (high)\n- [in_progress] Fix (medium)";
 
 test("the list is replaced, shown and read again", async () => {
   await using place = await toolPlace();

@@ -61,7 +61,7 @@ export function shouting(place: ToolPlace): ToolPlace {
   return { ...place, context: { ...place.context, workspace } };
 }
 
-/** Parses, prepares and runs a call as the runner does once it is permitted; the notes stand behind the output. */
+/** Parses, prepares and runs a call as the runner does once it is permitted, and appends its notes to the output. */
 export async function call(tool: Tool, input: unknown, { context }: ToolPlace): Promise<Completed> {
   const prepared = await tool.prepare(tool.input.parse(input), context);
   return completed(

@@ -84,7 +84,7 @@ function markCache({ tools, prompt, ...params }: CallParams): CallParams {
 
 const isIndex = (value: unknown): value is number => typeof value === "number";
 
-/** Kinds of blocks that the SDK is told about. */
+/** Kinds of blocks that the SDK reads. */
 const blockTypes: ReadonlySet<unknown> = new Set(["text", "thinking", "redacted_thinking", "tool_use"]);
 
 /** Reads the events of a message. Servers leave out indexes, usage and starts of blocks that the SDK's schema requires. */

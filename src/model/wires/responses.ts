@@ -31,7 +31,7 @@ export const createWire: CreateWire = ({ endpoint, fetch }) => ({
   }),
 });
 
-/** Items of an answer that the SDK is told about, by kind. */
+/** Items of an answer that the SDK reads, by kind. */
 const itemTypes: ReadonlySet<unknown> = new Set(["message", "reasoning", "function_call"]);
 
 /** Reads the events of a response. Servers leave out ids, indexes and repeated contents that the SDK's schema requires. */

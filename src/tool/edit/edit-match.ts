@@ -67,7 +67,7 @@ function ambiguous(source: Source, strategy: Strategy, places: readonly MatchPla
   return { outcome: "ambiguous", strategy, lines, more: places.length > placeLimit };
 }
 
-/** Whether a tolerant match covers so much that replacing it would remove unrelated text. */
+/** Whether a tolerant match is so long that replacing it would remove unrelated text. */
 function isOversized(source: Source, { start, end }: Span, needle: string): boolean {
   const lines = source.lineAt(Math.max(start, end - 1)) - source.lineAt(start) + 1;
   const wanted = splitLines(needle).length;

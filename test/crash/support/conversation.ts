@@ -1,6 +1,6 @@
 import type { SessionUpdate } from "@agentclientprotocol/sdk";
 
-/** One thing that a user sees in a session: a message's text, or a call as it stands in the end. */
+/** One thing that a user sees in a session: a message's text, or a call in its final state. */
 export interface Item {
   kind: "text" | "call";
   id: string;

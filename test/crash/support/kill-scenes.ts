@@ -19,7 +19,7 @@ const wordPauseMs = 6;
 const read = (path: string) => reply.callScript("read", { filePath: path });
 const bash = (command: string) => reply.call("bash", { command, description: "Counts" });
 
-/** What a child session is told. */
+/** The prompt of a child session. */
 const childWork = "Write three files.";
 
 /** The question that every session answers after it was killed. */
@@ -67,7 +67,7 @@ export const killScenes: readonly KillScene[] = [
     end: /Reported\.$/,
   },
   {
-    name: "a question to the person",
+    name: "a question to the user",
     prompt: "scene question",
     answer: (step) => (step < 1 ? [reply.say("May I? "), bash("echo ask-first")] : "Thank you."),
     end: /Thank you\.$/,

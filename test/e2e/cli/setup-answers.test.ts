@@ -102,7 +102,7 @@ const flows: Flow[] = [
     }),
   },
   {
-    name: "a key of a command, after a key that was refused and a model's name in words",
+    name: "a key of a command, after a refused key and a model's display name",
     args: (url) => ["setup", "--provider", "work", "--base-url", url, "--editor", "none"],
     replies: (model) => model.reply(reply.failure(401, "That key has expired")),
     questions: () => [

@@ -55,7 +55,7 @@ describe("an automatic compaction", () => {
         const after = textOf(model.requests.at(-1));
         expect(after).toContain("What did we do so far?");
         expect(after).toContain("It is 42.");
-        expect(after, "the person's own message stays").toContain("Word: rosebud");
+        expect(after, "the user's message remains").toContain("Word: rosebud");
         const updates = editor.updates(sessionId);
         expect(agentText(updates)).toBe("The fact is 42.");
         expect(toolCalls(updates).map(({ title, status }) => [title, status])).toContainEqual([

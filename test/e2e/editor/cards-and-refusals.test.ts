@@ -31,7 +31,7 @@ describe("a request with wrong parameters", () => {
       missing("mcpServers.0.headers", "array"),
     ],
     ["no list of servers", { mcpServers: undefined }, missing("mcpServers", "array")],
-  ])("is told what of the meant kind is wrong: %s", async (_, more, words) => {
+  ])("names what is wrong in the intended kind: %s", async (_, more, words) => {
     await story({}, async ({ editor, repository }) => {
       const params = { cwd: repository.path, mcpServers: [], ...more };
       await editor.writeLine({ jsonrpc: "2.0", id: "bad", method: "session/new", params });
@@ -48,7 +48,7 @@ describe("a request with wrong parameters", () => {
     ],
     ["an image without its kind", { type: "image", data: "AAAA" }, missing("prompt.0.mimeType", "string")],
     ["a text that is none", { type: "text" }, missing("prompt.0.text", "string")],
-  ])("is told what of the meant block is wrong: %s", async (_, block, words) => {
+  ])("names what is wrong in the intended block: %s", async (_, block, words) => {
     await story({}, async ({ editor }) => {
       const { sessionId } = await editor.newSession();
       const params = { sessionId, prompt: [block] };

@@ -7,7 +7,7 @@ import { expectFailure } from "../../support/failure.ts";
 import { story } from "../../support/editor/story.ts";
 import { temporaryFolder } from "../../support/temp.ts";
 
-/** There the system says that a folder is missing whose parent is there. Elsewhere a file stands in the way. */
+/** In the first, the system reports a missing folder although its parent exists. In the second, a file is in the way. */
 const nowhere = async (home: string): Promise<string> => {
   if (process.platform === "linux") return "/proc/nowhere/deeper";
   await writeFile(join(home, "file"), "");

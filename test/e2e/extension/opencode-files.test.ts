@@ -17,7 +17,7 @@ interface Example {
 }
 
 const examples: Readonly<Record<string, Example>> = {
-  "a first file, as the first start writes it and a person fills it": {
+  "a first file, written by the first start and completed by a user": {
     home: {
       ".config/opencode/opencode.json": `{
         "$schema": "https://opencode.ai/config.json",

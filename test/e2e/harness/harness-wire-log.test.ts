@@ -76,7 +76,7 @@ describe("the wire log", () => {
       [...opened(), prompt(), chunk, tool("pending"), permission, toolUpdate("completed"), ended()],
     ],
     [
-      "a call whose content is told again behind a question",
+      "a call whose content is sent again after a question",
       [
         ...opened(),
         prompt(),

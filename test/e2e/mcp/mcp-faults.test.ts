@@ -97,7 +97,7 @@ describe("a server that cannot be started", () => {
       '"nowhere" is not a URL; write a full one: https://host/path',
     ],
     ["refuses", { type: "remote", url: "http://127.0.0.1:9/mcp" }, "fetch failed: bad port"],
-  ])("because it %s is told with the reason, once, and the turn goes on", async (_, server, reason) => {
+  ])("because it %s is reported once with the reason, and the turn goes on", async (_, server, reason) => {
     await story({ config: { mcp: { bad: server } } }, async ({ editor, model }) => {
       const { sessionId } = await editor.newSession();
       model.reply("One.").reply("Two.");

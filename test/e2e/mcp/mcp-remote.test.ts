@@ -121,7 +121,7 @@ describe("a remote server", () => {
     [401, "needs authorization: `/mcp auth far`", "needs authorization. Enter /mcp auth far here"],
     [403, "failed: ", "failed: Streamable HTTP error: Error POSTing to endpoint: No."],
     [500, "failed: ", "failed: Streamable HTTP error: Error POSTing to endpoint: No."],
-  ])("that answers %i is told of once", async (status, state, notice) => {
+  ])("that answers %i is reported once", async (status, state, notice) => {
     await using server = await startHttpMcp({ speaks: "http", status });
     await story(
       { config: { mcp: { far: { type: "remote", url: server.url } } } },

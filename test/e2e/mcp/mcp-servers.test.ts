@@ -255,7 +255,7 @@ describe("permission for a server's tools", () => {
     ["everything", "allow"],
     ["the server", { "bad_*": "allow" }],
     ["the tool by its pattern", { bad_echo: { "*": "allow" } }],
-  ])("is not asked where a rule of the person's allows %s", async (_, permission) => {
+  ])("is not asked where the user's rule allows %s", async (_, permission) => {
     await story({ config: { mcp: { bad: faulty("none") }, permission } }, async ({ editor, model }) => {
       const { sessionId } = await editor.newSession();
       model.reply(reply.call("bad_echo", { text: "hello" })).reply("Done.");

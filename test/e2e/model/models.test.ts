@@ -216,7 +216,7 @@ describe("which model answers", () => {
     await withModels({ small_model: "gone/tiny" }, async ({ editor, model }) => {
       const { sessionId } = await editor.newSession();
       model.reply("Hello.");
-      await editor.prompt(sessionId, "Mend the roof");
+      await editor.prompt(sessionId, "Fix the roof");
       expect(thoughtText(editor.updates(sessionId))).toContain("gone/tiny cannot be used");
       expect(model.titleRequests).toEqual([]);
     });

@@ -58,7 +58,7 @@ const says = (text: string) => (update: SessionUpdate) => JSON.stringify(update)
 const answersIn = (request: ModelRequest | undefined) =>
   request?.messages.filter(({ role }) => role === "assistant").map(({ content }) => content);
 
-/** A fault that another try mends: the user reads the answer once, the model is sent it once. */
+/** A fault that a retry fixes: the user and the model see the answer once. */
 async function mendedStory(
   fault: (context: FaultStage) => Promise<unknown>,
   { retry = quick, answer = "Hello world" }: { retry?: object; answer?: string } = {},
@@ -74,7 +74,7 @@ async function mendedStory(
   }, retry);
 }
 
-describe("errors that waiting does not mend", () => {
+describe("errors that waiting does not fix", () => {
   test("a refused key is reported at once as missing authentication, without the key", async () => {
     await faultStory(async ({ editor, model, sessionId }) => {
       model.reply(reply.failure(401, `Incorrect API key provided: ${key}`));
@@ -164,7 +164,7 @@ describe("errors that waiting does not mend", () => {
   });
 });
 
-describe("errors that another try mends", () => {
+describe("errors that a retry fixes", () => {
   test("the user sees a retry before it starts", async () => {
     await mendedStory(
       async ({ editor, model, sessionId }) => {

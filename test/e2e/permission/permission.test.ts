@@ -197,25 +197,22 @@ describe("several questions", () => {
     ["are rules that ask", { permission: { bash: "ask" } }],
     ["is a rule that allows them", { permission: { bash: { "*": "allow", "touch one": "ask" } } }],
   ];
-  test.each(rejectedSteps)(
-    "no ends the step: calls behind it do not run where there %s",
-    async (_, given) => {
-      const config = { ...given, experimental: { continue_loop_on_deny: true } };
-      await story({ config, permission: "reject_once" }, async ({ editor, model, repository }) => {
-        const { sessionId } = await editor.newSession();
-        const touch = (name: string) => reply.callScript("bash", { command: `touch ${name}` });
-        model.reply(reply.together(touch("one"), touch("two"), touch("three"))).reply("Then not.");
-        await editor.prompt(sessionId, "Go");
-        expect(editor.permissionRequests.map(({ toolCall }) => toolCall.title)).toEqual(["touch one"]);
-        expect(model.requests[1]?.toolResults).toEqual([
-          expect.stringMatching(/^Not run\. The user rejected this call/),
-          "Not run. The user rejected another call of this step.",
-          "Not run. The user rejected another call of this step.",
-        ]);
-        expect(await repository.git("status", "--porcelain")).toBe("");
-      });
-    },
-  );
+  test.each(rejectedSteps)("no ends the step: later calls do not run where there %s", async (_, given) => {
+    const config = { ...given, experimental: { continue_loop_on_deny: true } };
+    await story({ config, permission: "reject_once" }, async ({ editor, model, repository }) => {
+      const { sessionId } = await editor.newSession();
+      const touch = (name: string) => reply.callScript("bash", { command: `touch ${name}` });
+      model.reply(reply.together(touch("one"), touch("two"), touch("three"))).reply("Then not.");
+      await editor.prompt(sessionId, "Go");
+      expect(editor.permissionRequests.map(({ toolCall }) => toolCall.title)).toEqual(["touch one"]);
+      expect(model.requests[1]?.toolResults).toEqual([
+        expect.stringMatching(/^Not run\. The user rejected this call/),
+        "Not run. The user rejected another call of this step.",
+        "Not run. The user rejected another call of this step.",
+      ]);
+      expect(await repository.git("status", "--porcelain")).toBe("");
+    });
+  });
 
   test("no answers the others of the step too, and nothing of them happens", async () => {
     await story({ config, permission: "reject_once" }, async ({ editor, model, repository }) => {

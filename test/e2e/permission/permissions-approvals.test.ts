@@ -91,7 +91,7 @@ describe("an approval for the session", () => {
 });
 
 describe("an approval for the project", () => {
-  test("outlives the process, is listed, and asks again once it is taken back", async () => {
+  test("outlives the process, is listed, and no longer counts once it is revoked", async () => {
     const always = { outcome: "selected", optionId: "allow_always_project" } as const;
     await story({ config: askBash, client: zedLike(), permission: always }, async ({ editor, model }) => {
       const { sessionId: first } = await editor.newSession();

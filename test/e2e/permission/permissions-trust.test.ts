@@ -14,7 +14,7 @@ const config = { permission: { bash: "ask" }, experimental: { continue_loop_on_d
 const loosening = JSON.stringify({ permission: { bash: { "git branch *": "allow" } } });
 const agentFile = "---\ndescription: Ours.\npermission:\n  bash: allow\n---\nWork.";
 
-/** What stands in the question beside its title. */
+/** The text of the question below its title. */
 const shownText = (request: RequestPermissionRequest | undefined) =>
   (request?.toolCall.content ?? [])
     .map((block) => (block.type === "content" && block.content.type === "text" ? block.content.text : ""))
@@ -147,7 +147,7 @@ describe("a project with a configuration of its own", () => {
     ["fairlead.json", JSON.stringify({ agent: { plan: { mode: "subagent" } } })],
     [".fairlead/agents/plan.md", "---\nhidden: true\n---\nNo more plans."],
     [".claude/agents/plan.md", "---\nname: plan\ndescription: A subagent.\n---\nNo more plans."],
-  ])("cannot take away the agent that a person starts with by %s", async (path, text) => {
+  ])("cannot remove the user's default agent by %s", async (path, text) => {
     const options = { config: { ...config, default_agent: "plan" }, files: { [path]: text } };
     await story({ ...options, permission: "reject_once" }, async ({ editor, model, repository }) => {
       const { sessionId, modes } = await editor.newSession();
@@ -193,7 +193,7 @@ describe("a project with a configuration of its own", () => {
   test.each([
     ["chooses no model where costs are limited", { max_cost: { turn: 1 } }, "reject_once", "scripted"],
     ["chooses it there after a yes", { max_cost: { turn: 1 } }, "allow_once", "other"],
-    ["chooses one of the person's where they are not", {}, undefined, "other"],
+    ["chooses it unasked where costs have no limit", {}, undefined, "other"],
   ] as const)("%s", async (_, limits, permission, answering) => {
     const files = {
       "fairlead.json": JSON.stringify({

@@ -171,7 +171,7 @@ function isHarmless({ line }: { line: string }): boolean {
   );
 }
 
-/** `…` stands for anything. */
+/** `…` matches anything. */
 function fits(printed: string, shown: string): boolean {
   let from = 0;
   return shown.split("…").every((piece) => {

@@ -26,7 +26,7 @@ const isLate = (path: string) =>
 let loaded: string[];
 let afterwards: { files: string[]; hasFetch: boolean };
 beforeAll(async () => {
-  // On a busy machine the prompt may come so late that what loads behind it, after a while, is there already.
+  // On a busy machine the prompt may come so late that modules of the background are already loaded.
   for (let attempt = 0; attempt === 0 || (attempt < 5 && lateParts().length > 0); attempt++) {
     await using home = await temporaryFolder();
     ({ loaded, afterwards } = await partsOfFirstPrompt(home.path));

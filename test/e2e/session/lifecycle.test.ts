@@ -587,7 +587,7 @@ export default { description: "Loops.", args: {}, execute() {
     });
   });
 
-  test("a resumed session tells of the interruption with its next turn, and once", async () => {
+  test("a resumed session reports the interruption once, with its next turn", async () => {
     await story({}, async (context) => {
       const { editor, model } = context;
       const { sessionId } = await editor.newSession();
@@ -667,7 +667,7 @@ function terminalOutput(updates: readonly SessionUpdate[]): string {
   return updates.map(({ _meta }) => toText(toObject(toObject(_meta).terminal_output).data) ?? "").join("");
 }
 
-/** A call as it stands at its end; how it was drawn in a terminal is another test's. */
+/** A call in its final state; another test covers its terminal. */
 function settled(item: unknown): unknown {
   const { _meta, ...rest } = toObject(item);
   return rest;

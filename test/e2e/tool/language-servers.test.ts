@@ -33,13 +33,13 @@ test("shows the model the errors of its own edits only, from a real language ser
       .reply(reply.call("edit", { filePath: "sum.ts", oldString: "=> a + b", newString: "=> `${a + b}`" }))
       .reply(reply.call("write", { filePath: "new.ts", content: "export const one: string = 1;\n" }))
       .reply("Done.");
-    await editor.prompt(sessionId, "Break and mend");
-    const [, , broken, mended, across, written] = model.requests.map(({ toolResults }) => toolResults.at(-1));
+    await editor.prompt(sessionId, "Break and fix");
+    const [, , broken, fixed, across, written] = model.requests.map(({ toolResults }) => toolResults.at(-1));
     const report = "typescript reports new errors:";
     expect(broken).toContain(
       `${report}\nuse.ts:2:37: Argument of type 'string' is not assignable to parameter of type 'number'. (2345)`,
     );
-    expect(mended).not.toContain("typescript");
+    expect(fixed).not.toContain("typescript");
     expect(across).toContain(
       `${report}\nuse.ts:2:14: Type 'string' is not assignable to type 'number'. (2322)`,
     );

@@ -161,7 +161,7 @@ test("cancels an unanswered question and withdraws it", async () => {
           direction === "fromAgent" &&
           message?.kind === "notification" &&
           message.method === "$/cancel_request",
-        "the question to be taken back",
+        "the question to be withdrawn",
       );
       expect(taken.message?.json.params).toMatchObject({
         requestId: requested?.kind === "request" ? requested.id : "none",

@@ -54,7 +54,7 @@ describe("an empty answer", () => {
     });
   });
 
-  test.each(emptyAnswers.slice(0, 5))("of %s fails in words in the end", async (_, steps) => {
+  test.each(emptyAnswers.slice(0, 5))("of %s fails with an explanation in the end", async (_, steps) => {
     await story({ config: { retry } }, async ({ editor, model }) => {
       const { sessionId } = await editor.newSession();
       for (let call = 1; call <= callsUntilFailure; call++) model.reply(steps);

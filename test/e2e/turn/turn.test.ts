@@ -224,18 +224,15 @@ describe("the ends of a turn", () => {
     ["content_filter", [...reply.say("Half an"), reply.finish("content_filter")], "refusal"],
     ["refusal", [...reply.say("I will not."), reply.finish("refusal")], "refusal"],
   ];
-  test.each(ends)(
-    "%s is told as its stop reason, and the next prompt works",
-    async (_, steps, stopReason) => {
-      await story({}, async ({ editor, model }) => {
-        const { sessionId } = await editor.newSession();
-        model.reply(steps).reply("Again.");
-        expect((await editor.prompt(sessionId, "Go on")).stopReason).toBe(stopReason);
-        expect((await editor.prompt(sessionId, "Once more")).stopReason).toBe("end_turn");
-        expect(agentText(editor.updates(sessionId))).toMatch(/Again\.$/);
-      });
-    },
-  );
+  test.each(ends)("%s becomes the stop reason, and the next prompt works", async (_, steps, stopReason) => {
+    await story({}, async ({ editor, model }) => {
+      const { sessionId } = await editor.newSession();
+      model.reply(steps).reply("Again.");
+      expect((await editor.prompt(sessionId, "Go on")).stopReason).toBe(stopReason);
+      expect((await editor.prompt(sessionId, "Once more")).stopReason).toBe("end_turn");
+      expect(agentText(editor.updates(sessionId))).toMatch(/Again\.$/);
+    });
+  });
 
   test("forbids calls and asks for a summary at the step limit", async () => {
     const config = { agent: { build: { steps: 2 } } };
@@ -252,7 +249,7 @@ describe("the ends of a turn", () => {
     });
   });
 
-  test("at the step limit a model that calls tools all the same is not asked again", async () => {
+  test("at the step limit a model that still calls tools is not asked again", async () => {
     const config = { agent: { build: { steps: 2 } } };
     await story({ config, files: { "a.txt": "one\n" } }, async ({ editor, model }) => {
       const { sessionId } = await editor.newSession();
@@ -272,7 +269,7 @@ describe("the ends of a turn", () => {
     ["nothing", []],
     ["an empty text", [{ type: "text", text: "" } as const]],
     ["white space", [{ type: "text", text: " \n" } as const]],
-  ])("a prompt of %s is refused in words, and the next one works", async (_, prompt) => {
+  ])("a prompt of %s is refused with an explanation, and the next one works", async (_, prompt) => {
     await story({}, async ({ editor, model }) => {
       const { sessionId } = await editor.newSession();
       await expect(editor.prompt(sessionId, prompt)).rejects.toMatchObject({

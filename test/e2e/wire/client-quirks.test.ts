@@ -348,7 +348,7 @@ describe("avante", () => {
       const { sessionId } = await editor.newSession();
       model.reply(reply.call("write", { filePath: "b.txt", content: "two\n" })).reply("Done.");
       await editor.prompt(sessionId, "Write it");
-      expect(await readFile(join(repository.path, "b.txt"), "utf8"), "it is on the disk all the same").toBe(
+      expect(await readFile(join(repository.path, "b.txt"), "utf8"), "it is on the disk nevertheless").toBe(
         "two\n",
       );
       expect(await expectFailure(editor.prompt("ses_gone", "Hi"))).toMatchObject({

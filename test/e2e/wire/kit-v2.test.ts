@@ -39,7 +39,7 @@ async function busySession(context: DraftStoryContext): Promise<string> {
   return sessionId;
 }
 
-/** A session with one turn behind it. */
+/** A session after one turn. */
 async function usedSession(context: DraftStoryContext): Promise<string> {
   const sessionId = await newSession(context);
   context.model.reply("Hello.");

@@ -31,7 +31,7 @@ async function busySession(editor: Editor, model: ModelServer) {
   return { sessionId, turn };
 }
 
-/** A session with one turn behind it. */
+/** A session after one turn. */
 async function usedSession(editor: Editor, model: ModelServer): Promise<string> {
   const { sessionId } = await editor.newSession();
   model.reply("Hello.");
@@ -386,7 +386,7 @@ describe("capability rows", () => {
     });
   });
 
-  test("ACP-ADDDIRS-001 each load and resume says all additional folders anew", async () => {
+  test("ACP-ADDDIRS-001 each load and resume lists all additional folders again", async () => {
     await using other = await temporaryFolder({ "b.txt": "beside\n" });
     await story({}, async ({ editor, model }) => {
       const { sessionId } = await editor.newSession();

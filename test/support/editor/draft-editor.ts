@@ -34,7 +34,7 @@ export interface DraftOptions {
   initialize?: boolean;
 }
 
-/** An editor that speaks the draft of version 2, with a real agent behind it; everything on the wire is checked. */
+/** A scripted editor that speaks the draft of version 2 with a real agent; checks everything on the wire. */
 export class DraftEditor {
   readonly permissionRequests: draft.RequestPermissionRequest[] = [];
   readonly #process: AgentProcess;

@@ -48,7 +48,7 @@ export interface EditorOptions {
   permission?: PermissionPolicy;
 }
 
-/** An editor with a real agent process behind it. Everything on the wire is recorded and checked at the end. */
+/** A scripted editor with a real agent process. Records everything on the wire and checks it at the end. */
 export class Editor {
   client: ClientKind;
   user: ScriptedUser;
@@ -311,8 +311,8 @@ export class Editor {
   }
 
   /**
-   * Begins again with the agent that runs: in another folder, for another person, with a record that knows of the
-   * connection's beginning alone. The client is to have the abilities that the agent was told of.
+   * Reuses the running agent in another folder with another scripted user. The record keeps only the connection's
+   * beginning. The client must have the capabilities that it sent in `initialize`.
    */
   renew({ cwd, client: kind = plain(), permission }: Omit<EditorOptions, "home">): void {
     this.#options = { ...this.#options, cwd };

@@ -118,7 +118,7 @@ function capabilitiesIn(traffic: Traffic[]): JsonObject {
 }
 
 function schemaProblems(item: Traffic, schema: AcpSchema, wider: AcpSchema): string[] {
-  // It is told to whoever called its unstable method.
+  // Sent only to a client that called the unstable `auth/status`.
   if (item.type !== "answer")
     return (item.method === "auth/status_update" ? wider : schema).ofCall(item.method, item.params);
   if (item.error) return schema.ofError(item.error);
@@ -127,7 +127,7 @@ function schemaProblems(item: Traffic, schema: AcpSchema, wider: AcpSchema): str
   return (isAnsweredWider(item.call, schema) ? wider : schema).ofResult(method, item.result);
 }
 
-/** Whoever uses what is unstable reads its answer; the first answer says what of it there is. */
+/** Answers to unstable calls, and the first answer, which advertises unstable capabilities. */
 const isAnsweredWider = ({ method, params }: Call, schema: AcpSchema): boolean =>
   !schema.hasMethod(method) || method === "initialize" || "archived" in params;
 

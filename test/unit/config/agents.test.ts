@@ -495,7 +495,7 @@ describe("agents that may change nothing", () => {
     ["explore", "read", "a.ts", "allow"],
     ["compaction", "read", "a.ts", "deny"],
     ["build", "edit", "a.ts", "allow"],
-  ])("%s: %s of %s is %s though the person allows everything", async (name, permission, text, action) => {
+  ])("%s: %s of %s is %s though the user allows everything", async (name, permission, text, action) => {
     for (const config of [
       { permission: "allow" as const },
       { permission: { [permission]: "allow" as const } },

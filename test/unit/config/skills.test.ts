@@ -85,7 +85,7 @@ test("a broken skill is reported and takes no other down", async () => {
 test("links of a project stay inside it, the user's own may lead outside", async () => {
   await using folder = await temporaryFolder({
     "elsewhere/private/SKILL.md": skill("private", "Not the project's."),
-    "elsewhere/shared/SKILL.md": skill("shared", "The person's."),
+    "elsewhere/shared/SKILL.md": skill("shared", "The user's."),
   });
   await mkdir(join(folder.path, "repo/.claude/skills"), { recursive: true });
   await mkdir(join(folder.path, "home/.claude/skills"), { recursive: true });

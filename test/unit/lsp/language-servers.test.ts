@@ -106,7 +106,7 @@ describe("a server at fault", () => {
     ["crashes-on-open", "it ended with exit code 3: this language is too hard"],
     ["prints-noise", "it printed something that is not a message"],
     ["announces-too-much", "a message of 99999999999 bytes is too long"],
-  ])("that %s is told of once and not started again", async (behaviour, reason) => {
+  ])("that %s is reported once and not restarted", async (behaviour, reason) => {
     await using at = await place(behaviour);
     expect(await at.edit("a.txt", "", "wrong")).toBe("");
     expect(await at.edit("a.txt", "wrong", "wrong again")).toBe("");

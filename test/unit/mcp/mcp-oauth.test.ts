@@ -181,7 +181,7 @@ describe("an authorization", () => {
   });
 
   test.each<[string, OAuthFaults, Partial<RemoteServer>, AuthorizeOutcome]>([
-    ["the person denies", { callback: "denied" }, {}, { outcome: "declined" }],
+    ["the user denies", { callback: "denied" }, {}, { outcome: "declined" }],
     ["another issuer answers", { callback: "other issuer" }, {}, failed("another authorization server")],
     [
       "the program is not registered",
@@ -323,7 +323,7 @@ test.each([
   ["https://notes.example/mcp", "http://127.0.0.1:8080/token", "which is not encrypted"],
   ["http://notes.example/mcp", "javascript:alert(1)", "which is no web address"],
   ["https://notes.example/mcp", "notes.example/token", "which is no web address"],
-])("a server at %s cannot have the person or a code sent to %s", (server, endpoint, reason) => {
+])("a server at %s cannot send the user or a code to %s", (server, endpoint, reason) => {
   expect(() => checkEndpoint(server, endpoint)).toThrow(reason);
 });
 
@@ -398,7 +398,7 @@ describe("tokens of a server", () => {
     );
   });
 
-  test("do not go round in circles with a server that refuses new ones too", async () => {
+  test("do not loop with a server that refuses new ones too", async () => {
     await scene({}, async ({ server, run, tokens }) => {
       await run();
       server.faults.access = "refused";

@@ -602,7 +602,7 @@ test.each([
     { type: "error", error: { type: "overloaded_error", message: "busy" } },
     { code: "overloaded", retryable: true },
   ],
-])("status %i with %j is told as what it is", async (status, body, expected) => {
+])("status %i with %j is classified", async (status, body, expected) => {
   expect(failureOf(await refused(status, body))).toMatchObject({ ...expected, status });
 });
 
@@ -709,7 +709,7 @@ test.each([
     'event: error\ndata: {"error":{"code":429,"message":"Slow down"}}\n\n',
   ],
   ["in a field of that name", `${say("x")}error: {"code":429,"message":"Slow down"}\n\n`],
-])("an error %s is told in the provider's words", async (_, text) => {
+])("an error %s contains the provider's message", async (_, text) => {
   const failed = failureOf(await answered(text));
   expect(failed).toMatchObject({ code: "rate-limit", message: expect.stringContaining("Slow down") });
 });
@@ -944,7 +944,7 @@ test("the key does not follow a redirect to another host, and follows one on its
 });
 
 test.each([301, 302, 303])(
-  "a %i is told with the address that it leads to, and not posted again",
+  "a %i is reported with its target address, and not posted again",
   async (status) => {
     const requested: (string | undefined)[] = [];
     const base = await serve((response, request) => {

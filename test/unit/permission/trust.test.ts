@@ -22,7 +22,7 @@ function memoryTrust(): Trust {
 }
 
 describe("trust", () => {
-  test("holds for a folder and a content, until it is taken back", async () => {
+  test("applies to a folder and a content until it is revoked", async () => {
     const trust = memoryTrust();
     expect(await trust.check("/w", "one")).toBe("new");
     await trust.add("/w", "one");

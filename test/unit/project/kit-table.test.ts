@@ -17,7 +17,7 @@ const introduction = `# The compatibility kit, row by row
 The protocol's compatibility kit (acp-tck) has these rows. For each one there is a test with the row's id in its title, which
 plays what the kit does against the built program; \`npm run test:all\` runs them all. This page is made from those titles by
 \`UPDATE_GOLDEN=1 npx vitest run test/unit/project/kit-table.test.ts\`, and a test fails when it is not what they say. So "passes"
-means: the test stands in the suite, and the suite passes.
+means: the suite contains the test, and the suite passes.
 `;
 
 /** The titles of a file's tests. */

@@ -295,7 +295,7 @@ describe("the list", () => {
     const [gone, changed, torn] = sessions;
     if (!gone || !changed || !torn) throw new Error("no sessions");
     const remaining = join(root, "session_list.json");
-    // A file that just came is told from its successor only a moment later.
+    // A new file and its successor differ in time only after a moment.
     await vi.waitFor(async () => {
       await list({ limit: 1 });
       expect(existsSync(remaining)).toBe(true);

@@ -18,7 +18,7 @@ test.runIf(process.platform === "linux").each([
   ["EUCLEAN", -117, "the file system is damaged"],
   ["EBADMSG", -74, "the disk returned damaged data"],
   ["ENOKEY", -126, "the encrypted folder is locked"],
-])("%s, which Node has no name for, is told by its number", (code, errno, words) => {
+])("%s, which Node has no name for, is recognized by its number", (code, errno, words) => {
   for (const error of unnamed(errno)) {
     expect(codeOf(error)).toBe(code);
     expect(messageOf(error)).toMatch(new RegExp(`^${code}: .*, write$`));

@@ -508,7 +508,7 @@ test.each(engines)("%s tells how far a search is", async (engine) => {
   expect(notice.length).toBeGreaterThan(2);
 });
 
-test("without any ripgrep it searches all the same", async () => {
+test("searches without any ripgrep", async () => {
   const search = openSearch({ env: {} });
   const query = { folder: root, globs: ["keep.log"], limit: 10, order: "path" as const };
   const { paths } = await search.files({ ...query, signal: new AbortController().signal });

@@ -47,7 +47,7 @@ async function eventsWithContext(context: number, words: string): Promise<Collec
 
 const refusal = (message: string, more: Record<string, unknown> = {}) => ({ error: { message, ...more } });
 
-describe("what a local server refuses is told with what to do", () => {
+describe("errors of a local server contain advice", () => {
   test.each([
     [
       "Ollama without the model",
