@@ -3,6 +3,7 @@ import { orAfter, orWhenAborted } from "../base/async.ts";
 import { isAbort, messageOf, sentenceOf } from "../base/errors.ts";
 import { type MessageId, newPartId } from "../message/ids.ts";
 import type { FileChange, ProviderMetadata, ToolPart } from "../message/part.ts";
+import { getToolPermission } from "../permission/evaluate.ts";
 import type { Decider } from "../permission/gate.ts";
 import type { Decision, PermissionRequest, Ruleset } from "../permission/rule.ts";
 import { limitOutput, outputLimitBytes, type OutputLimits } from "../tool/output-limit.ts";
@@ -38,7 +39,7 @@ import {
 import { type CheckedCall, checkCall, type ModelCall, type RunnableCall } from "./repair/repair-call.ts";
 import { isParallelName } from "./repair/parallel-call.ts";
 import { findTool, type ToolsByName } from "./repair/tool-name.ts";
-import { addToolRules } from "./tool-set.ts";
+import { addToolRules, isForbidden } from "./tool-set.ts";
 
 /**
  * Time for a running call to end by itself after a cancel, before it is abandoned. The cancelled turn must be answered
@@ -243,6 +244,8 @@ export class ToolRunner {
     const { fingerprint } = tracked;
     const note = repairs.describe();
     if (signal.aborted) return record.abandon("cancelled");
+    const forbidden = await this.#forbid(record, tool, tracked, signal);
+    if (forbidden !== undefined) return forbidden;
     const share = this.#results.take();
     try {
       const checked = await applyBeforeHooks(this.#deps, record, tool, input, signal);
@@ -269,6 +272,24 @@ export class ToolRunner {
     } finally {
       share.settle();
     }
+  }
+
+  /**
+   * Refuses a call of a tool that is offered for the sake of another mode, before the call looks at anything. The rules
+   * deny everything that it could need.
+   */
+  async #forbid(
+    record: ToolCallRecord,
+    { name }: Tool,
+    tracked: TrackedCall,
+    signal: AbortSignal,
+  ): Promise<CallOutcome | undefined> {
+    const { limitingRules = [], within = [] } = this.#deps;
+    if (!isForbidden(name, [this.#rules, ...limitingRules, ...within])) return undefined;
+    const permissions = [{ permission: getToolPermission(name), subjects: [{ text: "*" }], always: [] }];
+    const description = { title: name, locations: [], permissions };
+    const decision = await this.#decide(record, description, tracked.isLoop, signal);
+    return decision.outcome === "allowed" ? undefined : this.#refuse(record, decision, tracked);
   }
 
   async #decide(

@@ -41,6 +41,12 @@ const unofferedTools: ReadonlySet<string> = new Set(["todoread"]);
 /** The rules that decide an agent's calls. */
 type AgentRules = Pick<Agent, "rules" | "limits" | "within">;
 
+/** The agent that receives an offer, and all agents. */
+interface OfferedTo {
+  readonly agents: ReadonlyMap<string, Agent>;
+  readonly agent: Agent;
+}
+
 /**
  * Selects what agents offer to models. Cached for one session, because each step asks for it: agents are identical
  * objects until the configuration is reloaded.
@@ -52,16 +58,19 @@ export class AgentOffers {
   readonly #specs = memoizePer<readonly ToolSpec[]>();
   readonly #skills = memoizePer<readonly Skill[]>();
 
-  /** Returns the tools that the agent may use with the model for the message, sorted so that prompt caches hit. */
+  /**
+   * Returns the tools to offer with the model for the message, sorted so that prompt caches hit. Plan and build have the
+   * same, so that the tools stay when the mode changes; rules refuse the others.
+   */
   tools(
     tools: readonly Tool[],
-    agent: AgentRules,
+    { agents, agent }: OfferedTo,
     { editsBy, toolSet, abilities }: Model,
     message: UserInfo,
   ): readonly Tool[] {
     if (!abilities.tools) return [];
-    return this.#tools(agent, [editsBy, toolSet, message.tools, ...tools], () =>
-      selectPermitted(tools, agent, message)
+    return this.#tools(agent, [agents, editsBy, toolSet, message.tools, ...tools], () =>
+      selectPermitted(tools, listCallers(agents, agent), message)
         .filter((tool) => isOffered(tool, { editsBy, toolSet }))
         .toSorted((left, right) => (left.name < right.name ? -1 : 1)),
     );
@@ -70,36 +79,35 @@ export class AgentOffers {
   /** Returns the tools that are not offered to the model but run if it calls them. */
   unofferedTools(
     tools: readonly Tool[],
-    agent: AgentRules,
+    { agents, agent }: OfferedTo,
     { editsBy, toolSet, abilities }: Model,
     message: UserInfo,
   ): readonly Tool[] {
     if (!abilities.tools) return [];
-    return this.#unoffered(agent, [editsBy, toolSet, message.tools, ...tools], () =>
-      selectPermitted(tools, agent, message).filter((tool) => !isOffered(tool, { editsBy, toolSet })),
+    return this.#unoffered(agent, [agents, editsBy, toolSet, message.tools, ...tools], () =>
+      selectPermitted(tools, listCallers(agents, agent), message).filter(
+        (tool) => !isOffered(tool, { editsBy, toolSet }),
+      ),
     );
   }
 
-  /**
-   * Returns the task tool if the agent may delegate to one of the agents. Plan and build list the same agents, so that the
-   * tools stay when the mode changes; rules refuse the others.
-   */
-  taskTools(agents: ReadonlyMap<string, Agent>, caller: AgentRules & Pick<Agent, "name">): readonly Tool[] {
+  /** Returns the task tool if the agent may delegate to one of the agents; see {@link tools} for plan and build. */
+  taskTools({ agents, agent: caller }: OfferedTo): readonly Tool[] {
     return this.#taskTools(caller, [agents], () => {
-      const callers = [caller, ...findPlanPartner(agents, caller)];
-      const isCallable = ({ name, mode }: Agent, by: AgentRules) =>
-        mode !== "primary" && isPermitted(by, "task", name);
-      const all = [...agents.values()];
-      if (!all.some((agent) => isCallable(agent, caller))) return [];
-      return [taskTool({ agents: all.filter((agent) => callers.some((by) => isCallable(agent, by))) })];
+      const callers = listCallers(agents, caller);
+      const isCallable = ({ name, mode }: Agent) =>
+        mode !== "primary" && callers.some((by) => isPermitted(by, "task", name));
+      const callable = [...agents.values()].filter(isCallable);
+      return callable.length === 0 ? [] : [taskTool({ agents: callable })];
     });
   }
 
-  /** Returns the skills that the agent may load. */
-  skills(skills: readonly Skill[], agent: AgentRules): readonly Skill[] {
-    return this.#skills(agent, [skills], () =>
-      skills.filter(({ name }) => isPermitted(agent, "skill", name)),
-    );
+  /** Returns the skills to list; see {@link tools} for plan and build. */
+  skills(skills: readonly Skill[], { agents, agent }: OfferedTo): readonly Skill[] {
+    return this.#skills(agent, [agents, skills], () => {
+      const callers = listCallers(agents, agent);
+      return skills.filter(({ name }) => callers.some((by) => isPermitted(by, "skill", name)));
+    });
   }
 
   /** Returns the tools as the model sees them. */
@@ -130,11 +138,12 @@ export function addToolRules(tools: readonly Tool[], { rules }: Pick<Agent, "rul
   return [...rules.slice(0, 1), ...added, ...rules.slice(1)];
 }
 
-/** Returns the agent that the caller switches to by a plan tool, if both are primary agents. */
-function findPlanPartner(agents: ReadonlyMap<string, Agent>, { name }: Pick<Agent, "name">): Agent[] {
+/** Returns the agent, and the one that it switches to by a plan tool if both are primary agents. */
+function listCallers(agents: ReadonlyMap<string, Agent>, agent: Agent): Agent[] {
+  const { name } = agent;
   const partner = name === PLAN_AGENT ? BUILD_AGENT : name === BUILD_AGENT ? PLAN_AGENT : undefined;
   const found = partner === undefined ? undefined : agents.get(partner);
-  return found === undefined || found.mode === "subagent" ? [] : [found];
+  return found === undefined || found.mode === "subagent" ? [agent] : [agent, found];
 }
 
 function isPermitted(agent: AgentRules, permission: string, name: string): boolean {
@@ -146,12 +155,13 @@ function collectRulesets({ rules, limits = [], within = [] }: AgentRules): Rules
   return [rules, ...limits, ...within];
 }
 
-function selectPermitted(tools: readonly Tool[], agent: AgentRules, message: UserInfo): Tool[] {
-  const rulesets = collectRulesets(agent);
-  return tools.filter((tool) => message.tools?.[tool.name] !== false && !isDenied(tool, rulesets));
+function selectPermitted(tools: readonly Tool[], callers: readonly AgentRules[], message: UserInfo): Tool[] {
+  const isDenied = ({ name }: Tool) => callers.every((by) => isForbidden(name, collectRulesets(by)));
+  return tools.filter((tool) => message.tools?.[tool.name] !== false && !isDenied(tool));
 }
 
-function isDenied({ name }: Tool, rulesets: readonly Ruleset[]): boolean {
+/** Whether rules forbid every call of the tool. */
+export function isForbidden(name: string, rulesets: readonly Ruleset[]): boolean {
   const alternatives = planTools.includes(name) ? planTools : [getToolPermission(name)];
   return alternatives.every((permission) => rulesets.some((rules) => isHidden(permission, rules)));
 }

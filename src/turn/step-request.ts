@@ -77,7 +77,9 @@ function buildSystem(deps: StepRequestDeps, question: StepQuestion): string[] {
     agent,
     family: model.family,
     environment: getEnvironment(project, model, startedAt),
-    skills: tools.some(({ name }) => name === "skill") ? offers.skills(project.skills, agent) : [],
+    skills: tools.some(({ name }) => name === "skill")
+      ? offers.skills(project.skills, { agents: project.agents, agent })
+      : [],
     instructions,
     // Agents that may not call tools of servers need no instructions for them.
     servers: tools.every(({ name }) => isBuiltIn(name)) ? [] : (project.serverInstructions?.() ?? []),

@@ -227,10 +227,11 @@ class Turn {
   /** Returns the agent, model, tools and instructions of a step. */
   async #question(question: UserInfo, model: Model, isLast: boolean) {
     const agent = agentOf(this.#deps.project, question);
-    const { offers } = this.#deps;
+    const { offers, project } = this.#deps;
+    const offeredTo = { agents: project.agents, agent };
     const all = await this.#toolsFor(agent);
-    const tools = offers.tools(all, agent, model, question);
-    const unoffered = offers.unofferedTools(all, agent, model, question);
+    const tools = offers.tools(all, offeredTo, model, question);
+    const unoffered = offers.unofferedTools(all, offeredTo, model, question);
     return { question, agent, model, tools, unoffered, isLast, instructions: this.#instructions };
   }
 
@@ -281,7 +282,7 @@ class Turn {
    */
   async #toolsFor(agent: Agent): Promise<readonly Tool[]> {
     const { project, offers } = this.#deps;
-    return [...(await project.tools()), ...offers.taskTools(project.agents, agent)];
+    return [...(await project.tools()), ...offers.taskTools({ agents: project.agents, agent })];
   }
 
   /** Returns the tool runner, reused while the agent stays the same. */

@@ -1,3 +1,4 @@
+import { readdir } from "node:fs/promises";
 import { describe, expect, test } from "vitest";
 import type { ModelRequest } from "../../support/model/model-server.ts";
 import * as reply from "../../support/model/reply.ts";
@@ -62,6 +63,40 @@ describe("each request begins with the bytes of the one before", () => {
       expect(model.requests[1]?.toolResults).toEqual([
         expect.stringMatching(/^Not run\. A rule forbids task/),
       ]);
+    });
+  });
+
+  test("with rules of the configuration for the plan agent alone, which its calls follow", async () => {
+    const permission = { bash: "deny", webfetch: "deny", skill: { "code-review": "deny" } };
+    const config = { agent: { plan: { permission } } };
+    await story({ config, files }, async ({ editor, model, repository }) => {
+      const { sessionId } = await editor.newSession();
+      await editor.setMode(sessionId, "plan");
+      model
+        .reply(reply.call("bash", { command: "cd src" }), reply.call("skill", { name: "code-review" }))
+        .reply("The plan.");
+      await editor.prompt(sessionId, "Plan it");
+      await editor.setMode(sessionId, "build");
+      model.reply(reply.call("bash", { command: "echo built > b.txt" })).reply("Built.");
+      await editor.prompt(sessionId, "Build it");
+      expectSamePrefixes(model.requests);
+      expect(model.requests[1]?.toolResults).toEqual([
+        expect.stringMatching(/^Not run\. A rule forbids bash for "\*"/),
+        expect.stringMatching(/^Not run\. A rule forbids skill for "code-review"/),
+      ]);
+      expect(await readdir(repository.path)).toContain("b.txt");
+    });
+  });
+
+  test("without the tools that plan and build are both denied", async () => {
+    const config = { permission: { webfetch: "deny" }, agent: { plan: { permission: { bash: "deny" } } } };
+    await story({ config }, async ({ editor, model }) => {
+      const { sessionId } = await editor.newSession();
+      await editor.setMode(sessionId, "plan");
+      model.reply("The plan.");
+      await editor.prompt(sessionId, "Plan it");
+      expect(model.requests[0]?.toolNames).toContain("bash");
+      expect(model.requests[0]?.toolNames).not.toContain("webfetch");
     });
   });
 });
