@@ -64,6 +64,8 @@ export interface ModelRequest {
   /** The visible transcript, not yet converted for the provider. */
   messages: readonly Message[];
   tools: readonly ToolSpec[];
+  /** Names by which other programs know the tools, in lower case, with the tools' own names. Not sent. */
+  otherToolNames?: ReadonlyMap<string, string>;
   /** Asks the model to call no tool; the tools are still sent, so that prompt caches stay valid. */
   toolChoice?: "none";
   temperature?: number;

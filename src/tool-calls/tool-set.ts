@@ -56,6 +56,7 @@ export class AgentOffers {
   readonly #unoffered = memoizePer<readonly Tool[]>();
   readonly #taskTools = memoizePer<readonly Tool[]>();
   readonly #specs = memoizePer<readonly ToolSpec[]>();
+  readonly #otherNames = memoizePer<ReadonlyMap<string, string>>();
   readonly #skills = memoizePer<readonly Skill[]>();
 
   /**
@@ -107,6 +108,16 @@ export class AgentOffers {
     return this.#skills(agent, [agents, skills], () => {
       const callers = listCallers(agents, agent);
       return skills.filter(({ name }) => callers.some((by) => isPermitted(by, "skill", name)));
+    });
+  }
+
+  /** Returns the other names of tools, in lower case, with the tools' own names. */
+  otherNames(tools: readonly Tool[]): ReadonlyMap<string, string> {
+    return this.#otherNames(tools, [], () => {
+      const names = tools.flatMap(({ name, otherNames = [] }) =>
+        otherNames.map((other) => [other.toLowerCase(), name] as const),
+      );
+      return new Map(names);
     });
   }
 

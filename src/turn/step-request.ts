@@ -40,7 +40,11 @@ export async function buildStepRequest(
   question: StepQuestion,
   signal: AbortSignal,
 ): Promise<StepInput["request"]> {
-  const request = { ...(await buildRequestHead(deps, question, signal)), messages: deps.transcript.messages };
+  const request = {
+    ...(await buildRequestHead(deps, question, signal)),
+    otherToolNames: deps.offers.otherNames(question.tools),
+    messages: deps.transcript.messages,
+  };
   return {
     ...request,
     ...(question.isLast && { toolChoice: "none" }),

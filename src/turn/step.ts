@@ -5,7 +5,7 @@ import type { Log } from "../base/log.ts";
 import { type MessageId, newPartId } from "../message/ids.ts";
 import type { AgentError, AssistantInfo, FinishReason } from "../message/message.ts";
 import type { FileChange, ProviderMetadata, ToolPart } from "../message/part.ts";
-import { findLeakedCall, type LeakedCall } from "../model/answer/leaked-call.ts";
+import { findWrittenCalls, type WrittenCalls } from "../model/answer/written-calls/find-calls.ts";
 import type { Model, ModelRequest, Models, StepEnd, StepEvent } from "../model/model.ts";
 import { listMedia, omitMedia } from "../model/request/media.ts";
 import { mayRejectMedia, type RefusedMedia, rejectsAllMedia } from "../model/request/refused-media.ts";
@@ -242,15 +242,17 @@ class Attempt {
   /** Whether the answer ended normally without text or a tool call. */
   isEmpty(streamed: StepEnd & { type: "finish" }, request: StepInput["request"]): boolean {
     const isSilent = endsWell(streamed.reason) && !this.hasCalls && !this.#hasVisibleText;
-    return isSilent && this.findLeakedCall(request) === undefined;
+    return isSilent && this.findWrittenCalls(request) === undefined;
   }
 
-  /** Finds a tool call written as text, or in the reasoning if there is no text. */
-  findLeakedCall({ tools }: StepInput["request"]): LeakedCall | undefined {
+  /** Finds tool calls written as text, or in the reasoning if there is no text. */
+  findWrittenCalls(request: StepInput["request"]): WrittenCalls | undefined {
     const parts = this.#deps.transcript.find(this.messageId)?.parts ?? [];
     const kind = this.#hasVisibleText ? "text" : "reasoning";
     const last = parts.findLast((part) => part.type === kind);
-    return last?.type === "text" || last?.type === "reasoning" ? findLeakedCall(last.text, tools) : undefined;
+    return last?.type === "text" || last?.type === "reasoning"
+      ? findWrittenCalls(last.text, request)
+      : undefined;
   }
 
   /** Streams the call; stops it if the model repeats itself. */
@@ -381,7 +383,7 @@ interface CallResults {
 
 type OutcomeEnd =
   | { end: Exclude<StepOutcome["end"], "failed" | "leaked" | "calls"> }
-  | { end: "leaked"; call: LeakedCall }
+  | { end: "leaked"; calls: WrittenCalls }
   | { end: "calls"; hasRefusedCall: boolean }
   | { end: "failed"; error: AgentError };
 
@@ -421,8 +423,8 @@ function toTextOutcome(
   request: StepInput["request"],
 ): OutcomeEnd {
   if (attempt.isEmpty(streamed, request)) return { end: "empty" };
-  const call = attempt.findLeakedCall(request);
-  return call === undefined ? { end: "finished" } : { end: "leaked", call };
+  const calls = attempt.findWrittenCalls(request);
+  return calls === undefined ? { end: "finished" } : { end: "leaked", calls };
 }
 
 /** Whether the model ended the answer itself. */

@@ -1,7 +1,8 @@
 import type { AgentError, Message, Todo } from "../message/message.ts";
 import type { ToolKind } from "../message/part.ts";
 import { announcesStep, isLeftOpen } from "../model/answer/announcement.ts";
-import type { LeakedCall } from "../model/answer/leaked-call.ts";
+import { adviseServer } from "../model/answer/written-calls/server-advice.ts";
+import type { WrittenCalls } from "../model/answer/written-calls/find-calls.ts";
 import type { Model } from "../model/model.ts";
 import { announcedStepReminder, emptyAnswerReminder, leakedCallReminder } from "../conversation/reminders.ts";
 import type { StepOutcome } from "../conversation/step-outcome.ts";
@@ -52,7 +53,7 @@ export class UnfinishedAnswers {
     this.#isReminded = outcome.end === "empty";
     this.#hasDoneWork ||= hasDoneWork(message);
     if (outcome.end === "empty") return this.#afterEmpty(wasReminded, model);
-    if (outcome.end === "leaked") return this.#afterLeak(outcome.call, model);
+    if (outcome.end === "leaked") return this.#afterLeak(outcome.calls, model);
     if (outcome.end !== "finished" || !isUnfinished(step)) return undefined;
     return this.#announcements++ < maxAnnouncementReminders ? { remind: announcedStepReminder() } : undefined;
   }
@@ -63,9 +64,10 @@ export class UnfinishedAnswers {
     return { end: { end: "failed", error: noAnswer(model) } };
   }
 
-  #afterLeak(call: LeakedCall, model: Model): FollowUp {
-    if (this.#leaks++ < maxLeakReminders) return { remind: leakedCallReminder(call.tool) };
-    return { end: { end: "failed", error: onlyLeaks(call, model) } };
+  #afterLeak(written: WrittenCalls, model: Model): FollowUp {
+    const tool = written.calls.at(-1)?.tool ?? "";
+    if (this.#leaks++ < maxLeakReminders) return { remind: leakedCallReminder(tool) };
+    return { end: { end: "failed", error: onlyLeaks(tool, written, model) } };
   }
 }
 
@@ -98,8 +100,8 @@ const noAnswer = ({ name }: Model): AgentError => ({
   retryable: true,
 });
 
-const onlyLeaks = ({ tool, parser }: LeakedCall, { name }: Model): AgentError => ({
+const onlyLeaks = (tool: string, { parsers }: WrittenCalls, { name, ref }: Model): AgentError => ({
   code: "invalid-response",
-  message: `${name} wrote its calls of ${tool} as text repeatedly, and nothing was run, because the server does not recognise them as tool calls. Start vLLM with --enable-auto-tool-choice --tool-call-parser ${parser ?? "(the parser for the model)"}, llama.cpp with --jinja; for other servers choose a model whose template supports tools, or another provider.`,
+  message: `${name} wrote its calls of ${tool} as text repeatedly, and nothing was run, because the server did not recognise them as tool calls. ${adviseServer(ref.provider, parsers)}`,
   retryable: false,
 });

@@ -182,7 +182,9 @@ describe("a call that is written as text", () => {
       const { sessionId } = await editor.newSession();
       model.reply(leaked).reply(leaked).reply(leaked);
       const { message } = await failureOf(editor, sessionId);
-      expect(message).toMatch(/--enable-auto-tool-choice --tool-call-parser hermes, llama\.cpp with --jinja/);
+      expect(message).toMatch(
+        /--enable-auto-tool-choice --tool-call-parser hermes, SGLang .* qwen, llama\.cpp with --jinja/,
+      );
       expect(toolCalls(editor.updates(sessionId))).toEqual([]);
     });
   });
