@@ -41,7 +41,8 @@ export function estimateOutput(part: Part): number {
   return estimateTextOf(state, visibleOutput(state)) + (state.attachments?.length ?? 0) * mediaTokens;
 }
 
-function estimatePart(part: Part): number {
+/** Estimates the tokens of a part; a call counts with its result. */
+export function estimatePart(part: Part): number {
   switch (part.type) {
     case "text":
       return part.ignored ? 0 : estimateTextOf(part, part.text);

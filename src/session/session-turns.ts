@@ -19,6 +19,7 @@ import type { Project } from "../conversation/project.ts";
 import { type PromptInput, subjectOf } from "../conversation/prompt-input.ts";
 import type { SessionServices } from "./session-services.ts";
 import type { AgentOffers } from "../tool-calls/tool-set.ts";
+import type { ContextUse } from "../turn/context-use.ts";
 import { ShownInstructions } from "../context/shown-instructions.ts";
 import { addTokens, noTokens, type TurnResult } from "../conversation/turn-result.ts";
 import type { AgentOverride } from "../user-input/user-messages.ts";
@@ -71,6 +72,31 @@ export class SessionTurns {
   /** Runs the turn of a message. Never rejects: errors become a failed result. */
   run(input: PromptInput, signal: AbortSignal): Promise<TurnResult> {
     return this.#turn(input, signal).catch((error: unknown) => this.#toFailure(error));
+  }
+
+  /** Estimates what fills the context window of the next request; undefined without a model. */
+  async contextUse(signal: AbortSignal): Promise<ContextUse | undefined> {
+    const { infoStore, settings, instructions, project } = this.#services;
+    const { agent, model } = settings;
+    if (model === undefined) return undefined;
+    await this.#deps.servers.settle(signal);
+    const { measureContext } = await import("../turn/context-use.ts");
+    return measureContext({
+      project: project.current,
+      offers: await this.#getOffers(),
+      agent,
+      model,
+      instructions: await instructions.load(signal),
+      givenPrompt: infoStore.info.givenPrompt,
+      startedAt: infoStore.info.time.created,
+      messages: this.#deps.transcript.messages,
+    });
+  }
+
+  async #getOffers(): Promise<AgentOffers> {
+    const { createOffers } = await import("../turn/turn.ts");
+    this.#offers ??= createOffers();
+    return this.#offers;
   }
 
   async #turn(input: PromptInput, signal: AbortSignal): Promise<TurnResult> {
@@ -147,6 +173,10 @@ export class SessionTurns {
       if (emptyResult === undefined) steering.open();
       return emptyResult;
     }
+    if (called === undefined && !this.#deps.isChild) {
+      const answer = await commands.answerUnknown(input, context.signal);
+      if (answer !== undefined) return answer;
+    }
     const message = called === undefined ? { input } : await commands.expand(input, called, context);
     if ("end" in message) return message;
     steering.open();
@@ -187,8 +217,7 @@ export class SessionTurns {
       steering,
       openCalls,
     } = this.#services;
-    const { runTurn, createOffers } = await import("../turn/turn.ts");
-    this.#offers ??= createOffers();
+    const { runTurn } = await import("../turn/turn.ts");
     const result = await runTurn(
       {
         transcript,
@@ -204,7 +233,7 @@ export class SessionTurns {
         plugins: plugins.current,
         givenPrompt: infoStore.info.givenPrompt,
         startedAt: infoStore.info.time.created,
-        offers: this.#offers,
+        offers: await this.#getOffers(),
         shown: this.#shown,
         instructions: (abort) => instructions.load(abort),
         takeSteering: () => steering.flushTo(messages, context),

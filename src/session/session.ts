@@ -18,6 +18,7 @@ import type { PluginEvents } from "../session-state/plugin-events.ts";
 import type { Project } from "../conversation/project.ts";
 import type { PromptInput } from "../conversation/prompt-input.ts";
 import { createSessionServices, type SessionServices, type SessionServicesDeps } from "./session-services.ts";
+import type { ContextUse } from "../turn/context-use.ts";
 import { SessionTurns, type SessionTurnsDeps } from "./session-turns.ts";
 import type { Transcript } from "../conversation/transcript.ts";
 import { TurnQueue } from "../turn/turn-queue.ts";
@@ -39,6 +40,7 @@ export class Session {
   readonly id: SessionId;
   readonly #deps: SessionDeps;
   readonly #services: SessionServices;
+  readonly #turns: SessionTurns;
   readonly #queue: TurnQueue;
   readonly #closed = deferred<void>();
 
@@ -68,7 +70,7 @@ export class Session {
       parent: parent === undefined ? undefined : parent.#services,
       open: (child) => deps.openChild(child, this),
     });
-    const turns = new SessionTurns(
+    this.#turns = new SessionTurns(
       {
         sessionId: info.id,
         isChild: parent !== undefined,
@@ -90,7 +92,7 @@ export class Session {
       this,
     );
     this.#queue = new TurnQueue({
-      run: (input, signal) => turns.run(input, signal),
+      run: (input, signal) => this.#turns.run(input, signal),
       onAnswered: (ended) => this.#onAnswered(ended),
     });
   }
@@ -213,6 +215,11 @@ export class Session {
   /** Replaces the MCP servers given by the editor. */
   setServers(given: GivenServers): void {
     this.servers.give(given);
+  }
+
+  /** Returns what fills the context window of the next request; undefined without a model. */
+  contextUse(signal: AbortSignal): Promise<ContextUse | undefined> {
+    return this.#turns.contextUse(signal);
   }
 
   /** Exports the conversation to a new file in the workspace. Returns a message for the user. */

@@ -1,3 +1,4 @@
+import { stat } from "node:fs/promises";
 import type { ServerPrompt } from "../mcp/tools/prompts.ts";
 import type { ModelRef, UserInfo } from "../message/message.ts";
 import type { ToolContext } from "../tool/tool.ts";
@@ -11,6 +12,7 @@ import {
   parseCommand,
   type PromptEffect,
 } from "./commands.ts";
+import { describeUnknownCommand, findCommandWord } from "./help-command.ts";
 import { estimateMessages } from "../message/estimate-request.ts";
 import { addAnswer, addQuestion } from "../conversation/command-messages.ts";
 import { supportsEffort } from "../session-state/model-choice.ts";
@@ -63,6 +65,13 @@ export class CommandCalls {
   /** Returns the command of a message, if it is one. */
   parse(input: PromptInput): ParsedCommand | undefined {
     return parseCommand(textOf(input), this.all);
+  }
+
+  /** Answers a message that calls a command that does not exist. Returns undefined for any other message. */
+  async answerUnknown(input: PromptInput, signal: AbortSignal): Promise<TurnResult | undefined> {
+    const word = findCommandWord(textOf(input));
+    if (word === undefined || (await exists(`/${word}`))) return undefined;
+    return this.answer(input, async () => describeUnknownCommand(word, this.all), signal);
   }
 
   /** Runs a command and stores question and answer for the user; the model sees neither. */
@@ -184,3 +193,9 @@ function replacePrompt(input: PromptInput, prompt: readonly PromptBlock[]): Prom
   );
   return { ...input, blocks: [...blocks, ...prompt] };
 }
+
+const exists = (path: string): Promise<boolean> =>
+  stat(path).then(
+    () => true,
+    () => false,
+  );

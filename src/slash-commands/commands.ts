@@ -4,7 +4,11 @@ import type { Command as WrittenCommand } from "../command/command.ts";
 import type { Usage } from "../message/event.ts";
 import type { ModelRef, SessionInfo } from "../message/message.ts";
 import type { ServerPrompt } from "../mcp/tools/prompts.ts";
+import { type AgentsContext, runAgents } from "./agents-command.ts";
+import { describeContext, type ShownContext } from "./context-command.ts";
+import { describeCommands } from "./help-command.ts";
 import { type McpCommandContext, runMcp } from "./mcp-command.ts";
+import { type ModelContext, runModel } from "./model-command.ts";
 import { type PermissionsContext, runPermissions } from "./permissions-command.ts";
 import type { Project } from "../conversation/project.ts";
 import { normalizeTitle } from "../session-state/title.ts";
@@ -50,7 +54,17 @@ export interface AnswerEffect {
 }
 
 /** The parts of a session that commands use. */
-export interface CommandContext extends PermissionsContext {
+export interface CommandContext
+  extends
+    PermissionsContext,
+    Omit<ModelContext, "project" | "settings">,
+    Omit<AgentsContext, "project" | "settings"> {
+  /** All commands. */
+  readonly commands: readonly Command[];
+  readonly project: ModelContext["project"] & AgentsContext["project"];
+  readonly settings: ModelContext["settings"] & AgentsContext["settings"];
+  /** Returns what fills the context window; undefined without a model. */
+  contextUse(signal: AbortSignal): Promise<ShownContext | undefined>;
   readonly usage: Usage | undefined;
   readonly info: SessionInfo;
   readonly servers: McpCommandContext;
@@ -67,6 +81,11 @@ const problemsLimit = 40;
 const descriptionLimit = 200;
 
 const builtIn: readonly Command[] = [
+  {
+    name: "help",
+    description: "List the commands",
+    effect: { kind: "answer", run: async ({ commands }) => describeCommands(commands) },
+  },
   {
     name: "init",
     description: "Write or improve AGENTS.md for this project",
@@ -125,6 +144,26 @@ const builtIn: readonly Command[] = [
     description: "List MCP servers with their status and tools; reconnect or authorize one",
     hint: "server, reconnect server, or auth server",
     effect: { kind: "answer", run: ({ servers }, rest, signal) => runMcp(servers, rest, signal) },
+  },
+  {
+    name: "model",
+    description: "Show or change the model and how much it thinks",
+    hint: "provider/name or provider/name:effort",
+    effect: { kind: "answer", run: (session, name) => runModel(session, name) },
+  },
+  {
+    name: "agents",
+    description: "List agents and subagents, or change the agent",
+    hint: "name",
+    effect: { kind: "answer", run: (session, name) => runAgents(session, name) },
+  },
+  {
+    name: "context",
+    description: "Show what fills the model's context window",
+    effect: {
+      kind: "answer",
+      run: async (session, _rest, signal) => describeContext(await session.contextUse(signal), session.usage),
+    },
   },
   {
     name: "cost",

@@ -67,7 +67,7 @@ export class AgentOffers {
     tools: readonly Tool[],
     { agents, agent }: OfferedTo,
     { editsBy, toolSet, abilities }: Model,
-    message: UserInfo,
+    message: Pick<UserInfo, "tools">,
   ): readonly Tool[] {
     if (!abilities.tools) return [];
     return this.#tools(agent, [agents, editsBy, toolSet, message.tools, ...tools], () =>
@@ -82,7 +82,7 @@ export class AgentOffers {
     tools: readonly Tool[],
     { agents, agent }: OfferedTo,
     { editsBy, toolSet, abilities }: Model,
-    message: UserInfo,
+    message: Pick<UserInfo, "tools">,
   ): readonly Tool[] {
     if (!abilities.tools) return [];
     return this.#unoffered(agent, [agents, editsBy, toolSet, message.tools, ...tools], () =>
@@ -166,7 +166,11 @@ function collectRulesets({ rules, limits = [], within = [] }: AgentRules): Rules
   return [rules, ...limits, ...within];
 }
 
-function selectPermitted(tools: readonly Tool[], callers: readonly AgentRules[], message: UserInfo): Tool[] {
+function selectPermitted(
+  tools: readonly Tool[],
+  callers: readonly AgentRules[],
+  message: Pick<UserInfo, "tools">,
+): Tool[] {
   const isDenied = ({ name }: Tool) => callers.every((by) => isForbidden(name, collectRulesets(by)));
   return tools.filter((tool) => message.tools?.[tool.name] !== false && !isDenied(tool));
 }

@@ -22,6 +22,8 @@ export interface Tool<Input = unknown> {
   readonly otherNames?: readonly string[];
   /** Names of parameters in other programs, by parameter at any depth. Case, `_` and `-` do not count. */
   readonly aliases?: Readonly<Record<string, readonly string[]>>;
+  /** Source of a tool that is not built in, as shown to the user: "the MCP server notes". */
+  readonly source?: string;
   /** The effect is unknown: asks for permission unless a rule of the user decides. */
   readonly asks?: boolean;
   /** Selects the icon in the editor. */

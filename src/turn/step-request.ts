@@ -8,7 +8,7 @@ import type { AgentCallsDeps } from "../tool-calls/agent-calls.ts";
 import type { Project } from "../conversation/project.ts";
 import { formatDate } from "../conversation/reminders.ts";
 import type { StepInput } from "./step.ts";
-import { buildSystemPrompt } from "./system-prompt.ts";
+import { buildSystemBlocks, type SystemBlock } from "./system-prompt.ts";
 import { isBuiltIn } from "../tool-calls/tool-schema.ts";
 import type { AgentOffers } from "../tool-calls/tool-set.ts";
 import type { Transcript } from "../conversation/transcript.ts";
@@ -67,17 +67,23 @@ async function transformSystem(
   question: StepQuestion,
   signal: AbortSignal,
 ): Promise<string[]> {
-  const system = buildSystem(deps, question);
+  const system = buildSystem(deps, question).map(({ text }) => text);
   const { plugins, context } = deps;
   if (!plugins?.has("experimental.chat.system.transform")) return system;
   const input = { sessionID: context.sessionId, model: toPluginModel(question.model.ref) };
   return plugins.system(input, system, signal);
 }
 
-function buildSystem(deps: StepRequestDeps, question: StepQuestion): string[] {
+/** Builds the system prompt as it is before plugins change it. */
+export function buildSystem(
+  deps: Pick<StepRequestDeps, "project" | "givenPrompt" | "offers" | "startedAt">,
+  question: Pick<StepQuestion, "agent" | "model" | "tools" | "instructions"> & {
+    readonly question: Pick<UserInfo, "system">;
+  },
+): SystemBlock[] {
   const { project, givenPrompt, offers, startedAt } = deps;
   const { question: user, agent, model, tools, instructions } = question;
-  return buildSystemPrompt({
+  return buildSystemBlocks({
     agent,
     family: model.family,
     environment: getEnvironment(project, model, startedAt),

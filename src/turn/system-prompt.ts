@@ -51,18 +51,29 @@ export interface SystemPromptInput {
   readonly system?: string;
 }
 
+/** A block of the system prompt and what it is about. */
+export interface SystemBlock {
+  readonly about: "prompt" | "environment" | "skills" | "servers" | "instructions" | "given" | "message";
+  readonly text: string;
+}
+
 /** Builds the system prompt in blocks, ordered from stable to volatile so that prompt caches hit. Deterministic. */
-export function buildSystemPrompt(input: SystemPromptInput): string[] {
-  const blocks = [
-    mainBlock(input),
-    environmentBlock(input.environment),
-    skillsBlock(input.skills),
-    serversBlock(input.servers ?? []),
-    instructionsBlock(input.instructions),
-    input.given?.mode === "append" ? input.given.text.trim() : "",
-    input.system?.trim() ?? "",
+export function buildSystemBlocks(input: SystemPromptInput): SystemBlock[] {
+  const blocks: SystemBlock[] = [
+    { about: "prompt", text: mainBlock(input) },
+    { about: "environment", text: environmentBlock(input.environment) },
+    { about: "skills", text: skillsBlock(input.skills) },
+    { about: "servers", text: serversBlock(input.servers ?? []) },
+    { about: "instructions", text: instructionsBlock(input.instructions) },
+    { about: "given", text: input.given?.mode === "append" ? input.given.text.trim() : "" },
+    { about: "message", text: input.system?.trim() ?? "" },
   ];
-  return blocks.filter((block) => block !== "");
+  return blocks.filter(({ text }) => text !== "");
+}
+
+/** Returns the texts of {@link buildSystemBlocks}. */
+export function buildSystemPrompt(input: SystemPromptInput): string[] {
+  return buildSystemBlocks(input).map(({ text }) => text);
 }
 
 function mainBlock({ agent, family, given }: SystemPromptInput): string {

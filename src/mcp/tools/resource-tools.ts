@@ -30,6 +30,7 @@ export function createResourceTools(servers: readonly McpServer[], elicit: Elici
 function listTool(servers: readonly McpServer[]): Tool {
   return defineTool({
     name: "list_mcp_resources",
+    source: "MCP resources",
     description: listDescription,
     input: listInput,
     schema: createSchema(listInput),
@@ -52,6 +53,7 @@ function listTool(servers: readonly McpServer[]): Tool {
 function readTool(servers: readonly McpServer[], elicit: Elicit): Tool {
   return defineTool({
     name: "read_mcp_resource",
+    source: "MCP resources",
     description: readDescription,
     input: readInput,
     schema: createSchema(readInput),

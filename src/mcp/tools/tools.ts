@@ -32,6 +32,7 @@ export function createServerTool(
     description: offered.description || `The tool ${offered.name} of the MCP server ${server.settings.name}.`,
     input: inputSchema,
     schema: offered.schema,
+    source: `the MCP server ${server.settings.name}`,
     asks: true,
     kind: "other",
     // The server's read-only hint only allows concurrent calls; it does not affect permissions.

@@ -146,8 +146,8 @@ describe("a project's command with shell text", () => {
       const { sessionId } = await editor.newSession();
       const names = (await commandsOf(context, sessionId)).map(({ name }) => name);
       expect(names).not.toEqual(expect.arrayContaining(["theirs"]));
-      model.reply("What?");
       await editor.prompt(sessionId, "/theirs");
+      expect(model.requests).toEqual([]);
       expect(JSON.stringify(editor.permissionRequests)).toContain("run shell text in the command");
       expect(await readdir(repository.path)).not.toContain("made");
       editor.permission = "allow_once";

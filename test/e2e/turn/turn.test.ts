@@ -491,17 +491,4 @@ describe("commands", () => {
       expect(model.requests).toHaveLength(1);
     });
   });
-
-  test("text that merely begins with a slash goes to the model as it is", async () => {
-    await story({}, async ({ editor, model }) => {
-      const { sessionId } = await editor.newSession();
-      model.reply("Yes.").reply("No.");
-      await editor.prompt(sessionId, "/etc/hosts is a file");
-      await editor.prompt(sessionId, "/nosuchcommand");
-      expect(model.requests.map(({ userText }) => userText)).toEqual([
-        "/etc/hosts is a file",
-        "/nosuchcommand",
-      ]);
-    });
-  });
 });
