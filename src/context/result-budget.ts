@@ -1,7 +1,7 @@
 /** Byte limits for the results of a step. */
 export interface ResultLimits {
   readonly each: number;
-  /** All together. */
+  /** Limit for all results together. */
   readonly step: number;
 }
 

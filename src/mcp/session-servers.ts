@@ -70,7 +70,7 @@ export class SessionServers {
   #problems: readonly string[] = [];
   #isStarted = false;
   #isClosed = false;
-  /** Set with the first prompt. Servers that need authorization are then offered it immediately. */
+  /** Set with the first prompt. Servers that need authorization then ask the user immediately. */
   #hasPrompt = false;
   readonly #tools: ServerTools;
   readonly #authorizations: Authorizations;
@@ -135,7 +135,7 @@ export class SessionServers {
     return this.#tools.build([...this.#used.keys()], taken);
   }
 
-  /** What the servers say about their use, by name. */
+  /** Usage instructions of the servers, by name. */
   get instructions(): readonly { name: string; text: string }[] {
     return [...this.#used.keys()]
       .map(({ settings, instructions }) => ({ name: settings.name, text: instructions.trim() }))

@@ -37,7 +37,7 @@ export class Subagents {
     this.#deps = deps;
   }
 
-  /** `diffs` are those of a finished call in the event. */
+  /** Shows an event of a child session. `diffs` belong to a finished call in the event. */
   receive(callId: string, child: Child, event: SessionEvent, diffs: readonly ToolCallContent[]): void {
     if (event.type === "child") return this.receive(event.callId, event.child, event.event, diffs);
     this.#task(callId, child).receive(event, diffs);
@@ -60,7 +60,7 @@ export class Subagents {
     task?.end();
   }
 
-  /** Replays a finished task like it was shown live. */
+  /** Replays a finished task as it was shown live. */
   async replay({ callId, title }: ToolPart, { sessionId: id, agent }: ChildFacts): Promise<void> {
     const task = this.#task(callId, { id, agent, title: title ?? agent });
     for await (const message of this.#deps.history(id)) await task.replay(message);

@@ -8,7 +8,7 @@ export interface RefusedCall {
   readonly tool: string;
   /** Undefined if the provider sent no arguments that parse. */
   readonly input: unknown;
-  /** The provider's reason, with the text of the call where it could not be read. */
+  /** The provider's reason, with the text of the call if it could not be parsed. */
   readonly problem: string;
 }
 

@@ -2,7 +2,7 @@ import { isRecord } from "../../base/text/record.ts";
 import { type ReasoningDetail, reasoningDetailSchema, type Tokens } from "../../message/part.ts";
 import { toTokens } from "../answer/usage.ts";
 
-/** What an answer says beyond the SDK's stream parts. Written while the answer is read, one per call. */
+/** Data of one answer that the SDK's stream parts lack. Filled while the answer is read. */
 export class AnswerNotes {
   /** Why the answer is not complete. The parts before it are still streamed. */
   failure: unknown;
