@@ -84,8 +84,8 @@ async function readAgentFile(
 
 async function assertConfined(path: string, within: string): Promise<void> {
   const real = await realpath(path);
-  const way = relative(within, real);
-  if (way === ".." || way.startsWith(`..${sep}`) || isAbsolute(way))
+  const relativePath = relative(within, real);
+  if (relativePath === ".." || relativePath.startsWith(`..${sep}`) || isAbsolute(relativePath))
     throw new Error(`links to a file outside of ${within} and is ignored`);
   if (isSecretFile(real)) throw new Error("links to a secret file and is ignored");
 }

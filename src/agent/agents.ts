@@ -184,7 +184,7 @@ interface RawDefinition {
   readonly raw: unknown;
   readonly path?: string;
   /** Dotted name in the configuration, if it is not a file. */
-  readonly place?: string;
+  readonly settingPath?: string;
   readonly trusted: boolean;
 }
 
@@ -197,9 +197,10 @@ function toDefinition(
   { home, withoutModels = false }: AgentSources,
   problems: AgentProblem[],
 ): Definition {
-  const { name, path, place, trusted } = written;
+  const { name, path, settingPath, trusted } = written;
   const { config, extra, problems: found } = parseAgentConfig(written.raw);
-  for (const message of found) problems.push(path ? { path, message } : { message: `${place}: ${message}` });
+  for (const message of found)
+    problems.push(path ? { path, message } : { message: `${settingPath}: ${message}` });
   const options = { ...extra, ...config.options };
   return {
     name,

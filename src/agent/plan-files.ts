@@ -7,6 +7,6 @@ const planFolders: ReadonlySet<string> = new Set(PLAN_FILES.map((pattern) => dir
 
 /** Returns whether the file is a plan document of the workspace. `path` is absolute. */
 export function isPlanFile(path: string, cwd: string): boolean {
-  const place = relative(cwd, path).split(sep).join("/");
-  return place.endsWith(".md") && planFolders.has(dirname(place));
+  const relativePath = relative(cwd, path).split(sep).join("/");
+  return relativePath.endsWith(".md") && planFolders.has(dirname(relativePath));
 }

@@ -87,11 +87,11 @@ async function readFolder(
   const isProjects = folder.scope === "project";
   const written: RawCommand[] = [];
   for (const name of ["command", "commands"]) {
-    const place = join(folder.path, name);
+    const commandsFolder = join(folder.path, name);
     const wanted = (file: string) => file.endsWith(".md");
-    const paths = await findFiles(place, { wanted, report, ...(isProjects && { within: root }) });
+    const paths = await findFiles(commandsFolder, { wanted, report, ...(isProjects && { within: root }) });
     for (const path of paths.slice(0, commandsLimit)) {
-      const command = await readCommand(place, path, report);
+      const command = await readCommand(commandsFolder, path, report);
       if (command === undefined) continue;
       // Withheld until the project is trusted.
       if (isProjects && !isTrusted && hasShell(command.template)) continue;
@@ -102,14 +102,14 @@ async function readFolder(
 }
 
 async function readCommand(
-  place: string,
+  commandsFolder: string,
   path: string,
   report: Report,
 ): Promise<Omit<RawCommand, "isUntrusted"> | undefined> {
   try {
     const { settings, body, note } = await readMarkdownFile(path);
     if (note !== undefined) report(path, note);
-    const name = toSlashes(relative(place, path)).slice(0, -".md".length);
+    const name = toSlashes(relative(commandsFolder, path)).slice(0, -".md".length);
     return { name, path, template: body, settings: parseSettings(settings, path, report) };
   } catch (thrown) {
     report(path, messageOf(thrown));

@@ -24,19 +24,19 @@ const special =
 
 /** Parses `$ARGUMENTS`, `$1`, `@file` and `` !`command` ``. Inserted text is never parsed again. */
 export function parseTemplate(template: string): TemplatePart[] {
-  const pieces: TemplatePart[] = [];
+  const parts: TemplatePart[] = [];
   let at = 0;
   for (const match of template.matchAll(special)) {
     const [whole, shell, number, path] = match;
-    pieces.push({ kind: "text", text: template.slice(at, match.index) });
+    parts.push({ kind: "text", text: template.slice(at, match.index) });
     at = match.index + whole.length;
-    if (shell !== undefined) pieces.push({ kind: "shell", command: shell.trim() });
-    else if (number !== undefined) pieces.push({ kind: "argument", number: Number(number) });
-    else if (path !== undefined) pieces.push(...parsePath(path));
-    else pieces.push({ kind: "arguments" });
+    if (shell !== undefined) parts.push({ kind: "shell", command: shell.trim() });
+    else if (number !== undefined) parts.push({ kind: "argument", number: Number(number) });
+    else if (path !== undefined) parts.push(...parsePath(path));
+    else parts.push({ kind: "arguments" });
   }
-  pieces.push({ kind: "text", text: template.slice(at) });
-  return pieces.filter((piece) => piece.kind !== "text" || piece.text !== "");
+  parts.push({ kind: "text", text: template.slice(at) });
+  return parts.filter((part) => part.kind !== "text" || part.text !== "");
 }
 
 /**
@@ -44,22 +44,22 @@ export function parseTemplate(template: string): TemplatePart[] {
  * appended.
  */
 export function fillTemplate(template: string, typed: string): FilledPart[] {
-  const pieces = parseTemplate(template);
+  const parts = parseTemplate(template);
   const words = splitWords(typed);
-  const places = pieces.flatMap((piece) => (piece.kind === "file" ? piece.path : [piece]));
-  const numbers = places.map((piece) => (piece.kind === "argument" ? piece.number : 0));
+  const leaves = parts.flatMap((part) => (part.kind === "file" ? part.path : [part]));
+  const numbers = leaves.map((part) => (part.kind === "argument" ? part.number : 0));
   const highest = Math.max(0, ...numbers);
-  const takesArguments = highest > 0 || places.some(usesArguments);
-  const valueOf = (piece: TemplatePart): string => {
-    if (piece.kind === "text") return piece.text;
-    if (piece.kind === "arguments") return typed;
-    if (piece.kind !== "argument") return "";
-    return piece.number === highest ? words.slice(highest - 1).join(" ") : (words[piece.number - 1] ?? "");
+  const takesArguments = highest > 0 || leaves.some(usesArguments);
+  const valueOf = (part: TemplatePart): string => {
+    if (part.kind === "text") return part.text;
+    if (part.kind === "arguments") return typed;
+    if (part.kind !== "argument") return "";
+    return part.number === highest ? words.slice(highest - 1).join(" ") : (words[part.number - 1] ?? "");
   };
-  const filled = pieces.map((piece): FilledPart => {
-    if (piece.kind === "shell") return { kind: "shell", command: bindArguments(piece.command, typed, words) };
-    if (piece.kind === "file") return { kind: "file", path: piece.path.map(valueOf).join("") };
-    return { kind: "text", text: valueOf(piece) };
+  const filled = parts.map((part): FilledPart => {
+    if (part.kind === "shell") return { kind: "shell", command: bindArguments(part.command, typed, words) };
+    if (part.kind === "file") return { kind: "file", path: part.path.map(valueOf).join("") };
+    return { kind: "text", text: valueOf(part) };
   });
   if (!takesArguments && typed !== "") filled.push({ kind: "text", text: `\n\n${typed}` });
   return limitLength(filled);
@@ -84,8 +84,8 @@ function splitWords(typed: string): string[] {
   return [...words].map(([, double, single, plain]) => double ?? single ?? plain ?? "");
 }
 
-function usesArguments(piece: TemplatePart): boolean {
-  return piece.kind === "arguments" || (piece.kind === "shell" && shellArguments.test(piece.command));
+function usesArguments(part: TemplatePart): boolean {
+  return part.kind === "arguments" || (part.kind === "shell" && shellArguments.test(part.command));
 }
 
 const shellArguments = /\$(?:\{?ARGUMENTS\b|\{?[1-9@*#])/;
@@ -101,19 +101,19 @@ function quote(text: string): string {
 }
 
 function limitLength(filled: readonly FilledPart[]): FilledPart[] {
-  const parts: FilledPart[] = [];
-  let room = filledLimit;
-  for (const piece of filled) {
-    const length = piece.kind === "text" ? piece.text.length : 0;
-    if (length > room && piece.kind === "text") {
-      parts.push({
+  const limited: FilledPart[] = [];
+  let remaining = filledLimit;
+  for (const part of filled) {
+    const length = part.kind === "text" ? part.text.length : 0;
+    if (length > remaining && part.kind === "text") {
+      limited.push({
         kind: "text",
-        text: `${piece.text.slice(0, room)}\n[Cut after ${filledLimit} characters.]`,
+        text: `${part.text.slice(0, remaining)}\n[Cut after ${filledLimit} characters.]`,
       });
-      return parts;
+      return limited;
     }
-    room -= length;
-    parts.push(piece);
+    remaining -= length;
+    limited.push(part);
   }
-  return parts;
+  return limited;
 }

@@ -116,21 +116,21 @@ class CoveredFiles {
   }
 
   /** `way` contains the real paths of the parent folders, to stop at link cycles. */
-  async addFolder(folder: string, way: readonly string[]): Promise<void> {
+  async addFolder(folder: string, ancestors: readonly string[]): Promise<void> {
     const entries = (await undefinedIfMissing(readdir(folder))) ?? [];
     for (const name of entries.filter((entry) => !skippedNames.has(entry)).sort()) {
       if (this.#isTooMuch) return;
       const path = join(folder, name);
-      if (isPlan(relative(way[0] ?? folder, path))) continue;
+      if (isPlan(relative(ancestors[0] ?? folder, path))) continue;
       const found = await undefinedIfMissing(stat(path));
       if (found?.isDirectory() !== true) {
         await this.addFile(path);
-        this.#noteLoad(path, way[0] ?? folder);
+        this.#noteLoad(path, ancestors[0] ?? folder);
         continue;
       }
       const real = (await undefinedIfMissing(realpath(path))) ?? path;
-      if (way.length > depthLimit) this.#isTooMuch = true;
-      else if (!way.includes(real)) await this.addFolder(path, [...way, real]);
+      if (ancestors.length > depthLimit) this.#isTooMuch = true;
+      else if (!ancestors.includes(real)) await this.addFolder(path, [...ancestors, real]);
     }
   }
 
@@ -149,8 +149,8 @@ function isPlan(path: string): boolean {
   return folder === "plans" && name?.endsWith(".md") === true && below.length === 0;
 }
 
-function updateHash(hash: Hash, piece: Buffer | string): void {
-  const bytes = Buffer.from(piece);
+function updateHash(hash: Hash, chunk: Buffer | string): void {
+  const bytes = Buffer.from(chunk);
   hash.update(`${bytes.length}:`).update(bytes);
 }
 

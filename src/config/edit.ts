@@ -50,8 +50,8 @@ async function changeFile(path: string, target: string, settings: readonly Setti
 }
 
 /** Whether `place` is `other` or one of its parents. */
-const isSameOrParent = (place: readonly (string | number)[], other: readonly string[]): boolean =>
-  place.every((key, at) => key === other[at]);
+const isSameOrParent = (location: readonly (string | number)[], other: readonly string[]): boolean =>
+  location.every((key, at) => key === other[at]);
 
 function applySetting(text: string, { path, value }: Setting): string {
   if (value === undefined && getSourceText(parseConfigFile("", text), path) === undefined) return text;

@@ -191,8 +191,8 @@ export function listWatchedPaths(options: LoadConfigOptions): WatchedPaths {
 }
 
 async function readAll(sources: ConfigSource[], { env, cwd }: LoadConfigOptions): Promise<SourceText[]> {
-  const asked = env.FAIRLEAD_CONFIG ? resolve(cwd, env.FAIRLEAD_CONFIG) : undefined;
-  const texts = await Promise.all(sources.map((source) => readText(source, source.path === asked)));
+  const requested = env.FAIRLEAD_CONFIG ? resolve(cwd, env.FAIRLEAD_CONFIG) : undefined;
+  const texts = await Promise.all(sources.map((source) => readText(source, source.path === requested)));
   return texts.filter((text) => text !== undefined);
 }
 
@@ -285,8 +285,8 @@ export function listFoldersFromRoot({
 }: Pick<LoadConfigOptions, "cwd" | "worktree">): string[] {
   const inner = resolve(cwd);
   const outer = resolve(worktree ?? cwd);
-  const way = relative(outer, inner);
-  if (way.startsWith("..") || isAbsolute(way)) return [inner];
+  const relativePath = relative(outer, inner);
+  if (relativePath.startsWith("..") || isAbsolute(relativePath)) return [inner];
   const folders = [inner];
   for (let folder = inner; folder !== outer; folder = dirname(folder)) folders.unshift(dirname(folder));
   return folders;

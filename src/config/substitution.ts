@@ -121,8 +121,10 @@ async function statFile(path: string): Promise<{ size: number }> {
  */
 async function mayRead(file: string, folder: string): Promise<boolean> {
   const real = await realpath(file);
-  const way = relative(await realpath(folder), real);
-  return way !== "" && !way.startsWith("..") && !isAbsolute(way) && !isSecretFile(real);
+  const relativePath = relative(await realpath(folder), real);
+  return (
+    relativePath !== "" && !relativePath.startsWith("..") && !isAbsolute(relativePath) && !isSecretFile(real)
+  );
 }
 
 const omitUndefinedItems = (items: unknown[]): unknown[] => items.filter((item) => item !== undefined);

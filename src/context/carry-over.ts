@@ -70,8 +70,8 @@ export function listRequestTexts({ info, parts }: Message): string[] {
   const texts = parts.filter((part) => part.type === "text");
   const own = texts.filter(({ synthetic, ignored }) => synthetic !== true && ignored !== true);
   const isCommand = own.length === 0 && texts.some(({ ignored }) => ignored === true);
-  const meant = isCommand ? texts.filter(({ ignored }) => ignored !== true).slice(0, 1) : own;
-  const text = meant.map((part) => part.text).join("\n\n");
+  const requestParts = isCommand ? texts.filter(({ ignored }) => ignored !== true).slice(0, 1) : own;
+  const text = requestParts.map((part) => part.text).join("\n\n");
   return text.trim() === "" ? [] : [text];
 }
 

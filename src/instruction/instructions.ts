@@ -148,11 +148,11 @@ async function addGlobal(
   collection: InstructionCollector,
   { configFolders, home }: InstructionSources,
 ): Promise<void> {
-  const places = [
+  const candidates = [
     ...configFolders.map((folder) => join(folder, "AGENTS.md")),
     join(home, ".claude", "CLAUDE.md"),
   ];
-  for (const path of places) {
+  for (const path of candidates) {
     if (await collection.add(path)) return;
   }
 }

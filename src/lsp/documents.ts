@@ -83,6 +83,6 @@ const unreported = { reportedAt: undefined, isSettled: false };
 
 export function listProblems({ path, text, pushed, pulled }: Document): Problem[] {
   const problems = [...toProblems(path, text, pushed), ...toProblems(path, text, pulled)];
-  const places = new Map(problems.map((problem) => [JSON.stringify(problem), problem]));
-  return [...places.values()];
+  const unique = new Map(problems.map((problem) => [JSON.stringify(problem), problem]));
+  return [...unique.values()];
 }

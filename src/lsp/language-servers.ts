@@ -51,22 +51,26 @@ export class LanguageServers {
   }
 
   /** Describes errors caused by the changes, for the model; empty if there are none. Never rejects. */
-  async diagnose(place: ServerFolders, changes: readonly FileChange[], signal: AbortSignal): Promise<string> {
+  async diagnose(
+    folders: ServerFolders,
+    changes: readonly FileChange[],
+    signal: AbortSignal,
+  ): Promise<string> {
     const edited = await Promise.all(changes.flatMap((change) => this.#toEdited(change)));
     const files = edited.filter((file) => file !== undefined);
-    const servers = Object.entries(place.servers).map(([name, config]) => ({ name, config, place }));
+    const servers = Object.entries(folders.servers).map(([name, config]) => ({ name, config, folders }));
     const texts = await Promise.all(servers.map((server) => this.#check(server, files, signal)));
     return texts.filter((text) => text !== "").join("\n\n");
   }
 
   async #check(
-    { name, config, place }: Configured,
+    { name, config, folders }: Configured,
     edited: readonly EditedFile[],
     signal: AbortSignal,
   ): Promise<string> {
     const files = edited.filter(({ path }) => servesFile(name, config.extensions, path));
     if (files.length === 0) return "";
-    const entry = this.#getQueue({ name, config, place });
+    const entry = this.#getQueue({ name, config, folders });
     if (entry === undefined || entry.isGivenUp) return "";
     const { firstMs, laterMs } = this.#deps.waits ?? waits;
     const check = entry.check(files);
@@ -77,7 +81,7 @@ export class LanguageServers {
       if (found === "cancelled") return "";
       if (found === "late") return this.#onTimeout(name, entry);
       entry.accept();
-      return found.length === 0 ? "" : describeProblems(name, found, place.cwd);
+      return found.length === 0 ? "" : describeProblems(name, found, folders.cwd);
     } catch (error) {
       this.#deps.log.info("language server check failed", { name, ...errorFields(error) });
       return "";
@@ -98,10 +102,10 @@ export class LanguageServers {
     this.#deps.warn(`${why} Edits continue without its errors.`);
   }
 
-  #getQueue({ name, config, place }: Configured): ServerQueue | undefined {
+  #getQueue({ name, config, folders }: Configured): ServerQueue | undefined {
     const { command } = config;
     if (command === undefined || config.disabled === true) return undefined;
-    const { root } = place;
+    const { root } = folders;
     const key = JSON.stringify([root, name, config]);
     const known = this.#entries.get(key);
     if (known !== undefined) return known;
@@ -150,7 +154,7 @@ export class LanguageServers {
 interface Configured {
   readonly name: string;
   readonly config: LanguageServerConfig;
-  readonly place: ServerFolders;
+  readonly folders: ServerFolders;
 }
 
 /** A server with its queue: requests run one at a time. */

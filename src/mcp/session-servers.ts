@@ -54,7 +54,7 @@ interface UsedServer {
 
 /** A server of a session for display; without `server` if disabled. */
 export type ListedServer =
-  | { readonly name: string; readonly server: McpServer; readonly place: string }
+  | { readonly name: string; readonly server: McpServer; readonly location: string }
   | { readonly name: string; readonly server?: undefined };
 
 /**

@@ -93,13 +93,13 @@ const certificateCodes = /CERT|SELF_SIGNED|UNABLE_TO_VERIFY|ALTNAME/;
 export function parseErrorAnswer(answer: FailedAnswer): AgentError {
   const value = parseJson(answer.body) ?? answer.body;
   const texts = collectTexts(value, nestingLimit).join("\n");
-  const words = addHint(describeBody(answer), texts);
+  const text = addHint(describeBody(answer), texts);
   const kind = classify(answer.status ?? findStatus(value, nestingLimit), texts);
   const retryAfterMs = parseRetryAfter(answer, answer.now);
   const window = kind.code === "context-length" ? parseStatedWindow(answer.body) : undefined;
   return {
     ...kind,
-    message: `${leadFor(kind.code, answer.status)}${words}`,
+    message: `${leadFor(kind.code, answer.status)}${text}`,
     ...(answer.status !== undefined && { status: answer.status }),
     ...(retryAfterMs !== undefined && { retryAfterMs }),
     ...(window !== undefined && { window }),
@@ -231,7 +231,7 @@ function classify(status: number | undefined, texts: string): Pick<AgentError, "
   if (status === 401 || status === 403) return { code: "auth", retryable: false };
   if (notRetryablePattern.test(texts)) return { code: "bad-request", retryable: false };
   if (status === 429) return { code: "rate-limit", retryable: !quotaPattern.test(texts) };
-  if (status === 413 || contextLengthPatterns.some((words) => words.test(texts))) {
+  if (status === 413 || contextLengthPatterns.some((pattern) => pattern.test(texts))) {
     return { code: "context-length", retryable: false };
   }
   if (status === 529 || status === 503 || /overloaded/i.test(texts))
@@ -254,36 +254,36 @@ function classifyStreamError(texts: string): Pick<AgentError, "code" | "retryabl
 }
 
 /** Adds a hint for the user to known errors. */
-function addHint(words: string, texts: string): string {
-  const found = hints.find((hint) => hint.words.test(texts));
-  return found === undefined ? words : `${words.replace(/[.\s]*$/, ".")}${found.hint}`;
+function addHint(text: string, texts: string): string {
+  const found = hints.find((hint) => hint.pattern.test(texts));
+  return found === undefined ? text : `${text.replace(/[.\s]*$/, ".")}${found.hint}`;
 }
 
-const hints: readonly { words: RegExp; hint: string }[] = [
+const hints: readonly { pattern: RegExp; hint: string }[] = [
   {
     // OpenAI: https://developers.openai.com/api/docs/models/gpt-6.1-sol
-    words: /\/v1\/responses/,
+    pattern: /\/v1\/responses/,
     hint: ' Set "api": "responses" for this model, or for its provider, in fairlead.json.',
   },
   {
-    words: /does not support tools/i,
+    pattern: /does not support tools/i,
     hint: ' Choose another model, or set "tool_call": false for this one to talk with it without tools.',
   },
   {
-    words: /requires? --jinja/i,
+    pattern: /requires? --jinja/i,
     hint: " Start llama.cpp with --jinja.",
   },
   {
-    words: /model '[^']*' not found|try pulling it/i,
+    pattern: /model '[^']*' not found|try pulling it/i,
     hint: ' Get it with "ollama pull", or see with "fairlead models --discover" what there is.',
   },
   {
-    words: /available context size|loaded with context length of only|greater than the context length/i,
+    pattern: /available context size|loaded with context length of only|greater than the context length/i,
     hint: " Start the server, or load the model, with a larger context.",
   },
   {
     // vLLM: https://docs.vllm.ai/en/stable/features/tool_calling.html
-    words: /enable-auto-tool-choice/,
+    pattern: /enable-auto-tool-choice/,
     hint: " Start vLLM with --enable-auto-tool-choice and the --tool-call-parser of the model.",
   },
 ];

@@ -51,7 +51,7 @@ export const sendHttp: Send = async (url, request) => {
     destroyOnAbort(sent, request.signal);
     limitConnectTime(sent, url.protocol === "https:" ? "secureConnect" : "connect", connectMs);
     try {
-      for (const piece of body) sent.write(piece);
+      for (const chunk of body) sent.write(chunk);
       return await toAnswer(await waitForResponse(sent.end()));
     } catch (error) {
       request.signal.throwIfAborted();

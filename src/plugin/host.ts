@@ -58,7 +58,7 @@ class Host {
   async #do(request: HostRequest): Promise<unknown> {
     switch (request.ask) {
       case "load":
-        return this.#load(request.module, request.place);
+        return this.#load(request.module, request.folders);
       case "hook":
         return this.#hook(request.module, request.hook, request.input, request.output);
       case "check":
@@ -72,15 +72,15 @@ class Host {
     }
   }
 
-  async #load(place: ModuleLocation, at: HostFolders): Promise<unknown> {
-    if (!this.#isPrepared) registerImports(at.cover);
+  async #load(location: ModuleLocation, folders: HostFolders): Promise<unknown> {
+    if (!this.#isPrepared) registerImports(folders.cover);
     this.#isPrepared = true;
-    const exported = await importModule(place);
+    const exported = await importModule(location);
     const module =
-      place.kind === "tools"
-        ? { hooks: [], ignored: [], tools: collectTools(exported, place.name) }
-        : await startPlugins(exported, at, place.options);
-    this.#modules.set(place.name, module);
+      location.kind === "tools"
+        ? { hooks: [], ignored: [], tools: collectTools(exported, location.name) }
+        : await startPlugins(exported, folders, location.options);
+    this.#modules.set(location.name, module);
     const hooks = module.hooks.flatMap((one) => [...one.keys()]);
     const { ignored } = module;
     return { hooks: [...new Set(hooks)], ignored, tools: [...module.tools].map(describeTool) };
@@ -133,7 +133,7 @@ async function importModule({ name, from }: ModuleLocation): Promise<Record<stri
 /** Exported functions are plugins, and so is `server` of a default export that is an object. */
 async function startPlugins(
   exported: Record<string, unknown>,
-  place: HostFolders,
+  folders: HostFolders,
   options: PluginOptions = {},
 ): Promise<Module> {
   const { default: first } = exported;
@@ -143,7 +143,7 @@ async function startPlugins(
   if (plugins.size === 0) throw new InvalidPluginError("it exports no plugin function");
   const hooks: Hooks[] = [];
   for (const plugin of plugins) {
-    const returned: unknown = await plugin(createPluginInput(place), options);
+    const returned: unknown = await plugin(createPluginInput(folders), options);
     if (typeof returned !== "object" || returned === null)
       throw new InvalidPluginError(`it returned ${describe(returned)} instead of its hooks`);
     hooks.push(returned);

@@ -39,7 +39,7 @@ const hookNames: ReadonlySet<string> = new Set<HookName | "tool">([
 
 export interface PluginsOptions {
   readonly found: FoundModules;
-  readonly place: Omit<HostFolders, "cover">;
+  readonly folders: Omit<HostFolders, "cover">;
   readonly start: StartHost;
   /** Tool names that modules must not use. */
   readonly reserved: ReadonlySet<string>;
@@ -51,7 +51,7 @@ export interface PluginsOptions {
 }
 
 export interface Module {
-  readonly place: ModuleLocation;
+  readonly location: ModuleLocation;
   /** Display name. */
   readonly displayName: string;
   readonly events: Serial;
@@ -76,9 +76,9 @@ export class LoadedModules {
   constructor(options: PluginsOptions) {
     this.#options = options;
     this.#problems = [...options.found.problems];
-    this.#modules = options.found.modules.map((place) => ({
-      place,
-      displayName: describePath(place, options.place.worktree),
+    this.#modules = options.found.modules.map((location) => ({
+      location,
+      displayName: describePath(location, options.folders.worktree),
       events: new Serial(),
       waitingEvents: 0,
       hooks: [],
@@ -165,9 +165,9 @@ export class LoadedModules {
     const modules = this.inUse;
     if (this.#isClosed || modules.length === 0) return;
     if (isAgain && !(await this.#options.isUnchanged())) return;
-    const { start, log, place } = this.#options;
+    const { start, log, folders } = this.#options;
     const onLost = (why: string, suspect: string | undefined) => this.#onHostLost(why, suspect);
-    const host = new PluginHost({ start, cwd: place.directory, log, onLost });
+    const host = new PluginHost({ start, cwd: folders.directory, log, onLost });
     this.#host = host;
     for (const module of modules) await this.#load(module, host);
     // A module crashed the host and was disabled: load the others again.
@@ -175,8 +175,12 @@ export class LoadedModules {
   }
 
   async #load(module: Module, host: PluginHost): Promise<void> {
-    const { place, found } = this.#options;
-    const request = { ask: "load", module: module.place, place: { ...place, cover: found.cover } } as const;
+    const { folders, found } = this.#options;
+    const request = {
+      ask: "load",
+      module: module.location,
+      folders: { ...folders, cover: found.cover },
+    } as const;
     const result = await host.request(request, hookLimitMs);
     if (result.outcome !== "value") return this.blame(module, "loading it", result);
     const loaded = loadedModuleSchema.safeParse(result.value).data;
@@ -207,8 +211,8 @@ export class LoadedModules {
   }
 
   #tool(module: Module, described: LoadedModule["tools"][number], tool: string): Tool {
-    const { directory, worktree } = this.#options.place;
-    const named = { module: module.place.name, tool };
+    const { directory, worktree } = this.#options.folders;
+    const named = { module: module.location.name, tool };
     return createModuleTool(described, module.displayName, {
       check: (args, signal) => this.request(module, { ask: "check", ...named, args }, hookLimitMs, signal),
       run: (args, { sessionId, agent }, callID, signal) => {
@@ -221,7 +225,7 @@ export class LoadedModules {
   /** Disables all modules after repeated crashes without a known culprit. */
   #onHostLost(why: string, suspect: string | undefined): void {
     const blamed = this.#modules.find(
-      ({ place, disabledReason: off }) => place.name === suspect && off === undefined,
+      ({ location, disabledReason: off }) => location.name === suspect && off === undefined,
     );
     if (blamed !== undefined)
       return this.disable(blamed, `the plugin process ended while running it: ${why}`);
@@ -242,7 +246,7 @@ export class LoadedModules {
   disable(module: Module, why: string): void {
     if (module.disabledReason !== undefined) return;
     module.disabledReason = why;
-    const what = module.place.kind === "plugin" ? "plugin" : "tool file";
+    const what = module.location.kind === "plugin" ? "plugin" : "tool file";
     this.#notify(
       `The ${what} ${module.displayName} was switched off: ${why}. It is loaded again when its file changes.`,
     );

@@ -207,7 +207,7 @@ export class Plugins {
     output?: unknown,
     signal?: AbortSignal,
   ): Promise<HostResult> {
-    const request = { ask: "hook", module: module.place.name, hook, input, output } as const;
+    const request = { ask: "hook", module: module.location.name, hook, input, output } as const;
     return this.#modules.request(module, request, hookLimitMs, signal);
   }
 

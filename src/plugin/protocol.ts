@@ -27,7 +27,7 @@ export interface HostFolders {
 
 /** A request to the host. Each gets one response with the same id. */
 export type HostRequest = { readonly id: number } & (
-  | { readonly ask: "load"; readonly module: ModuleLocation; readonly place: HostFolders }
+  | { readonly ask: "load"; readonly module: ModuleLocation; readonly folders: HostFolders }
   | {
       readonly ask: "hook";
       readonly module: string;

@@ -12,7 +12,7 @@ interface SharedPluginsOptions {
 
 export interface WantedPlugins {
   readonly found: FoundModules;
-  readonly place: Omit<HostFolders, "cover">;
+  readonly folders: Omit<HostFolders, "cover">;
   /** Changes when a module file changes. */
   readonly stamp: string;
   /** Tool names that modules must not use. */
@@ -31,10 +31,10 @@ export class SharedPlugins {
     this.#options = options;
   }
 
-  async get({ found, place, stamp, reserved, isUnchanged }: WantedPlugins): Promise<Plugins> {
-    const key = JSON.stringify([found, place, stamp]);
+  async get({ found, folders, stamp, reserved, isUnchanged }: WantedPlugins): Promise<Plugins> {
+    const key = JSON.stringify([found, folders, stamp]);
     const onUnused = () => void this.#close(key);
-    const options = { ...this.#options, found, place, reserved, isUnchanged, onUnused };
+    const options = { ...this.#options, found, folders, reserved, isUnchanged, onUnused };
     const plugins = this.#open.get(key) ?? new Plugins(options);
     this.#open.set(key, plugins);
     await plugins.load();

@@ -51,9 +51,9 @@ export class LazyServices {
   /** Returns undefined when no servers are configured. The first edit loads the code and starts the matching servers. */
   diagnoseWith(servers: Config["lsp"], { cwd, worktree }: Workspace): Diagnose | undefined {
     if (servers === undefined || typeof servers === "boolean") return undefined;
-    const place = { servers, root: worktree ?? cwd, cwd };
+    const folders = { servers, root: worktree ?? cwd, cwd };
     return async (changes, signal) => {
-      return (await this.#languageServers()).diagnose(place, changes, signal);
+      return (await this.#languageServers()).diagnose(folders, changes, signal);
     };
   }
 

@@ -143,7 +143,7 @@ export class Projects {
       skills: skills.skills,
       search: loaded.config.search,
       sources: { loaded, isTrusted, root, home: workspace.home },
-      place: { directory: workspace.cwd, worktree: root, projectId: projectIdOf(root) },
+      folders: { directory: workspace.cwd, worktree: root, projectId: projectIdOf(root) },
       openPlugins: () => this.#deps.lazyServices.openPlugins(),
       hasChanged,
     });
@@ -178,7 +178,7 @@ function getSkillAndPluginPlaces({ loaded, skills }: Configured, home: string): 
       .map((name) => resolvePluginPath(name, source, home)),
   );
   const files = named.filter((path) => path !== undefined);
-  return { files, configFolders: [], folders: skills.places };
+  return { files, configFolders: [], folders: skills.folders };
 }
 
 function getTrustProblems({ problem }: Configured): string[] {

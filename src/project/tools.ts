@@ -7,7 +7,7 @@ import type { FoundModules, ModuleSources } from "../plugin/modules.ts";
 import type { SharedPlugins, WantedPlugins } from "../plugin/shared-plugins.ts";
 import type { Project } from "../conversation/project.ts";
 import type { Skill } from "../skill/skill.ts";
-import type { ShellPlace } from "../tool/bash/bash.ts";
+import type { ShellFolders } from "../tool/bash/bash.ts";
 import type { Tool } from "../tool/tool.ts";
 import { createShellContext } from "../workspace/shell-context.ts";
 
@@ -16,7 +16,7 @@ export interface ProjectToolsOptions {
   readonly search: Config["search"];
   /** Search locations of plugins and custom tools. */
   readonly sources: ModuleSources;
-  readonly place: WantedPlugins["place"];
+  readonly folders: WantedPlugins["folders"];
   openPlugins(): Promise<SharedPlugins>;
   /** Whether a source of the project has changed since it was opened. */
   hasChanged(): Promise<boolean>;
@@ -34,7 +34,7 @@ export function createProjectTools(options: ProjectToolsOptions): Pick<Project, 
     if (loaded === undefined) return undefined;
     const reserved = new Set([...(await builtIn()).map(({ name }) => name), ...conditionalToolNames]);
     const isUnchanged = async () => !(await options.hasChanged());
-    return (await options.openPlugins()).get({ ...loaded, place: options.place, reserved, isUnchanged });
+    return (await options.openPlugins()).get({ ...loaded, folders: options.folders, reserved, isUnchanged });
   };
   return { plugins, tools: async () => [...(await builtIn()), ...((await plugins())?.tools ?? [])] };
 }
@@ -62,9 +62,9 @@ export async function warmUpAnalysis(): Promise<void> {
 
 const sampleCommand = 'cd src && git log --oneline -- "$1" | head -n 5 > out.txt; ls *.md';
 
-async function analyze(command: string, place: ShellPlace) {
+async function analyze(command: string, folders: ShellFolders) {
   const { analyzeShell } = await loadAnalysis();
-  return toShellRequests(analyzeShell(command, createShellContext(place)));
+  return toShellRequests(analyzeShell(command, createShellContext(folders)));
 }
 
 /** Finds plugin modules, with a stamp that changes when they do. Returns undefined when there are none. */

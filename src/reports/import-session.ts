@@ -18,11 +18,11 @@ export interface ImportTarget {
 export async function importSession(
   store: SessionStore,
   file: SessionFile,
-  place: ImportTarget,
+  target: ImportTarget,
 ): Promise<SessionId> {
   const made: SessionId[] = [];
   try {
-    return await storeSessions(store, file, { place, made });
+    return await storeSessions(store, file, { target, made });
   } catch (error) {
     for (const id of made.reverse()) await store.remove(id);
     throw error;
@@ -32,11 +32,11 @@ export async function importSession(
 async function storeSessions(
   store: SessionStore,
   file: SessionFile,
-  how: { place: ImportTarget; made: SessionId[]; parentId?: SessionId },
+  how: { target: ImportTarget; made: SessionId[]; parentId?: SessionId },
 ): Promise<SessionId> {
   const isFree = (await store.load(file.info.id)) === undefined;
   const id = isFree ? file.info.id : newSessionId();
-  const info: SessionInfo = { ...pickImportedInfo(file.info), ...how.place, id };
+  const info: SessionInfo = { ...pickImportedInfo(file.info), ...how.target, id };
   await store.create(how.parentId === undefined ? info : { ...info, parentId: how.parentId });
   how.made.push(id);
   await writeMessages(store, { ...file, info });

@@ -11,9 +11,9 @@ export interface SessionHost {
   /** Resolves when the client can receive more. Awaited by readers of long output and long answers. */
   waitUntilReady(): Promise<void>;
   ask: Ask;
-  inquire(sessionId: SessionId, ...asked: Parameters<Inquire>): ReturnType<Inquire>;
+  inquire(sessionId: SessionId, ...args: Parameters<Inquire>): ReturnType<Inquire>;
   /** Shows a request of an MCP server to the user. */
-  elicit(sessionId: SessionId, ...asked: Parameters<Elicit>): ReturnType<Elicit>;
+  elicit(sessionId: SessionId, ...args: Parameters<Elicit>): ReturnType<Elicit>;
   elicitationAbilities(): ElicitationCapabilities;
   /** Notifies the client that a URL elicitation is complete. */
   visited(elicitationId: string): void;

@@ -43,7 +43,7 @@ export interface LoadedSkills {
   readonly skills: readonly Skill[];
   readonly problems: readonly SkillProblem[];
   /** Folders to watch for changes. */
-  readonly places: readonly string[];
+  readonly folders: readonly string[];
 }
 
 /**
@@ -66,7 +66,7 @@ export async function loadSkills(sources: SkillSources): Promise<LoadedSkills> {
     found.set(skill.name, skill);
   }
   const skills = [...found.values()].sort((one, other) => (one.name < other.name ? -1 : 1));
-  return { skills, problems, places: places.map(({ path }) => path) };
+  return { skills, problems, folders: places.map(({ path }) => path) };
 }
 
 async function bundledSkills({ folder, load }: BundledSkills, report: Report): Promise<readonly Skill[]> {
@@ -100,10 +100,10 @@ function listConfiguredFolders(path: string, { cwd, root, home }: SkillSources):
 }
 
 /** Real paths without duplicates; the last occurrence counts. */
-async function findSkillFiles(places: readonly SkillFolder[], report: Report): Promise<string[]> {
+async function findSkillFiles(skillFolders: readonly SkillFolder[], report: Report): Promise<string[]> {
   const wanted = (name: string) => name === "SKILL.md";
   const found = await Promise.all(
-    places.map(({ path, within }) => findFiles(path, { wanted, within, report })),
+    skillFolders.map(({ path, within }) => findFiles(path, { wanted, within, report })),
   );
   const real = await Promise.all(found.flat().map((path) => realpath(path)));
   const files = real.filter((path, index) => real.lastIndexOf(path) === index);

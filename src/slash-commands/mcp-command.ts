@@ -73,7 +73,7 @@ function describeOne(listed: ListedServer): string {
   const { tools, prompts, resources, templates, notes } = offers;
   return [
     head,
-    `\`${listed.place}\``,
+    `\`${listed.location}\``,
     ...section("Tools", tools.map(lineOf)),
     ...section("Prompts", prompts.map(lineOf)),
     ...section("Resources", [

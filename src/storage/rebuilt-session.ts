@@ -65,10 +65,10 @@ export async function rebuildSession(sources: RebuildSources): Promise<RebuiltSe
   const found = await collect(sources.messages, candidates);
   if (found.count === 0) return undefined;
   const neighbour = rows.find((one) => one.projectId === knownProject);
-  const place = row ?? found.named ?? found.root ?? wanted ?? neighbour;
-  if (place === undefined) return undefined;
-  const { cwd } = place;
-  const projectId = knownProject ?? place.projectId;
+  const location = row ?? found.named ?? found.root ?? wanted ?? neighbour;
+  if (location === undefined) return undefined;
+  const { cwd } = location;
+  const projectId = knownProject ?? location.projectId;
   const title = row?.title ?? found.title;
   const created = found.created ?? creationOf(id) ?? row?.updated ?? 0;
   const info: SessionInfo = {

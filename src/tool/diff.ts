@@ -85,8 +85,8 @@ function firstChangedLine([first]: readonly StructuredPatchHunk[]): number {
 }
 
 function createExcerpt(hunks: readonly StructuredPatchHunk[]): string {
-  const places = hunks.map(numberLines).filter((lines) => lines.length > 0);
-  const lines = places.flatMap((place, index) => (index === 0 ? place : ["…", ...place]));
+  const blocks = hunks.map(numberLines).filter((lines) => lines.length > 0);
+  const lines = blocks.flatMap((place, index) => (index === 0 ? place : ["…", ...place]));
   if (lines.length <= excerptLimitLines) return lines.join("\n");
   return [...lines.slice(0, excerptLimitLines), `… (${lines.length - excerptLimitLines} more lines)`].join(
     "\n",

@@ -41,7 +41,7 @@ export function pathPermissions(
   permission: "read" | "edit",
 ): PermissionRequest[] {
   const own: PermissionRequest =
-    permission === "edit" && [resolved.path, resolved.asked].some((path) => isOwnConfiguration(path))
+    permission === "edit" && [resolved.path, resolved.unresolved].some((path) => isOwnConfiguration(path))
       ? {
           permission,
           subjects: [{ ...subjectOf(workspace, resolved), confirm: ownConfigurationReason }],
@@ -87,9 +87,9 @@ export function externalPermissions({ workspace }: InWorkspace, resolved: Resolv
 }
 
 /** Whether the path is outside the workspace. Kernel paths are excluded: they are refused by name. */
-function isOutside({ workspace }: InWorkspace, { path, asked }: ResolvedPath): boolean {
+function isOutside({ workspace }: InWorkspace, { path, unresolved }: ResolvedPath): boolean {
   const { roots } = workspace;
-  return !isInside(path, roots) && !isKernelPath(isInside(asked, roots) ? path : asked);
+  return !isInside(path, roots) && !isKernelPath(isInside(unresolved, roots) ? path : unresolved);
 }
 
 /** Resolves a path without revealing errors: links that cannot be followed are reported later. */
@@ -98,8 +98,8 @@ async function resolveUnseen({ workspace }: InWorkspace, raw: string): Promise<R
     return await resolvePath(raw, workspace);
   } catch (error) {
     if (!(error instanceof UserError)) throw error;
-    const asked = await explainUserErrors(() => toAbsolute(raw, workspace));
-    return { path: asked, asked, exists: false, kind: "missing", size: 0 };
+    const unresolved = await explainUserErrors(() => toAbsolute(raw, workspace));
+    return { path: unresolved, unresolved, exists: false, kind: "missing", size: 0 };
   }
 }
 
@@ -153,8 +153,10 @@ export async function requirePlainPath(context: ToolContext, raw: string): Promi
   const isNumbered = /.(?::\d+(?:[-:]\d+)?|#L\d+(?:-L?\d+)?)$/.test(plain);
   const [near] = isNumbered ? await findNearPaths(context, raw, context.signal) : [];
   if (plain === raw && near === undefined) return;
-  const meant = near === undefined ? plain : titleOf(context, near.resolved);
-  throw new ToolFailure(`${JSON.stringify(raw)} is not a plain path. Did you mean ${meant}? ${writeHint}`);
+  const suggestion = near === undefined ? plain : titleOf(context, near.resolved);
+  throw new ToolFailure(
+    `${JSON.stringify(raw)} is not a plain path. Did you mean ${suggestion}? ${writeHint}`,
+  );
 }
 
 const writeHint = "Nothing was written; call the tool again with that path.";
@@ -167,9 +169,9 @@ export async function missingPathMessage(
 ): Promise<string> {
   const { workspace } = context;
   if (/[*?]/.test(raw)) return `${raw} does not exist. To find files by a pattern use glob.`;
-  const meant = await findNearPaths(context, raw, context.signal);
-  if (meant.length > 0) {
-    const shown = meant.slice(0, suggestionLimit).map((near) => titleOf(context, near.resolved));
+  const suggestions = await findNearPaths(context, raw, context.signal);
+  if (suggestions.length > 0) {
+    const shown = suggestions.slice(0, suggestionLimit).map((near) => titleOf(context, near.resolved));
     return `${raw} does not exist. Did you mean ${shown.join(" or ")}?`;
   }
   const folder = dirname(resolved.path);
@@ -198,22 +200,22 @@ async function explainUserErrors<T>(task: () => T | Promise<T>): Promise<T> {
 }
 
 /** Subject with all spellings, so that rules for the absolute path or for the link apply too. */
-function subjectOf({ cwd, roots }: Workspace, { path, asked }: ResolvedPath): Subject {
+function subjectOf({ cwd, roots }: Workspace, { path, unresolved }: ResolvedPath): Subject {
   const text = formatPath(cwd, path);
-  const named = isInside(path, roots) ? {} : { named: formatPath(cwd, asked) };
-  return { text, also: otherSpellings(text, [path, asked, formatPath(cwd, asked)]), ...named };
+  const named = isInside(path, roots) ? {} : { named: formatPath(cwd, unresolved) };
+  return { text, also: otherSpellings(text, [path, unresolved, formatPath(cwd, unresolved)]), ...named };
 }
 
 function requestFor(permission: string, subject: Subject): PermissionRequest {
   return { permission, subjects: [subject], always: isLiteral(subject.text) ? [subject.text] : [] };
 }
 
-function externalRequest({ home }: Workspace, { path, asked, kind }: ResolvedPath): PermissionRequest {
+function externalRequest({ home }: Workspace, { path, unresolved, kind }: ResolvedPath): PermissionRequest {
   const folder = kind === "directory" ? path : dirname(path);
   const text = toSlashes(folder);
   return {
     permission: "external_directory",
-    subjects: [{ text, also: otherSpellings(text, [path, asked]), named: toSlashes(asked) }],
+    subjects: [{ text, also: otherSpellings(text, [path, unresolved]), named: toSlashes(unresolved) }],
     always: isTooWide(folder, home) || !isLiteral(text) ? [] : [text, `${text}/*`],
   };
 }

@@ -133,7 +133,7 @@ export async function saveText(context: ToolContext, change: TextChange): Promis
     after: await saveSnapshot(snapshots, path, bytes),
   };
   const written = await explainFileErrors(path, async () => {
-    await assertSamePlace(context.workspace, path);
+    await assertSameTarget(context.workspace, path);
     return files.write(path, bytes, before?.hash ?? null);
   });
   context.seen.set(path, written.hash);
@@ -225,7 +225,7 @@ const fileProblems: ReadonlyMap<string, string> = new Map([
 ]);
 
 /** Throws {@link ToolFailure} if a link now leads to another path than the one that was approved. */
-export async function assertSamePlace(workspace: Workspace, path: string): Promise<ResolvedPath> {
+export async function assertSameTarget(workspace: Workspace, path: string): Promise<ResolvedPath> {
   const now = await resolvePath(path, workspace);
   if (now.path !== path) throw new ToolFailure(`${path} now leads to ${now.path}. Use that path instead.`);
   return now;

@@ -188,9 +188,9 @@ function toResourceLink(
 /** Returns the unresolved absolute path, so that rules apply to symbolic links too. */
 async function pathInside(name: string, workspace: ToolContext["workspace"]): Promise<string | undefined> {
   try {
-    const { asked, path, kind } = await resolvePath(name, workspace);
+    const { unresolved, path, kind } = await resolvePath(name, workspace);
     const isThere = kind === "file" || kind === "directory";
-    return isThere && isInside(path, workspace.roots) ? asked : undefined;
+    return isThere && isInside(path, workspace.roots) ? unresolved : undefined;
   } catch (error) {
     // An invalid path is not a mention.
     if (!(error instanceof UserError)) throw error;

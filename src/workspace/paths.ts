@@ -8,7 +8,7 @@ export interface ResolvedPath {
   /** Real path of the deepest existing ancestor, followed by the missing rest. */
   readonly path: string;
   /** The absolute path without following links. Differs from `path` if a link is on the way. */
-  readonly asked: string;
+  readonly unresolved: string;
   readonly exists: boolean;
   /** `special` is a device, a FIFO, a socket, or a kernel file (`/proc`, `/sys`, `/dev`). */
   readonly kind: "file" | "directory" | "special" | "missing";
@@ -33,14 +33,14 @@ const kernelFolders = ["/proc", "/sys", "/dev"];
  * Throws {@link UserError} for an invalid path: empty, with a NUL, with a link cycle, or inaccessible.
  */
 export async function resolvePath(raw: string, base: PathBase): Promise<ResolvedPath> {
-  const asked = toAbsolute(raw, base);
-  const path = await withReadableErrors(raw, () => findRealPath(asked, linkLimit));
+  const unresolved = toAbsolute(raw, base);
+  const path = await withReadableErrors(raw, () => findRealPath(unresolved, linkLimit));
   const found = await withReadableErrors(raw, () => statOrMissing(path));
   return {
     path,
-    asked,
+    unresolved,
     exists: found !== undefined,
-    kind: kindOf(found, [path, asked]),
+    kind: kindOf(found, [path, unresolved]),
     size: found?.size ?? 0,
   };
 }
@@ -83,8 +83,8 @@ async function findRealPath(path: string, linksLeft: number): Promise<string> {
   }
   const parent = dirname(path);
   if (parent === path) return path;
-  const place = join(await findRealPath(parent, linksLeft), basename(path));
-  return followDanglingLink(place, linksLeft);
+  const candidate = join(await findRealPath(parent, linksLeft), basename(path));
+  return followDanglingLink(candidate, linksLeft);
 }
 
 /** Writing to a link with a missing target creates the target. */

@@ -16,7 +16,7 @@ import { openProcesses, type Processes } from "../../src/workspace/process/proce
 import { Watchdog } from "../../src/workspace/process/watchdog.ts";
 import type { Search } from "../../src/workspace/search/search.ts";
 import type { Snapshots } from "../../src/workspace/files/snapshot.ts";
-import { bashTool, type ShellPlace } from "../../src/tool/bash/bash.ts";
+import { bashTool, type ShellFolders } from "../../src/tool/bash/bash.ts";
 import {
   ToolFailure,
   type PreparedCall,
@@ -27,7 +27,7 @@ import {
 
 let folder: string;
 let processes: Processes;
-let analyzed: { command: string; place: ShellPlace }[];
+let analyzed: { command: string; place: ShellFolders }[];
 
 beforeEach(() => {
   folder = realpathSync(mkdtempSync(join(tmpdir(), "fairlead-bash-")));

@@ -161,14 +161,14 @@ interface PromptedQuestion {
 
 async function askByPrompt(
   requests: ClientRequests,
-  asked: PromptedQuestion,
+  prompted: PromptedQuestion,
   signal: AbortSignal,
 ): Promise<InquiryOutcome> {
-  const response = promptResponseSchema.safeParse(await requests.permission(toPrompt(asked), signal));
+  const response = promptResponseSchema.safeParse(await requests.permission(toPrompt(prompted), signal));
   const outcome = response.data?.outcome;
   if (outcome?.outcome === "cancelled") return { outcome: "cancelled" };
   if (outcome?.outcome !== "selected") return invalidAnswer;
-  const chosen = asked.question.options.find((_, index) => optionId(index) === outcome.optionId);
+  const chosen = prompted.question.options.find((_, index) => optionId(index) === outcome.optionId);
   if (chosen !== undefined) return { outcome: "answered", answers: [{ chosen: [chosen.label] }] };
   return outcome.optionId === skip ? { outcome: "declined" } : invalidAnswer;
 }

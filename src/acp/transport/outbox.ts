@@ -193,14 +193,14 @@ function ownerOf(update: TextChunk): string | null | undefined {
 /** Splits text into chunks of at most `chunkLength` characters, never inside a surrogate pair. */
 function splitText(text: string): string[] {
   if (text.length <= chunkLength) return [text];
-  const pieces: string[] = [];
+  const chunks: string[] = [];
   for (let start = 0; start < text.length;) {
     const rest = text.slice(start, start + chunkLength + 1);
-    const piece = rest.length > chunkLength ? beginningOf(rest, chunkLength) : rest;
-    pieces.push(piece);
-    start += piece.length;
+    const chunk = rest.length > chunkLength ? beginningOf(rest, chunkLength) : rest;
+    chunks.push(chunk);
+    start += chunk.length;
   }
-  return pieces;
+  return chunks;
 }
 
 /** Builds the line of an update. */

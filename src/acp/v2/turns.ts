@@ -43,15 +43,15 @@ export class Turns {
 
   /** Resolves to the message's id when the message is stored. */
   async prompt(view: SessionView, content: draft.ContentBlock[], blocks: PromptBlock[]): Promise<MessageId> {
-    const asked: PendingPrompt = { content, receipt: deferred<MessageId>(), isStored: false };
+    const prompt: PendingPrompt = { content, receipt: deferred<MessageId>(), isStored: false };
     this.#view = view;
     view.state.resume();
-    this.#prompts.push(asked);
-    if (this.#prompts[0] === asked) this.#sendState({ state: "running" });
+    this.#prompts.push(prompt);
+    if (this.#prompts[0] === prompt) this.#sendState({ state: "running" });
     const turn = view.runTurn(() => view.session.prompt({ blocks }));
     // Errors before the message is stored reject the receipt; later errors are reported in the state.
-    void turn.then((result) => this.#end(asked, result));
-    return asked.receipt.promise;
+    void turn.then((result) => this.#end(prompt, result));
+    return prompt.receipt.promise;
   }
 
   /** Adds a steering message, which is echoed when it is stored. */
@@ -92,10 +92,10 @@ export class Turns {
     this.#sendState({ state: "idle", stopReason: "error", error });
   }
 
-  #end(asked: PendingPrompt, result: TurnResult): void {
-    const at = this.#prompts.indexOf(asked);
+  #end(prompt: PendingPrompt, result: TurnResult): void {
+    const at = this.#prompts.indexOf(prompt);
     if (at !== -1) this.#prompts.splice(at, 1);
-    if (!asked.isStored) asked.receipt.reject(toRejection(result));
+    if (!prompt.isStored) prompt.receipt.reject(toRejection(result));
     if (at !== 0) return;
     this.#sendState(toIdleState(result));
     if (this.#prompts.length > 0) this.#sendState({ state: "running" });

@@ -11,13 +11,13 @@ export class StreamedText {
 
   /** Adds a delta. Returns the text to send now. */
   add(partId: string, text: string): string {
-    const said = this.#parts.get(partId) ?? { length: 0, blanks: "" };
-    this.#parts.set(partId, said);
-    said.length += text.length;
-    if (said.blanks === undefined) return text;
-    const shown = said.blanks + text;
+    const sent = this.#parts.get(partId) ?? { length: 0, blanks: "" };
+    this.#parts.set(partId, sent);
+    sent.length += text.length;
+    if (sent.blanks === undefined) return text;
+    const shown = sent.blanks + text;
     const isBlank = shown.trim() === "";
-    said.blanks = isBlank ? shown : undefined;
+    sent.blanks = isBlank ? shown : undefined;
     return isBlank ? "" : shown;
   }
 

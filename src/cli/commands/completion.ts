@@ -153,8 +153,8 @@ const zshQuoted = (text: string): string => `'${text.replaceAll("'", String.raw`
 function describeWord(word: string, commands: readonly Command[]): string {
   if (word === help) return "show the help of a command";
   const all = listNames(commands);
-  const meant = all.find(({ name }) => name === word) ?? all.find(({ name }) => name.startsWith(`${word} `));
-  return meant?.command.about ?? "";
+  const match = all.find(({ name }) => name === word) ?? all.find(({ name }) => name.startsWith(`${word} `));
+  return match?.command.about ?? "";
 }
 
 function fishScript(commands: readonly Command[]): string {

@@ -45,13 +45,13 @@ export async function showConfig(call: Call): Promise<number> {
 /** Lists the configuration files, lowest precedence first, and the storage paths. */
 export async function configPaths(call: Call): Promise<number> {
   const app = openApp();
-  const { loaded, files: places } = await app.projects.readConfiguration(
+  const { loaded, files: candidates } = await app.projects.readConfiguration(
     await existingFolder(call.text("cwd") ?? "."),
   );
   const scopes = new Map(loaded.sources.map(({ path, scope }) => [path, scope]));
   const paths = [
-    ...places,
-    ...loaded.sources.map(({ path }) => path).filter((path) => !places.includes(path)),
+    ...candidates,
+    ...loaded.sources.map(({ path }) => path).filter((path) => !candidates.includes(path)),
   ];
   const files = paths.map((path) => ({ path, isRead: scopes.has(path), scope: scopes.get(path) }));
   const folders = {

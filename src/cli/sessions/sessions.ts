@@ -129,8 +129,8 @@ export async function importSessions(call: Call): Promise<number> {
   const store = await app.store();
   for (const path of call.operands) {
     const file = await readSessionFile(path);
-    const place = { projectId: project.id, cwd: project.workspace.cwd };
-    await print(await importSession(store, file, place));
+    const target = { projectId: project.id, cwd: project.workspace.cwd };
+    await print(await importSession(store, file, target));
   }
   return 0;
 }

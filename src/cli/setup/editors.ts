@@ -19,7 +19,7 @@ export interface EditorKind {
   snippet(start: StartCommand): string;
   /** The settings file and its new values, for editors with JSON settings. */
   readonly settings?: {
-    file(place: Home): string;
+    file(home: Home): string;
     of(start: StartCommand): readonly Setting[];
   };
 }
@@ -31,10 +31,10 @@ export const editors: readonly EditorKind[] = [
     where: "settings.json (command palette: open settings file)",
     snippet: (start) => json({ agent_servers: { Fairlead: zedServer(start) } }),
     settings: {
-      file: (place) =>
-        place.platform === "win32"
-          ? join(place.env["APPDATA"] || join(place.home, "AppData", "Roaming"), "Zed", "settings.json")
-          : join(configHome(place), "zed", "settings.json"),
+      file: (home) =>
+        home.platform === "win32"
+          ? join(home.env["APPDATA"] || join(home.home, "AppData", "Roaming"), "Zed", "settings.json")
+          : join(configHome(home), "zed", "settings.json"),
       of: (start) => [{ path: ["agent_servers", "Fairlead"], value: zedServer(start) }],
     },
   },

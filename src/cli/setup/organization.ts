@@ -38,8 +38,8 @@ export async function joinOrganization(address: string, app: App, questions: Que
 
 async function fetchConfig(address: string): Promise<{ from: string; text: string }> {
   const problems: string[] = [];
-  for (const place of wellKnownPaths) {
-    const from = new URL(place, address).href;
+  for (const path of wellKnownPaths) {
+    const from = new URL(path, address).href;
     try {
       const response = await fetch(from, { signal: AbortSignal.timeout(timeoutMs), redirect: "error" });
       if (response.ok) return { from, text: await readLimitedText(response) };

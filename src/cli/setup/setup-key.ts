@@ -42,7 +42,7 @@ export async function chooseKey(
   return acceptAsKey(answer, questions);
 }
 
-async function askForKey(way: string, questions: Questions): Promise<KeySource> {
+async function askForKey(choice: string, questions: Questions): Promise<KeySource> {
   /** Accepts a pasted key even if the question asks for something else. */
   const ask = async (
     question: string,
@@ -54,7 +54,7 @@ async function askForKey(way: string, questions: Questions): Promise<KeySource> 
     });
     return isKnownToken(answer) ? acceptAsKey(answer, questions) : toWay(answer);
   };
-  switch (way) {
+  switch (choice) {
     case "none":
       return { from: "nowhere" };
     case "type":
@@ -70,7 +70,7 @@ async function askForKey(way: string, questions: Questions): Promise<KeySource> 
         checkCommand,
       );
     default:
-      return { from: "variable", name: way.slice("env:".length) };
+      return { from: "variable", name: choice.slice("env:".length) };
   }
 }
 
@@ -103,19 +103,19 @@ async function parseKeySource(given: string, questions: Questions): Promise<KeyS
 
 /** Creates the provider options that name the key's source; empty when it is stored, in a standard variable, or not needed. */
 export function createKeyOptions(
-  way: KeySource,
+  source: KeySource,
   { keyVariables }: ChosenProvider,
 ): NonNullable<ProviderConfig["options"]> {
-  switch (way.from) {
+  switch (source.from) {
     case "nowhere":
     case "input":
       return {};
     case "variable":
-      return keyVariables.includes(way.name) ? {} : { apiKey: `{env:${way.name}}` };
+      return keyVariables.includes(source.name) ? {} : { apiKey: `{env:${source.name}}` };
     case "file":
-      return { apiKey: `{file:${way.path}}` };
+      return { apiKey: `{file:${source.path}}` };
     case "command":
-      return { apiKeyCommand: [...way.command] };
+      return { apiKeyCommand: [...source.command] };
   }
 }
 

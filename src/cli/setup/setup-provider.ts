@@ -48,8 +48,8 @@ export async function chooseProvider(
 function checkBaseURL(given: string): void {
   const address = readAddress(given);
   if (address.outcome === "address") return;
-  const meant = address.outcome === "guess" ? `. Did you mean ${address.url}?` : "";
-  throw new UsageError(`--base-url takes an address such as http://localhost:8000/v1${meant}`, "setup");
+  const hint = address.outcome === "guess" ? `. Did you mean ${address.url}?` : "";
+  throw new UsageError(`--base-url takes an address such as http://localhost:8000/v1${hint}`, "setup");
 }
 
 /** Returns the id of a provider, or another one's address as typed. */

@@ -172,8 +172,8 @@ async function createConfig({ app }: Setup, { provider, key, model }: Choices): 
     ...createKeyOptions(key, provider),
     ...(key.from === "input" && { apiKey: key.key }),
   };
-  const place = { env: process.env, home: app.home, path: join(app.folders.config, "fairlead.json") };
-  const apiKey = await substitute(options.apiKey ?? "", place);
+  const context = { env: process.env, home: app.home, path: join(app.folders.config, "fairlead.json") };
+  const apiKey = await substitute(options.apiKey ?? "", context);
   const filled = { ...options, apiKey: typeof apiKey.value === "string" ? apiKey.value : "" };
   return mergeConfigs(loaded.config, {
     model: `${provider.id}/${model}`,

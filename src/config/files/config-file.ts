@@ -127,9 +127,9 @@ function checkValues(file: ParsedFile, value: unknown): CheckedConfig {
     }
     const wrong = result.error.issues.flatMap((issue) => locateIssue(issue, candidate));
     for (const { path, message } of wrong) {
-      const place = JSON.stringify(path);
+      const pathKey = JSON.stringify(path);
       // Removing an invalid value can make a required one missing; report only the first.
-      if (!problems.has(place)) problems.set(place, createProblemAtPath(file, path, message));
+      if (!problems.has(pathKey)) problems.set(pathKey, createProblemAtPath(file, path, message));
     }
     // Remove from the end of a list, so that the other indexes stay valid.
     for (const { path } of wrong.toReversed()) repairValue(candidate, path);
@@ -203,8 +203,8 @@ function locateIssue(issue: z.core.$ZodIssue, config: unknown, around: Path = []
   const path = [...around, ...keysOf(issue.path)];
   if (issue.code === "unrecognized_keys")
     return issue.keys.map((key) => ({ path: [...path, key], message: describeUnknownSetting(path, key) }));
-  const meant = issue.code === "invalid_union" ? findIntendedForm(issue.errors) : undefined;
-  if (meant !== undefined) return meant.flatMap((inner) => locateIssue(inner, config, path));
+  const intended = issue.code === "invalid_union" ? findIntendedForm(issue.errors) : undefined;
+  if (intended !== undefined) return intended.flatMap((inner) => locateIssue(inner, config, path));
   return [{ path, message: describeExpectation(issue, getValue(config, path)) }];
 }
 
@@ -247,6 +247,6 @@ function listIgnoredKeys(path: string, config: Config): string[] {
 }
 
 function syntaxMessage(error: ParseError): string {
-  const words = printParseErrorCode(error.error).replaceAll(/([a-z])([A-Z])/g, "$1 $2");
-  return words.toLowerCase().replace(/ expected$/, " is missing");
+  const name = printParseErrorCode(error.error).replaceAll(/([a-z])([A-Z])/g, "$1 $2");
+  return name.toLowerCase().replace(/ expected$/, " is missing");
 }

@@ -21,8 +21,8 @@ export function describeIssue(issue: Issue, whole: unknown): { field: string; me
 
 /** Message for an unknown setting, with a suggestion. */
 export function describeUnknownSetting(path: readonly (string | number)[], key: string): string {
-  const meant = nearest(key, listSettings(path, generatedSchema));
-  return `unknown setting${meant === undefined ? "" : `; did you mean ${meant}?`}`;
+  const suggestion = nearest(key, listSettings(path, generatedSchema));
+  return `unknown setting${suggestion === undefined ? "" : `; did you mean ${suggestion}?`}`;
 }
 
 /** Expected forms; empty if the issue has its own message. */

@@ -56,9 +56,9 @@ export interface ChangeDetector {
 }
 
 /** Remembers the current state of the paths to detect later changes. */
-export async function detectChanges(places: WatchedPaths): Promise<ChangeDetector> {
-  const stamp = await computeStamp(places);
-  return { hasChanged: async () => (await computeStamp(places)) !== stamp };
+export async function detectChanges(paths: WatchedPaths): Promise<ChangeDetector> {
+  const stamp = await computeStamp(paths);
+  return { hasChanged: async () => (await computeStamp(paths)) !== stamp };
 }
 
 interface ContentFolder {

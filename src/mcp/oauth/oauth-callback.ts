@@ -5,7 +5,7 @@ import { deferred } from "../../base/async.ts";
 import { codeOf, messageOf, UserError } from "../../base/errors.ts";
 
 /** Address of the OAuth redirect. */
-export interface CallbackPlace {
+export interface CallbackAddress {
   /** `127.0.0.1`, `localhost` or `[::1]`, as in the redirect URI. */
   readonly host: string;
   /** 0 for any free port. */
@@ -33,7 +33,7 @@ const requestTimeoutMs = 5_000;
 const headerLimitBytes = 16 * 1024;
 
 /** Listens on a loopback address for the browser. Throws {@link UserError} if the port is in use. */
-export async function listenForCallback(place: CallbackPlace, state: string): Promise<Callback> {
+export async function listenForCallback(callback: CallbackAddress, state: string): Promise<Callback> {
   const answer = deferred<CallbackAnswer>();
   const server = createServer(
     {
@@ -43,15 +43,15 @@ export async function listenForCallback(place: CallbackPlace, state: string): Pr
       connectionsCheckingInterval: 1_000,
     },
     (request, response) => {
-      const verdict = judge(request, { path: place.path, hosts: hostsOf(server), state });
+      const verdict = judge(request, { path: callback.path, hosts: hostsOf(server), state });
       respond(response, verdict);
       if (verdict.answer) answer.resolve(verdict.answer);
     },
   );
   server.maxConnections = connectionLimit;
-  await listen(server, place);
+  await listen(server, callback);
   return {
-    redirectUrl: `http://${place.host}:${portOf(server)}${place.path}`,
+    redirectUrl: `http://${callback.host}:${portOf(server)}${callback.path}`,
     answer: answer.promise,
     close: () => close(server),
   };
@@ -127,13 +127,13 @@ function portOf(server: Server): number {
   return typeof address === "object" && address !== null ? address.port : 0;
 }
 
-async function listen(server: Server, place: CallbackPlace): Promise<void> {
-  const address = place.host === "[::1]" ? "::1" : "127.0.0.1";
+async function listen(server: Server, callback: CallbackAddress): Promise<void> {
+  const address = callback.host === "[::1]" ? "::1" : "127.0.0.1";
   try {
-    await listenAt(server, place.port, address);
+    await listenAt(server, callback.port, address);
   } catch (thrown) {
-    if (codeOf(thrown) === "EADDRINUSE" && !place.isFixed) return listenAt(server, 0, address);
-    throw new UserError(toWords(thrown, place), { cause: thrown });
+    if (codeOf(thrown) === "EADDRINUSE" && !callback.isFixed) return listenAt(server, 0, address);
+    throw new UserError(toWords(thrown, callback), { cause: thrown });
   }
 }
 
@@ -144,7 +144,7 @@ async function listenAt(server: Server, port: number, address: string): Promise<
   await listening;
 }
 
-function toWords(thrown: unknown, { port }: CallbackPlace): string {
+function toWords(thrown: unknown, { port }: CallbackAddress): string {
   if (codeOf(thrown) === "EADDRINUSE")
     return `Port ${port}, to which the browser is to return, is used by another program. End that program, or set another port in "oauth" of the server.`;
   return `No address of this computer could be opened for the browser to return to: ${messageOf(thrown)}.`;

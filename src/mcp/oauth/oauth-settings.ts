@@ -1,5 +1,5 @@
 import { UserError } from "../../base/errors.ts";
-import type { CallbackPlace } from "./oauth-callback.ts";
+import type { CallbackAddress } from "./oauth-callback.ts";
 import type { OAuthSettings, RemoteServer } from "../server-settings.ts";
 
 /** Default timeout of an authorization request, in milliseconds. */
@@ -23,12 +23,12 @@ export function timeoutOf({ timeoutMs }: RemoteServer): number {
 }
 
 /** Returns the redirect address: the configured one, the last one, or any free port. */
-export function getCallbackPlace(config: OAuthSettings, known: string | undefined): CallbackPlace {
+export function getCallbackPlace(config: OAuthSettings, known: string | undefined): CallbackAddress {
   if (config.redirectUri !== undefined) return { ...parseLoopback(config.redirectUri), isFixed: true };
   const { callbackPort } = config;
-  const place = { host: "127.0.0.1", path: callbackPath };
-  if (callbackPort !== undefined) return { ...place, port: callbackPort, isFixed: true };
-  return { ...place, port: Number(URL.parse(known ?? "")?.port ?? 0), isFixed: false };
+  const base = { host: "127.0.0.1", path: callbackPath };
+  if (callbackPort !== undefined) return { ...base, port: callbackPort, isFixed: true };
+  return { ...base, port: Number(URL.parse(known ?? "")?.port ?? 0), isFixed: false };
 }
 
 const loopbackHosts: readonly string[] = ["127.0.0.1", "localhost", "[::1]"];

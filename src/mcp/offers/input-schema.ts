@@ -58,11 +58,11 @@ function refersInside(schema: JsonSchema): boolean {
 function resolvesInside(schema: JsonSchema, ref: string): boolean {
   if (ref === "#") return true;
   if (!ref.startsWith("#/")) return false;
-  let place: unknown = schema;
+  let node: unknown = schema;
   for (const step of ref.slice(2).split("/")) {
     const key = decodePointer(step).replaceAll("~1", "/").replaceAll("~0", "~");
-    if (typeof place !== "object" || place === null || !Object.hasOwn(place, key)) return false;
-    place = Reflect.get(place, key);
+    if (typeof node !== "object" || node === null || !Object.hasOwn(node, key)) return false;
+    node = Reflect.get(node, key);
   }
   return true;
 }

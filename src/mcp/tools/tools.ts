@@ -54,8 +54,8 @@ export function createServerTool(
 }
 
 function getVersion({ settings }: McpServer, offered: OfferedTool): string {
-  const place = settings.type === "local" ? [settings.command, settings.args, settings.cwd] : [settings.url];
-  const what = [settings.name, place, offered];
+  const target = settings.type === "local" ? [settings.command, settings.args, settings.cwd] : [settings.url];
+  const what = [settings.name, target, offered];
   return createHash("sha256").update(JSON.stringify(what)).digest("hex").slice(0, 12);
 }
 

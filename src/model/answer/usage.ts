@@ -41,8 +41,8 @@ const firstRecord = (...values: readonly unknown[]): Record<string, unknown> => 
 /** Returns the cost in US dollars. Reasoning is priced as output, and the cache as input if it has no price. */
 export function costOf({ cost }: Model, tokens: Tokens): number {
   if (cost === undefined) return 0;
-  const asked = tokens.input + tokens.cache.read + tokens.cache.write;
-  const rate = cost.over?.findLast((over) => asked > over.tokens) ?? cost;
+  const inputTokens = tokens.input + tokens.cache.read + tokens.cache.write;
+  const rate = cost.over?.findLast((over) => inputTokens > over.tokens) ?? cost;
   const { input, output, cacheRead = input, cacheWrite = input } = rate;
   const perMillion =
     tokens.input * input +

@@ -109,8 +109,8 @@ export class StepEvents {
   }
 
   /** Appends text that may end in the middle of a surrogate pair. */
-  #text(kind: "text" | "reasoning", piece: string): StepEvent[] {
-    const joined = (this.#highSurrogateKind === kind ? this.#highSurrogate : "") + piece;
+  #text(kind: "text" | "reasoning", delta: string): StepEvent[] {
+    const joined = (this.#highSurrogateKind === kind ? this.#highSurrogate : "") + delta;
     const text = isHighSurrogate(joined.charCodeAt(joined.length - 1)) ? joined.slice(0, -1) : joined;
     this.#highSurrogate = joined.slice(text.length);
     this.#highSurrogateKind = kind;
@@ -147,8 +147,8 @@ export class StepEvents {
     return data && { ...this.#owner, data };
   }
 
-  #appendAll(pieces: ReturnType<ThinkTags["add"]>): StepEvent[] {
-    return pieces.flatMap(({ kind, text }) => this.#append(kind, text));
+  #appendAll(deltas: ReturnType<ThinkTags["add"]>): StepEvent[] {
+    return deltas.flatMap(({ kind, text }) => this.#append(kind, text));
   }
 
   #append(kind: "text" | "reasoning", text: string): StepEvent[] {

@@ -77,8 +77,8 @@ export async function askWindow(
   const limit = AbortSignal.any([signal, AbortSignal.timeout(limitMs)]);
   const ask: Ask = (path, body) => askJson(`${root}${path}`, provider, limit, body).catch(() => undefined);
   const id = presets.find((preset) => preset.id === provider.id)?.id ?? "";
-  const asked = (Object.hasOwn(queriesByPreset, id) ? queriesByPreset[id] : undefined) ?? anyServerQueries;
-  const answers = await Promise.all(asked.map((question) => question({ ask, model })));
+  const queries = (Object.hasOwn(queriesByPreset, id) ? queriesByPreset[id] : undefined) ?? anyServerQueries;
+  const answers = await Promise.all(queries.map((question) => question({ ask, model })));
   return answers.find((tokens): tokens is number => typeof tokens === "number" && tokens > 0);
 }
 

@@ -61,6 +61,6 @@ export class KeyCommands {
 /** Returns the command's stderr, or else how it ended. Its stdout may be a key. */
 function describeError(error: unknown): string {
   const stderr = typeof error === "object" && error !== null && "stderr" in error ? String(error.stderr) : "";
-  const words = stderr.trim() || messageOf(error).split("\n", 1)[0] || "";
-  return excerpt(words, messageLimit);
+  const message = stderr.trim() || messageOf(error).split("\n", 1)[0] || "";
+  return excerpt(message, messageLimit);
 }

@@ -73,13 +73,13 @@ function listCalls({ tool_calls, function_call }: Chunk): Chunk[] {
 }
 
 function toCallFragment(call: Chunk): CallFragment {
-  const asked = isRecord(call.function) ? call.function : {};
+  const called = isRecord(call.function) ? call.function : {};
   const { id } = call;
   return {
     index: typeof call.index === "number" ? call.index : undefined,
     id: typeof id === "string" || typeof id === "number" ? String(id) : "",
-    name: typeof asked.name === "string" ? asked.name.trim() : "",
-    arguments: argumentsText(asked.arguments),
+    name: typeof called.name === "string" ? called.name.trim() : "",
+    arguments: argumentsText(called.arguments),
     signature: signatureOf(call),
   };
 }

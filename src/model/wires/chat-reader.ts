@@ -137,14 +137,14 @@ class StreamedCalls {
     return this.#calls.length === 0;
   }
 
-  add(piece: CallFragment): AddedFragment {
-    const call = this.#findCall(piece) ?? this.#begin(piece);
+  add(fragment: CallFragment): AddedFragment {
+    const call = this.#findCall(fragment) ?? this.#begin(fragment);
     const { number } = call;
-    if (piece.signature !== undefined) this.#onSignature(call.id, piece.signature);
+    if (fragment.signature !== undefined) this.#onSignature(call.id, fragment.signature);
     const wasNamed = call.name !== "";
-    if (!wasNamed) call.name = piece.name;
-    call.text += piece.arguments;
-    if (wasNamed) return { number, start: undefined, text: piece.arguments };
+    if (!wasNamed) call.name = fragment.name;
+    call.text += fragment.arguments;
+    if (wasNamed) return { number, start: undefined, text: fragment.arguments };
     if (call.name === "") return { number, start: undefined, text: "" };
     return { number, start: toStartChunk(call, call.name), text: call.text };
   }
@@ -160,13 +160,13 @@ class StreamedCalls {
   }
 
   /** Returns the call that a fragment continues, or undefined if it begins a new one. */
-  #findCall(piece: CallFragment): StreamedCall | undefined {
+  #findCall(fragment: CallFragment): StreamedCall | undefined {
     const last =
-      piece.index === undefined
-        ? (this.#calls.findLast(({ id }) => id === piece.id) ??
-          (piece.id === "" ? this.#calls.at(-1) : undefined))
-        : this.#calls.findLast(({ index }) => index === piece.index);
-    return last === undefined || beginsAnother(piece, last) ? undefined : last;
+      fragment.index === undefined
+        ? (this.#calls.findLast(({ id }) => id === fragment.id) ??
+          (fragment.id === "" ? this.#calls.at(-1) : undefined))
+        : this.#calls.findLast(({ index }) => index === fragment.index);
+    return last === undefined || beginsAnother(fragment, last) ? undefined : last;
   }
 
   #begin({ index, id }: CallFragment): StreamedCall {

@@ -21,9 +21,9 @@ export class EventSplitter {
   #endsWithReturn = false;
   #hasStarted = false;
 
-  push(piece: string): string[] {
-    const text = this.#normalizeLineEnds(this.#hasStarted ? piece : piece.replace(/^\ufeff/, ""));
-    this.#hasStarted ||= piece !== "";
+  push(chunk: string): string[] {
+    const text = this.#normalizeLineEnds(this.#hasStarted ? chunk : chunk.replace(/^\ufeff/, ""));
+    this.#hasStarted ||= chunk !== "";
     if (this.#isBetweenEvents && isWholeEvent(text)) return [text.slice("data: ".length, -2)];
     const events: string[] = [];
     let start = 0;
@@ -45,21 +45,21 @@ export class EventSplitter {
   }
 
   /** Lines may end with a carriage return, a line feed or both (HTML standard, 9.2.5). */
-  #normalizeLineEnds(piece: string): string {
-    if (piece === "") return "";
-    const text = this.#endsWithReturn && piece.startsWith("\n") ? piece.slice(1) : piece;
-    this.#endsWithReturn = piece.endsWith("\r");
+  #normalizeLineEnds(chunk: string): string {
+    if (chunk === "") return "";
+    const text = this.#endsWithReturn && chunk.startsWith("\n") ? chunk.slice(1) : chunk;
+    this.#endsWithReturn = chunk.endsWith("\r");
     return text.includes("\r") ? text.replaceAll(/\r\n?/g, "\n") : text;
   }
 
-  #buffer(piece: string): void {
-    this.#length += piece.length;
+  #buffer(chunk: string): void {
+    this.#length += chunk.length;
     if (this.#length > eventLimit) throw tooLong("a line");
-    if (piece !== "") this.#lineParts.push(piece);
+    if (chunk !== "") this.#lineParts.push(chunk);
   }
 
-  #takeLine(piece: string): string {
-    this.#buffer(piece);
+  #takeLine(chunk: string): string {
+    this.#buffer(chunk);
     const line = this.#lineParts.length === 1 ? (this.#lineParts[0] ?? "") : this.#lineParts.join("");
     this.#lineParts = [];
     this.#length = 0;

@@ -22,8 +22,12 @@ export function describeFind({ scan, args, command, evalContext }: Invocation): 
   for (const [index, arg] of tests.entries()) {
     const next = tests[index + 1];
     if (runActions.has(arg.text)) {
-      const handed = () => listFoundFiles(scan, words, firstAction, evalContext);
-      const inner = createFoundCommand(takeCommandWords(arg.text, tests.slice(index + 1)), command, handed);
+      const listFiles = () => listFoundFiles(scan, words, firstAction, evalContext);
+      const inner = createFoundCommand(
+        takeCommandWords(arg.text, tests.slice(index + 1)),
+        command,
+        listFiles,
+      );
       scan.addWrapped(inner, enterFoundFolder(arg.text, evalContext));
     }
     if (writeActions.has(arg.text) && next) addPath(scan, next, { access: "write" }, evalContext);
@@ -56,9 +60,9 @@ export function describeFd(invocation: Invocation): OpaqueReason | undefined {
 function createFoundCommand(
   written: readonly Argument[],
   command: SimpleCommand,
-  handed?: () => PipedFiles,
+  listFiles?: () => PipedFiles,
 ): SimpleCommand {
-  const files = isReader(written) ? handed?.() : undefined;
+  const files = isReader(written) ? listFiles?.() : undefined;
   const argv = written.map((word) => (word.text.includes("{}") ? replaceBraces(word, files) : word));
   return { ...command, argv, raw: canonicalText(argv), assignments: [] };
 }

@@ -38,12 +38,12 @@ export function repairKeys(
 ): Readonly<Record<string, unknown>> {
   const keys = Object.keys(value);
   if (keys.every((key) => getProperty(schema, key) !== undefined)) return value;
-  const meant = new Map(keys.map((key) => [key, findParameter(key, schema, aliases)]));
+  const targets = new Map(keys.map((key) => [key, findParameter(key, schema, aliases)]));
   const isUsable = (key: string, target: string) =>
-    !Object.hasOwn(value, target) && keys.every((other) => other === key || meant.get(other) !== target);
+    !Object.hasOwn(value, target) && keys.every((other) => other === key || targets.get(other) !== target);
   const repaired: [string, unknown][] = [];
   for (const key of keys) {
-    const target = meant.get(key);
+    const target = targets.get(key);
     if (target === key) repaired.push([key, value[key]]);
     else if (target !== undefined && isUsable(key, target)) {
       repairs.add("key", target, key);

@@ -57,9 +57,9 @@ export class BashOutput {
     this.#stored = new StoredOutput(deps.limits);
   }
 
-  async push(piece: TextOrBytes): Promise<void> {
-    this.#characters += piece.length;
-    const settled = this.#terminal.push(piece);
+  async push(chunk: TextOrBytes): Promise<void> {
+    this.#characters += chunk.length;
+    const settled = this.#terminal.push(chunk);
     for (const one of settled) await this.#stored.push(one);
     if (this.#terminal.isBinary) return;
     this.#live.push(settled, this.#terminal.openLine);
@@ -199,8 +199,8 @@ class LiveOutput {
   }
 }
 
-function totalLength(pieces: readonly TextOrBytes[]): number {
-  return pieces.reduce((sum, { length }) => sum + length, 0);
+function totalLength(chunks: readonly TextOrBytes[]): number {
+  return chunks.reduce((sum, { length }) => sum + length, 0);
 }
 
 /** Holds short output whole; of long output it holds the end, and stores the whole in a file. */
@@ -209,7 +209,7 @@ class StoredOutput {
   readonly #mostLines: number;
   readonly #mostBytes: number;
   readonly #hint: string;
-  #pieces: TextOrBytes[] = [];
+  #chunks: TextOrBytes[] = [];
   #heldCharacters = 0;
   /** Finished lines, counted only while the output is short. */
   #endedLines = 0;
@@ -230,22 +230,22 @@ class StoredOutput {
     this.#hint = limits.hint ?? defaultHint;
   }
 
-  async push(piece: TextOrBytes): Promise<void> {
-    if (piece.length === 0) return;
+  async push(chunk: TextOrBytes): Promise<void> {
+    if (chunk.length === 0) return;
     const wasShort = this.#isShort();
-    this.#bytes += byteLengthOf(piece);
-    this.#heldCharacters += piece.length;
-    if (wasShort) this.#countLines(textOf(piece));
-    this.#pieces.push(piece);
+    this.#bytes += byteLengthOf(chunk);
+    this.#heldCharacters += chunk.length;
+    if (wasShort) this.#countLines(textOf(chunk));
+    this.#chunks.push(chunk);
     if (this.#isShort()) return;
-    await this.#store(wasShort ? this.#pieces : [piece]);
+    await this.#store(wasShort ? this.#chunks : [chunk]);
     this.#dropBeginning();
   }
 
   async end(): Promise<OutputResult> {
     await this.#flush();
     await this.#writing;
-    const whole = this.#pieces.map(textOf).join("");
+    const whole = this.#chunks.map(textOf).join("");
     if (this.#isShort()) return { text: whole, truncated: false };
     const text = takeEnd(whole, this.#mostLines, this.#mostBytes);
     return { text, truncated: true, note: this.#note(text), path: this.#file?.path };
@@ -279,20 +279,20 @@ class StoredOutput {
     this.#isLineOpen = !text.endsWith("\n");
   }
 
-  /** Drops whole pieces only: joining them for each new piece would copy all of a fast output. */
+  /** Drops whole chunks only: joining them for each new chunk would copy all of a fast output. */
   #dropBeginning(): void {
-    for (let [first] = this.#pieces; first !== undefined; [first] = this.#pieces) {
+    for (let [first] = this.#chunks; first !== undefined; [first] = this.#chunks) {
       if (this.#heldCharacters - first.length <= this.#mostBytes) return;
       this.#heldCharacters -= first.length;
-      this.#pieces.shift();
+      this.#chunks.shift();
     }
   }
 
-  async #store(pieces: readonly TextOrBytes[]): Promise<void> {
+  async #store(chunks: readonly TextOrBytes[]): Promise<void> {
     if (this.#problem !== undefined) return;
-    for (const piece of pieces) {
-      this.#unwritten.push(piece);
-      this.#unwrittenBytes += byteLengthOf(piece);
+    for (const chunk of chunks) {
+      this.#unwritten.push(chunk);
+      this.#unwrittenBytes += byteLengthOf(chunk);
     }
     if (this.#unwrittenBytes >= WRITE_BYTES) await this.#flush();
   }
@@ -300,11 +300,11 @@ class StoredOutput {
   /** Waits for the previous write, not for this one. */
   async #flush(): Promise<void> {
     if (this.#unwrittenBytes === 0) return;
-    const [pieces, bytes] = [this.#unwritten, this.#unwrittenBytes];
+    const [chunks, bytes] = [this.#unwritten, this.#unwrittenBytes];
     this.#unwritten = [];
     this.#unwrittenBytes = 0;
     await this.#writing;
-    if (this.#problem === undefined) this.#writing = this.#write(pieces.map(bytesOf), bytes);
+    if (this.#problem === undefined) this.#writing = this.#write(chunks.map(bytesOf), bytes);
   }
 
   async #write(parts: Buffer[], bytes: number): Promise<void> {

@@ -7,7 +7,7 @@ import { endNote, nothingPrinted } from "./command-end.ts";
 import { resolveFolder } from "../search/folder.ts";
 import { hasNoNul } from "../invalid.ts";
 import { getOutsideAccess } from "../paths.ts";
-import { assertSamePlace } from "../text-file.ts";
+import { assertSameTarget } from "../text-file.ts";
 import {
   defineTool,
   ToolFailure,
@@ -21,7 +21,7 @@ const DEFAULT_TIMEOUT_MS = 120_000;
 const MAX_TIMEOUT_MS = 600_000;
 
 /** Where a command line runs, to resolve its relative paths and `~`. */
-export interface ShellPlace {
+export interface ShellFolders {
   /** The session's working directory, to which paths in rules are relative; an absolute real path. */
   cwd: string;
   /** The folder in which the command runs; an absolute real path. */
@@ -33,7 +33,7 @@ export interface ShellPlace {
 /** Returns the permissions that a command line needs. */
 export type AnalyzeCommand = (
   command: string,
-  place: ShellPlace,
+  folders: ShellFolders,
 ) => PermissionRequest[] | Promise<PermissionRequest[]>;
 
 const nulRefusal = "A command cannot contain a NUL character; let printf '\\0' make one";
@@ -92,8 +92,8 @@ export function bashTool({ analyze }: { analyze: AnalyzeCommand }): Tool {
     prepare: async (input, context) => {
       const folder = await resolveFolder(context, input.workdir);
       const { cwd, home, roots } = context.workspace;
-      const place = { cwd, start: folder.path, home, roots };
-      const command = await analyze(input.command, place);
+      const folders = { cwd, start: folder.path, home, roots };
+      const command = await analyze(input.command, folders);
       const isElsewhere = folder.path !== cwd;
       return {
         title: input.command,
@@ -101,8 +101,8 @@ export function bashTool({ analyze }: { analyze: AnalyzeCommand }): Tool {
         ...(isElsewhere && { preview: { text: `It runs in ${folder.title}.` } }),
         permissions: [...folder.external, ...command],
         run: async (run) => {
-          await assertSamePlace(context.workspace, folder.path);
-          assertCovered(await analyze(input.command, place), command, run);
+          await assertSameTarget(context.workspace, folder.path);
+          assertCovered(await analyze(input.command, folders), command, run);
           return runCommand(input, folder.path, context, run);
         },
       };

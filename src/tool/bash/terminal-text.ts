@@ -16,7 +16,7 @@ const NOT_TEXT = /[\x00-\x06\x0e-\x1a\x1c-\x1f\ufffd]/g;
 const OVERSTRUCK = /[^\n\x08]\x08/g;
 
 /**
- * Turns terminal output into plain text, piece by piece: removes escape sequences, and keeps only the last state of
+ * Turns terminal output into plain text, chunk by chunk: removes escape sequences, and keeps only the last state of
  * an overwritten line (a progress bar). NUL is shown as ␀.
  */
 export class TerminalText {
@@ -25,9 +25,9 @@ export class TerminalText {
   #notText = 0;
 
   /** Takes more output and returns the lines that it completes. */
-  push(piece: TextOrBytes): TextOrBytes[] {
-    this.#length += piece.length;
-    const [lines, open] = splitAt(piece, piece.lastIndexOf("\n") + 1);
+  push(chunk: TextOrBytes): TextOrBytes[] {
+    this.#length += chunk.length;
+    const [lines, open] = splitAt(chunk, chunk.lastIndexOf("\n") + 1);
     const settled = lines.length === 0 ? [] : this.#settle(lines);
     this.#open += textOf(open);
     return this.#open.length > LINE_LIMIT ? [...settled, this.end()] : settled;
@@ -65,8 +65,8 @@ export class TerminalText {
   }
 }
 
-function isClean(piece: TextOrBytes): boolean {
-  return !SIGNS.some((sign) => piece.includes(sign));
+function isClean(chunk: TextOrBytes): boolean {
+  return !SIGNS.some((sign) => chunk.includes(sign));
 }
 
 /** Cleans text, but keeps a trailing escape sequence that is still incomplete. */

@@ -174,11 +174,11 @@ function findEscaped({ text }: Source, { needle, replacement, all }: EditQuery):
   const plain = unescape(needle, kinds);
   if (plain.trim() === "") return [];
   // Only the kinds escaped in the old text are assumed to be mistakes in the new one.
-  const meant = unescape(replacement, kinds);
+  const unescaped = unescape(replacement, kinds);
   return findOccurrences(text, plain, all).map((start) => ({
     start,
     end: start + plain.length,
-    replacement: meant,
+    replacement: unescaped,
   }));
 }
 

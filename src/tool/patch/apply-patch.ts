@@ -192,7 +192,7 @@ async function loadOld(context: ToolContext, path: string, why = "") {
 
 /** Rejects links: the target would be removed, and the link would stay broken. */
 async function assertNoLink(context: ToolContext, path: string, from: ResolvedPath): Promise<void> {
-  if (!(await lstat(from.asked)).isSymbolicLink()) return;
+  if (!(await lstat(from.unresolved)).isSymbolicLink()) return;
   throw new ToolFailure(
     `${path} is a link to ${titleOf(context, from)}. Name that file if it is meant, or change the link with a command. ${unchanged}`,
   );
@@ -260,8 +260,8 @@ function targetOf({ from, to }: FilePlan): string {
 }
 
 function createPermissions(context: ToolContext, { from, to }: FilePlan): PermissionRequest[] {
-  const places = from === to ? [from] : [from, to];
-  return places.flatMap((resolved) => (resolved ? pathPermissions(context, resolved, "edit") : []));
+  const paths = from === to ? [from] : [from, to];
+  return paths.flatMap((resolved) => (resolved ? pathPermissions(context, resolved, "edit") : []));
 }
 
 async function runPatch(

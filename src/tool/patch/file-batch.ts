@@ -2,7 +2,7 @@ import { isMissing, messageOf } from "../../base/errors.ts";
 import type { FileChange } from "../../message/part.ts";
 import { StaleFile } from "../../workspace/files/files.ts";
 import type { Workspace } from "../../workspace/workspace.ts";
-import { assertSamePlace, explainFileErrors, saveSnapshot } from "../text-file.ts";
+import { assertSameTarget, explainFileErrors, saveSnapshot } from "../text-file.ts";
 
 /** Change of one file's content; null means "no such file". */
 export interface FileWrite {
@@ -62,7 +62,7 @@ export function toFileChange({ path, before, after, additions, deletions }: File
 }
 
 async function assertReady(workspace: Workspace, { path, before }: FileWrite): Promise<void> {
-  await assertSamePlace(workspace, path);
+  await assertSameTarget(workspace, path);
   const hash = await hashOrNull(workspace, path);
   if (hash !== (before?.hash ?? null)) throw new StaleFile(`${path} was changed meanwhile.`);
 }

@@ -218,9 +218,9 @@ function parseHunk(lines: PatchLines): Hunk | undefined {
     body.push(line);
   }
   // Models put empty lines between two hunks; at the end of a hunk they are ignored.
-  const meant = body.slice(0, body.length - blanks);
+  const trimmed = body.slice(0, body.length - blanks);
   if (atEnd) skipBlankLines(lines);
-  return meant.length === 0 ? undefined : { anchors, lines: meant, atEnd };
+  return trimmed.length === 0 ? undefined : { anchors, lines: trimmed, atEnd };
 }
 
 function parseAnchors(lines: PatchLines): string[] {

@@ -11,7 +11,7 @@ import type { Range } from "./line-window.ts";
 import { fitMedium, detectMediaType } from "../image/media.ts";
 import { pathPermissions, resolvePathToRead, titleOf, getOutsideAccess } from "../paths.ts";
 import {
-  assertSamePlace,
+  assertSameTarget,
   detectByteOrderMark,
   decodeText,
   explainFileErrors,
@@ -89,7 +89,7 @@ export const readTool = defineTool<Input>({
 
 function readPath(context: ToolContext, path: string, range: Range, signal: AbortSignal) {
   return explainFileErrors(path, async () => {
-    const { kind, size } = await assertSamePlace(context.workspace, path);
+    const { kind, size } = await assertSameTarget(context.workspace, path);
     if (kind === "directory") return listFolder(path, range, signal);
     const read = size > wholeLimitBytes ? readLargeFile : readWholeFile;
     return withInstructions(context, path, await read(context, path, range, signal));

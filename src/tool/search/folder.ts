@@ -11,7 +11,7 @@ import {
 } from "../paths.ts";
 import { ToolFailure, type ToolContext } from "../tool.ts";
 
-export interface SearchPlace {
+export interface SearchTarget {
   /** Absolute real path. */
   path: string;
   kind: "file" | "directory";
@@ -27,46 +27,46 @@ export interface SearchPlace {
 }
 
 /** The place, for use within a sentence. */
-export function nameOf({ title }: SearchPlace): string {
+export function nameOf({ title }: SearchTarget): string {
   return title === "." ? "the working directory" : title;
 }
 
-/** Resolves a folder to search like {@link resolveSearchPlace}. */
+/** Resolves a folder to search like {@link resolveSearchTarget}. */
 export async function resolveSearchFolder(
   context: ToolContext,
   raw: string | undefined,
-): Promise<SearchPlace> {
-  return requireFolder(await resolveSearchPlace(context, raw));
+): Promise<SearchTarget> {
+  return requireFolder(await resolveSearchTarget(context, raw));
 }
 
 /** Resolves a folder, by default the working directory. Throws {@link ToolFailure} if it is not a folder. */
-export async function resolveFolder(context: ToolContext, raw: string | undefined): Promise<SearchPlace> {
-  const asked = raw?.trim() || ".";
-  const resolved = await resolveToolPath(context, asked);
-  if (!resolved.exists) throw new ToolFailure(await missingPathMessage(context, resolved, asked));
-  return requireFolder(createPlace(context, { resolved }, asked));
+export async function resolveFolder(context: ToolContext, raw: string | undefined): Promise<SearchTarget> {
+  const rawPath = raw?.trim() || ".";
+  const resolved = await resolveToolPath(context, rawPath);
+  if (!resolved.exists) throw new ToolFailure(await missingPathMessage(context, resolved, rawPath));
+  return requireFolder(createTarget(context, { resolved }, rawPath));
 }
 
-function requireFolder(place: SearchPlace): SearchPlace {
-  if (place.kind === "directory") return place;
-  throw new ToolFailure(`${place.title} is a file. Give the folder that holds it.`);
+function requireFolder(target: SearchTarget): SearchTarget {
+  if (target.kind === "directory") return target;
+  throw new ToolFailure(`${target.title} is a file. Give the folder that holds it.`);
 }
 
 /**
  * Resolves a file or folder to search, by default the working directory. A missing path is read as the only one that it
  * can mean, with a note.
  */
-export async function resolveSearchPlace(
+export async function resolveSearchTarget(
   context: ToolContext,
   raw: string | undefined,
-): Promise<SearchPlace> {
-  const asked = raw?.trim() || ".";
-  return createPlace(context, await resolvePathToRead(context, asked), asked);
+): Promise<SearchTarget> {
+  const rawPath = raw?.trim() || ".";
+  return createTarget(context, await resolvePathToRead(context, rawPath), rawPath);
 }
 
-function createPlace(context: ToolContext, { resolved, note }: PathToRead, asked: string): SearchPlace {
+function createTarget(context: ToolContext, { resolved, note }: PathToRead, rawPath: string): SearchTarget {
   const { kind, path } = resolved;
-  if (kind !== "file" && kind !== "directory") throw new ToolFailure(`${asked} does not exist.`);
+  if (kind !== "file" && kind !== "directory") throw new ToolFailure(`${rawPath} does not exist.`);
   return {
     path,
     kind,

@@ -3,7 +3,7 @@ import description from "../../../prompts/tools/glob.md";
 import { formatPath } from "../../workspace/paths.ts";
 import { nameOf, resolveSearchFolder } from "./folder.ts";
 import { getOutsideAccess, searchRequest } from "../paths.ts";
-import { assertSamePlace } from "../text-file.ts";
+import { assertSameTarget } from "../text-file.ts";
 import { defineTool, type Tool } from "../tool.ts";
 
 const RESULT_LIMIT = 100;
@@ -46,7 +46,7 @@ export const globTool: Tool = defineTool<z.infer<typeof inputSchema>>({
       permissions: [searchRequest(context, "glob", pattern, folder.path), ...folder.external],
       run: async (run) => {
         const { signal } = run;
-        await assertSamePlace(context.workspace, folder.path);
+        await assertSameTarget(context.workspace, folder.path);
         const onProgress = (files: number) => run.output(`${files} files so far …\n`);
         const query = {
           folder: folder.path,

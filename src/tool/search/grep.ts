@@ -4,10 +4,10 @@ import { isAbort, messageOf } from "../../base/errors.ts";
 import { formatPath } from "../../workspace/paths.ts";
 import { MAX_FILE_BYTES } from "../../workspace/search/search-engine.ts";
 import type { LineMatch, LinesQuery, Search } from "../../workspace/search/search.ts";
-import { nameOf, resolveSearchPlace } from "./folder.ts";
+import { nameOf, resolveSearchTarget } from "./folder.ts";
 import { hasNoNul } from "../invalid.ts";
 import { getOutsideAccess, readRequest, searchRequest } from "../paths.ts";
-import { assertSamePlace } from "../text-file.ts";
+import { assertSameTarget } from "../text-file.ts";
 import { defineTool, ToolFailure, type Tool } from "../tool.ts";
 
 const RESULT_LIMIT = 100;
@@ -67,25 +67,25 @@ export const grepTool: Tool = defineTool<z.infer<typeof inputSchema>>({
       own: (found) => [searchRequest(context, "grep", pattern, found.path)],
     }),
   prepare: async ({ pattern, path, include }, context) => {
-    const place = await resolveSearchPlace(context, path);
+    const target = await resolveSearchTarget(context, path);
     const { cwd, search } = context.workspace;
     return {
       title: pattern,
-      locations: [{ path: place.path }],
+      locations: [{ path: target.path }],
       permissions: [
-        searchRequest(context, "grep", pattern, place.path),
+        searchRequest(context, "grep", pattern, target.path),
         // Outside, a folder needs the same as a file: a difference would reveal which of them it is.
-        ...(place.kind === "file" || place.external.length > 0 ? place.reading : []),
+        ...(target.kind === "file" || target.external.length > 0 ? target.reading : []),
       ],
       run: async (run) => {
         const { signal } = run;
-        await assertSamePlace(context.workspace, place.path);
+        await assertSameTarget(context.workspace, target.path);
         const onProgress = (files: number) => run.output(`${files} files so far …\n`);
         // Matches in such files are not even counted: many patterns would reveal the text.
         const isShown = (found: string) =>
-          found === place.path || run.isAllowed([readRequest(context, found)]);
+          found === target.path || run.isAllowed([readRequest(context, found)]);
         const query = {
-          folder: place.path,
+          folder: target.path,
           pattern,
           include,
           limit: RESULT_LIMIT,
@@ -94,11 +94,11 @@ export const grepTool: Tool = defineTool<z.infer<typeof inputSchema>>({
           signal,
         };
         const { matches, truncated, large } = await findLines(search, query);
-        const where = `${nameOf(place)}${include === undefined ? "" : ` (${include})`}`;
+        const where = `${nameOf(target)}${include === undefined ? "" : ` (${include})`}`;
         const none = `No lines match in ${where}.${spansLines(pattern) ? lineHint : ""}`;
         return {
           status: "completed",
-          notes: place.note,
+          notes: target.note,
           output: [
             matches.length === 0 ? none : showByFile(matches, cwd),
             ...more(truncated),

@@ -4,7 +4,7 @@ import type { PermissionRequest } from "../../permission/rule.ts";
 import { isInside, formatPath, type ResolvedPath } from "../../workspace/paths.ts";
 import { resolveSearchFolder } from "./folder.ts";
 import { getOutsideAccess, titleOf } from "../paths.ts";
-import { assertSamePlace } from "../text-file.ts";
+import { assertSameTarget } from "../text-file.ts";
 import { defineTool, type Tool, type ToolContext } from "../tool.ts";
 
 const ENTRY_LIMIT = 100;
@@ -36,7 +36,7 @@ export const listTool: Tool = defineTool<z.infer<typeof inputSchema>>({
       locations: [{ path: folder.path }],
       permissions: [listRequest(context, folder.resolved), ...folder.external],
       run: async ({ signal }) => {
-        await assertSamePlace(context.workspace, folder.path);
+        await assertSameTarget(context.workspace, folder.path);
         const globs = ignore.map((glob) => `!${glob}`);
         const query = { folder: folder.path, globs, limit: FILE_LIMIT, order: "path", signal } as const;
         const { paths, truncated } = await context.workspace.search.files(query);
@@ -57,7 +57,7 @@ export const listTool: Tool = defineTool<z.infer<typeof inputSchema>>({
 
 function listRequest(context: ToolContext, resolved: ResolvedPath): PermissionRequest {
   const { cwd, roots } = context.workspace;
-  const named = isInside(resolved.path, roots) ? {} : { named: formatPath(cwd, resolved.asked) };
+  const named = isInside(resolved.path, roots) ? {} : { named: formatPath(cwd, resolved.unresolved) };
   const text = titleOf(context, resolved);
   return { permission: "list", subjects: [{ text, ...named }], always: ["*"] };
 }

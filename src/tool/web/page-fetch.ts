@@ -175,7 +175,7 @@ function isSameSite(from: URL, to: URL): boolean {
 }
 
 async function readResponse(
-  { url: asked, format }: Fetch,
+  { url: requestedUrl, format }: Fetch,
   path: readonly URL[],
   response: WebResponse,
   signal: AbortSignal,
@@ -184,7 +184,11 @@ async function readResponse(
   const contentType = response.headers["content-type"] ?? "";
   // Loaded lazily: the Markdown converter is as large as all tools together.
   const { readPageInWorker } = await import("./page-thread.ts");
-  const content = await readPageInWorker({ bytes, contentType, url: path.at(-1) ?? asked }, format, signal);
+  const content = await readPageInWorker(
+    { bytes, contentType, url: path.at(-1) ?? requestedUrl },
+    format,
+    signal,
+  );
   return { end: "page", content, path, status: response.status, contentType, bytes };
 }
 

@@ -55,14 +55,14 @@ export class DiskWrites {
   ): Promise<{ hash: string }> {
     const hash = sha256(bytes);
     await this.#change(path, expected, async (change) => {
-      const { place, temporary } = change;
-      const old = expected === null ? newMode : await statWritable(place);
+      const { target, temporary } = change;
+      const old = expected === null ? newMode : await statWritable(target);
       await fillAndSync(temporary, typeof old === "number" ? old : old.mode, async (file) => {
         await this.#locks.recordInode(path, formatInode(await file.stat({ bigint: true })));
         await file.writeFile(bytes);
         if (typeof old !== "number") await keepOwnerAndMode(file, old);
       });
-      assertExpected(path, await hashIfExists(place), expected);
+      assertExpected(path, await hashIfExists(target), expected);
       if (expected === null) create(path, change);
       else await this.#replace(path, change, expected, hash);
     });
@@ -71,12 +71,12 @@ export class DiskWrites {
 
   async remove(path: string, expected: string): Promise<void> {
     await this.#change(path, expected, async (change) => {
-      const { place, temporary } = change;
-      renameSync(place, temporary);
+      const { target, temporary } = change;
+      renameSync(target, temporary);
       change.hasReplaced = true;
       const problem = await checkExpected(path, temporary, expected);
       if (problem === undefined) return;
-      moveBack(temporary, place);
+      moveBack(temporary, target);
       throw problem;
     });
   }
@@ -90,7 +90,7 @@ export class DiskWrites {
     await withFileFolder(path, expected, async (folder) => {
       const name = temporaryName();
       const temporary = join(folder, name);
-      const change: Change = { place: join(folder, basename(path)), temporary, hasReplaced: false };
+      const change: Change = { target: join(folder, basename(path)), temporary, hasReplaced: false };
       await this.#locks.record({ path, temporary: join(dirname(path), name), expected });
       try {
         await task(change);
@@ -106,9 +106,9 @@ export class DiskWrites {
 
   /** Moves the temporary file into place, and reverts that if the replaced file was not the expected one. */
   async #replace(path: string, change: Change, expected: string, hash: string): Promise<void> {
-    const { place, temporary } = change;
+    const { target, temporary } = change;
     const exchange = await this.#exchange();
-    if (!exchange(place, temporary)) return;
+    if (!exchange(target, temporary)) return;
     change.hasReplaced = true;
     let problem = await checkExpected(path, temporary, expected);
     if (problem === undefined && expected === emptyHash) {
@@ -117,19 +117,19 @@ export class DiskWrites {
       problem = await checkExpected(path, temporary, expected);
     }
     if (problem === undefined) return;
-    exchange(place, temporary);
+    exchange(target, temporary);
     const isOurs = (await hashFile(temporary)) === hash;
     // Another program has overwritten this write too: keep the later save.
-    if (!isOurs && !(await isNewer(place, temporary))) exchange(place, temporary);
+    if (!isOurs && !(await isNewer(target, temporary))) exchange(target, temporary);
     change.hasReplaced = !isOurs;
     throw problem;
   }
 
   /** Removes a temporary file after a failure, unless it holds the only copy of another program's save. */
-  async #clear(path: string, { place, temporary, hasReplaced }: Change): Promise<void> {
+  async #clear(path: string, { target, temporary, hasReplaced }: Change): Promise<void> {
     const inode = await getInode(temporary);
     if (inode === undefined) return;
-    if (hasReplaced && inode !== (await getInode(place))) await this.#keep(path, temporary);
+    if (hasReplaced && inode !== (await getInode(target))) await this.#keep(path, temporary);
     else await rm(temporary, { force: true });
   }
 
@@ -170,16 +170,16 @@ export class DiskWrites {
 
 /** Paths through the open folder. */
 interface Change {
-  readonly place: string;
+  readonly target: string;
   readonly temporary: string;
   /** Whether the temporary file holds the replaced content. */
   hasReplaced: boolean;
 }
 
 /** Creates the file by a link, which fails if the file exists by now; a rename would replace it. */
-function create(path: string, { place, temporary }: Change): void {
+function create(path: string, { target, temporary }: Change): void {
   try {
-    if (!tryLink(temporary, place)) renameSync(temporary, place);
+    if (!tryLink(temporary, target)) renameSync(temporary, target);
   } catch (error) {
     if (codeOf(error) === "EEXIST") assertExpected(path, "", null);
     throw error;
@@ -187,9 +187,9 @@ function create(path: string, { place, temporary }: Change): void {
 }
 
 /** Returns why a file is not the expected one; undefined if it is. */
-async function checkExpected(path: string, place: string, expected: string): Promise<Error | undefined> {
+async function checkExpected(path: string, target: string, expected: string): Promise<Error | undefined> {
   try {
-    assertExpected(path, await hashFile(place), expected);
+    assertExpected(path, await hashFile(target), expected);
     return undefined;
   } catch (error) {
     return error instanceof Error ? error : new Error(messageOf(error));
@@ -197,9 +197,9 @@ async function checkExpected(path: string, place: string, expected: string): Pro
 }
 
 /** Moves the file back, unless a new file exists at its path. */
-function moveBack(temporary: string, place: string): void {
+function moveBack(temporary: string, target: string): void {
   try {
-    if (!tryLink(temporary, place)) renameSync(temporary, place);
+    if (!tryLink(temporary, target)) renameSync(temporary, target);
   } catch (error) {
     if (codeOf(error) !== "EEXIST") throw error;
   }

@@ -6,7 +6,7 @@ import { codeOf } from "../../base/errors.ts";
  * - Returns false if the file system cannot keep the replaced file.
  * - Throws system errors such as ENOENT if nothing is at the place.
  */
-export type Exchange = (place: string, incoming: string) => boolean;
+export type Exchange = (target: string, incoming: string) => boolean;
 
 /** Suffix of the link that preserves the replaced file. */
 export const linkSuffix = ".old";
@@ -15,14 +15,14 @@ export const linkSuffix = ".old";
 export async function loadExchange(): Promise<Exchange> {
   const swap = process.platform === "win32" ? undefined : await loadSwap();
   if (swap === undefined) return exchangeByLink;
-  return (place, incoming) => {
+  return (target, incoming) => {
     try {
       // In this order the last file event at the place is a creation, which watchers expect.
-      swap(place, incoming);
+      swap(target, incoming);
       return true;
     } catch (error) {
       if (isMissingOrDenied(error)) throw error;
-      return exchangeByLink(place, incoming);
+      return exchangeByLink(target, incoming);
     }
   };
 }
@@ -31,16 +31,16 @@ export async function loadExchange(): Promise<Exchange> {
  * Fallback without a system call: a second link preserves the replaced file. Only a save by renaming between
  * two system calls is lost.
  */
-export function exchangeByLink(place: string, incoming: string): boolean {
+export function exchangeByLink(target: string, incoming: string): boolean {
   const saved = `${incoming}${linkSuffix}`;
-  if (!tryLink(place, saved)) {
+  if (!tryLink(target, saved)) {
     // Throws if the file is gone by now.
-    lstatSync(place);
-    renameSync(incoming, place);
+    lstatSync(target);
+    renameSync(incoming, target);
     return false;
   }
   try {
-    renameSync(incoming, place);
+    renameSync(incoming, target);
   } catch (error) {
     rmSync(saved, { force: true });
     throw error;

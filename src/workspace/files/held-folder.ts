@@ -38,11 +38,11 @@ async function runAndClose<T>(
   path: string,
   task: (folder: string) => Promise<T>,
 ): Promise<T> {
-  const way = joinThrough(folder, path);
+  const heldPath = joinThrough(folder, path);
   try {
-    return await task(way);
+    return await task(heldPath);
   } catch (error) {
-    if (error instanceof Error) error.message = error.message.replaceAll(`${way}/`, join(path, "/"));
+    if (error instanceof Error) error.message = error.message.replaceAll(`${heldPath}/`, join(path, "/"));
     throw error;
   } finally {
     await folder.close();
@@ -51,19 +51,22 @@ async function runAndClose<T>(
 
 /** Throws {@link UserError} unless the open file is, or was when opened, the one at this real path. */
 export function assertIsAt(file: FileHandle, path: string): void {
-  const place = getOpenPath(file) ?? realPathSync(path);
-  if (place !== `${path} (deleted)` && !isReplaced(place, path)) assertLeadsTo(place, path);
+  const actualPath = getOpenPath(file) ?? realPathSync(path);
+  if (actualPath !== `${path} (deleted)` && !isReplaced(actualPath, path)) assertLeadsTo(actualPath, path);
 }
 
 /** Whether a concurrent write has renamed the file to a temporary name in the same folder. */
-function isReplaced(place: string, path: string): boolean {
-  return dirname(place) === dirname(path) && /^\.[\da-f-]{36}\.tmp(?: \(deleted\))?$/.test(basename(place));
+function isReplaced(actualPath: string, path: string): boolean {
+  return (
+    dirname(actualPath) === dirname(path) &&
+    /^\.[\da-f-]{36}\.tmp(?: \(deleted\))?$/.test(basename(actualPath))
+  );
 }
 
 /** On a case-insensitive file system the names may differ in case. */
-function assertLeadsTo(place: string, path: string): void {
-  if (place === path || place.toLowerCase() === path.toLowerCase()) return;
-  throw new UserError(`${path} now leads to ${place}. Use that path instead.`);
+function assertLeadsTo(actualPath: string, path: string): void {
+  if (actualPath === path || actualPath.toLowerCase() === path.toLowerCase()) return;
+  throw new UserError(`${path} now leads to ${actualPath}. Use that path instead.`);
 }
 
 async function openOrCreate(path: string): Promise<FileHandle> {
@@ -73,14 +76,14 @@ async function openOrCreate(path: string): Promise<FileHandle> {
     if (codeOf(error) !== "ENOENT" || dirname(path) === path) throw error;
   }
   return runAndClose(await openOrCreate(dirname(path)), dirname(path), async (above) => {
-    const place = join(above, basename(path));
-    await makeFolder(place);
-    return openFolder(place, path);
+    const heldPath = join(above, basename(path));
+    await makeFolder(heldPath);
+    return openFolder(heldPath, path);
   });
 }
 
-async function openFolder(place: string, path: string): Promise<FileHandle> {
-  const folder = await open(place, folderFlags);
+async function openFolder(heldPath: string, path: string): Promise<FileHandle> {
+  const folder = await open(heldPath, folderFlags);
   try {
     assertIsAt(folder, path);
     return folder;

@@ -15,9 +15,11 @@ export function realPathSync(path: string, linksLeft = linkLimit): string {
   } catch (error) {
     const parent = dirname(path);
     if (parent === path || !mayBeMissing(error)) return path;
-    const place = join(realPathSync(parent, linksLeft), basename(path));
-    const target = linksLeft > 0 ? readLinkTarget(place) : undefined;
-    return target === undefined ? place : realPathSync(resolve(dirname(place), target), linksLeft - 1);
+    const candidate = join(realPathSync(parent, linksLeft), basename(path));
+    const target = linksLeft > 0 ? readLinkTarget(candidate) : undefined;
+    return target === undefined
+      ? candidate
+      : realPathSync(resolve(dirname(candidate), target), linksLeft - 1);
   }
 }
 

@@ -26,7 +26,7 @@ export function endWriting(output: Readable): void {
  */
 export class ProcessOutput {
   readonly #stream: Readable;
-  readonly #read: (piece: TextOrBytes) => Promise<void>;
+  readonly #read: (chunk: TextOrBytes) => Promise<void>;
   readonly #decoder = new StringDecoder("utf8");
   /** Whether the decoder waits for the rest of a character. */
   #isInCharacter = false;
@@ -38,7 +38,7 @@ export class ProcessOutput {
   #reading = false;
   readonly #done: Promise<void>;
 
-  constructor(stream: Readable, read: (piece: TextOrBytes) => Promise<void>) {
+  constructor(stream: Readable, read: (chunk: TextOrBytes) => Promise<void>) {
     this.#stream = stream;
     this.#read = read;
     stream.on("data", (chunk: Buffer) => this.#take(chunk));
@@ -108,9 +108,9 @@ export class ProcessOutput {
     while (true) {
       await this.#wake.promise;
       if (this.#waiting.length === 0) break;
-      const piece = this.#decode(this.#takeNext());
+      const chunk = this.#decode(this.#takeNext());
       this.#reading = true;
-      if (piece.length > 0) await this.#read(piece);
+      if (chunk.length > 0) await this.#read(chunk);
       if (this.#waiting.length === 0) this.#becomeIdle();
     }
     const rest = this.#decoder.end();

@@ -29,7 +29,7 @@ export interface ShellCommand {
   timeoutMs: number;
   signal: AbortSignal;
   /** Receives stdout and stderr in order of arrival, as valid text. Awaited for backpressure. */
-  onOutput(piece: TextOrBytes): Promise<void>;
+  onOutput(chunk: TextOrBytes): Promise<void>;
 }
 
 export interface ProcessOutcome {
@@ -114,10 +114,10 @@ class ShellProcesses implements Processes {
 
   async #runRedacted(command: ShellCommand): Promise<ProcessOutcome> {
     const redacted = this.#secrets.redactStream();
-    const show = async (piece: TextOrBytes) => {
-      if (piece.length > 0) await command.onOutput(piece);
+    const show = async (chunk: TextOrBytes) => {
+      if (chunk.length > 0) await command.onOutput(chunk);
     };
-    const ended = await this.#start({ ...command, onOutput: (piece) => show(redacted.push(piece)) });
+    const ended = await this.#start({ ...command, onOutput: (chunk) => show(redacted.push(chunk)) });
     await show(redacted.end());
     return ended;
   }
@@ -146,7 +146,7 @@ class ShellProcesses implements Processes {
     this.#watchdog.guard(group);
     const exited = waitForExit(child);
     const tree: ProcessTree = { group, mark };
-    const output = new ProcessOutput(child.stdout, (piece) => command.onOutput(piece));
+    const output = new ProcessOutput(child.stdout, (chunk) => command.onOutput(chunk));
     const stop = createStop(command, this.#ending.signal);
     const finished = Promise.all([exited, exited.then(() => output.drain())]);
     try {
