@@ -1,5 +1,5 @@
 import { isCatchAll, matches, overlaps } from "../permission/pattern.ts";
-import { outputRules, readingTools } from "../permission/evaluate.ts";
+import { outputRules } from "../permission/evaluate.ts";
 import type { Rule, Ruleset } from "../permission/rule.ts";
 
 /**
@@ -56,16 +56,19 @@ function isClosed(permission: string, limit: Ruleset): boolean {
   return general !== undefined && general.action !== "allow";
 }
 
-/** Keeps the folder of stored tool outputs readable after general rules; a specific rule may still deny it. */
+/**
+ * Keeps the folder of stored tool outputs readable after general rules, if a reading tool is available; a specific rule
+ * may still deny it.
+ */
 export function allowOutputFolder(
   rules: Ruleset,
   folder: string,
-  isHidden: (permission: string) => boolean,
+  findReaders: () => readonly string[],
 ): Rule[] {
-  const readers = readingTools.filter((permission) => !isHidden(permission));
-  if (readers.length === 0) return [...rules];
   return reinstate(rules, (rule) => {
     if (!isCatchAll(rule.pattern) || rule.action === "allow") return [];
+    const readers = findReaders();
+    if (readers.length === 0) return [];
     const opened = [...readers, "external_directory", ...(rule.action === "ask" ? ["bash"] : [])];
     return opened
       .filter((permission) => matches(rule.permission, permission))

@@ -1,12 +1,20 @@
 import type { AgentConfig, PermissionConfig } from "../config/schema.ts";
-import { defaultRules, isHidden, parseRules, parseToolSwitches } from "../permission/evaluate.ts";
+import {
+  defaultRules,
+  isHidden,
+  parseRules,
+  parseToolSwitches,
+  readingTools,
+} from "../permission/evaluate.ts";
 import type { Rule, Ruleset } from "../permission/rule.ts";
+import { lazy } from "../base/lazy.ts";
 import { parseAgentConfig, toModelRef } from "./agent-config.ts";
 import { readAgentFiles } from "./agent-files.ts";
 import { mayEdit, tighten, filterByLimit, allowOutputFolder } from "./agent-rules.ts";
 import { type Agent, noDescription } from "./agent.ts";
 import { builtInAgents, builtInNames } from "./built-in.ts";
 import { convertForeignAgent } from "./other-agent.ts";
+import { PLAN_AGENT } from "./plan-mode.ts";
 
 /** Fallback agent, which always exists. */
 const FALLBACK = "build";
@@ -64,23 +72,19 @@ export async function loadAgents(sources: AgentSources): Promise<LoadedAgents> {
   const problems: AgentProblem[] = [];
   const waiting: AgentProblem[] = [];
   const layers = createRuleLayers(sources);
-  const drafts = await loadDrafts(sources, problems, waiting);
+  const drafts = await loadDrafts(sources, layers, problems, waiting);
   if (sources.personal !== undefined) {
-    const own = await loadDrafts({ ...sources, ...sources.personal }, [], []);
+    const personal = { ...sources, ...sources.personal };
+    const own = await loadDrafts(personal, createRuleLayers(personal), [], []);
     for (const [name, draft] of drafts) drafts.set(name, keepUserSettings(draft, own.get(name), waiting));
   }
   const enabled = omitDisabled(drafts, problems);
-  protectPlan(enabled, layers);
   const agents = new Map<string, Agent>();
-  for (const [name, draft] of enabled) {
-    const limit = getLimit(draft, layers);
-    agents.set(name, {
-      ...draft.agent,
-      named: new Set(draft.own.map(({ permission }) => permission)),
-      rules: createRules(draft, layers),
-      ...(limit && { limits: [limit] }),
-    });
-  }
+  for (const [name, draft] of enabled) agents.set(name, createAgent(draft, layers));
+  const plan = enabled.get(PLAN_AGENT);
+  const denials = denyEditingTasks([...agents.values()]);
+  if (plan !== undefined && denials.length > 0)
+    agents.set(PLAN_AGENT, createAgent(extendBuiltIn(plan, denials), layers));
   return {
     agents,
     default: chooseDefault(agents, sources.config.default_agent, problems),
@@ -91,15 +95,15 @@ export async function loadAgents(sources: AgentSources): Promise<LoadedAgents> {
 
 async function loadDrafts(
   sources: AgentSources,
+  layers: RuleLayers,
   problems: AgentProblem[],
   waiting: AgentProblem[],
 ): Promise<Map<string, Draft>> {
   const definitions = await readDefinitions(sources, problems);
-  const layers = createRuleLayers(sources);
   const drafts = createBuiltInDrafts(layers.defaults);
   for (const definition of definitions) {
     const draft = drafts.get(definition.name) ?? createCustomDraft(definition.name);
-    drafts.set(definition.name, merge(draft, definition, createRules(draft, layers), waiting));
+    drafts.set(definition.name, merge(draft, definition, layers, waiting));
   }
   return drafts;
 }
@@ -239,8 +243,10 @@ function createCustomDraft(name: string): Draft {
   };
 }
 
-function merge(draft: Draft, definition: Definition, prior: Ruleset, waiting: AgentProblem[]): Draft {
-  const { config, rules, options } = definition.trusted ? definition : withhold(definition, prior, waiting);
+function merge(draft: Draft, definition: Definition, layers: RuleLayers, waiting: AgentProblem[]): Draft {
+  const { config, rules, options } = definition.trusted
+    ? definition
+    : withhold(definition, createRules(draft, layers).rules, waiting);
   return {
     agent: mergeSettings(draft.agent, config, options),
     builtIn: draft.builtIn,
@@ -306,34 +312,42 @@ function omitDisabled(drafts: ReadonlyMap<string, Draft>, problems: AgentProblem
   ]);
 }
 
-/** Prevents the plan agent from starting tasks of agents that edit. */
-function protectPlan(drafts: Map<string, Draft>, layers: RuleLayers): void {
-  const plan = drafts.get("plan");
-  if (plan === undefined) return;
-  const editing = [...drafts.values()].filter(
-    (draft) =>
-      draft.agent.mode !== "primary" &&
-      mayEdit(createRules(draft, layers)) &&
-      mayEdit(getLimit(draft, layers) ?? []),
+function createAgent(draft: Draft, layers: RuleLayers): Agent {
+  const { rules, limit } = createRules(draft, layers);
+  return {
+    ...draft.agent,
+    named: new Set(draft.own.map(({ permission }) => permission)),
+    rules,
+    ...(limit && { limits: [limit] }),
+  };
+}
+
+/** Rules that prevent the plan agent from starting tasks of agents that edit. */
+function denyEditingTasks(agents: readonly Agent[]): Rule[] {
+  const editing = agents.filter(
+    ({ mode, rules, limits = [] }) => mode !== "primary" && mayEdit(rules) && limits.every(mayEdit),
   );
-  const names = editing.map(({ agent }) => agent.name).filter((name) => name !== "general");
-  const denials = names.map((pattern): Rule => ({ permission: "task", pattern, action: "deny" }));
-  const limit = plan.limit && [...plan.limit, ...denials];
-  drafts.set("plan", { ...plan, builtIn: [...plan.builtIn, ...denials], limit });
+  const names = editing.map(({ name }) => name).filter((name) => name !== "general");
+  return names.map((pattern): Rule => ({ permission: "task", pattern, action: "deny" }));
+}
+
+function extendBuiltIn(draft: Draft, added: Ruleset): Draft {
+  const { builtIn, limit } = draft;
+  return { ...draft, builtIn: [...builtIn, ...added], limit: limit && [...limit, ...added] };
 }
 
 /** A definition by name may widen a read-only agent; rules for all agents cannot. */
-function getLimit(draft: Draft, layers: RuleLayers): Rule[] | undefined {
-  const { limit, own } = draft;
-  return limit && [...limit, ...allowOutputFolder(own, layers.outputFolder, findHidden(draft, layers))];
-}
-
-function createRules(draft: Draft, layers: RuleLayers): Rule[] {
+function createRules(draft: Draft, layers: RuleLayers): { rules: Rule[]; limit: Rule[] | undefined } {
   const { defaults, outputFolder } = layers;
-  const configured = [...createUserRules(draft, layers), ...draft.own];
-  const all = [...defaults, ...draft.builtIn, ...configured];
-  const isHiddenHere = (permission: string) => isHidden(permission, all);
-  return [...defaults, ...draft.builtIn, ...allowOutputFolder(configured, outputFolder, isHiddenHere)];
+  const { builtIn, limit, own } = draft;
+  const configured = [...createUserRules(draft, layers), ...own];
+  const all = [...defaults, ...builtIn, ...configured];
+  const findReaders = lazy(() => readingTools.filter((permission) => !isHidden(permission, all)));
+  const open = (rules: Ruleset) => allowOutputFolder(rules, outputFolder, findReaders);
+  return {
+    rules: [...defaults, ...builtIn, ...open(configured)],
+    limit: limit && [...limit, ...open(own)],
+  };
 }
 
 /** Rules shared by all agents. */
@@ -351,11 +365,6 @@ function createRuleLayers(sources: AgentSources): RuleLayers {
 
 function createUserRules({ builtIn, limit }: Draft, { user }: RuleLayers): Ruleset {
   return limit === undefined ? user : filterByLimit(user, builtIn, limit);
-}
-
-function findHidden(draft: Draft, layers: RuleLayers): (permission: string) => boolean {
-  const rules = [...layers.defaults, ...draft.builtIn, ...createUserRules(draft, layers), ...draft.own];
-  return (permission) => isHidden(permission, rules);
 }
 
 function chooseDefault(
