@@ -148,19 +148,25 @@ function compileNames(schema: unknown, resolve: Resolve): Check | undefined {
   return (value) => !isRecord(value) || Object.keys(value).every((name) => check(name));
 }
 
-/** Checks type, required and other fields of an object in one pass. */
+/** Checks type, required and other fields of an object in one pass. A field's schema is compiled on first use. */
 function compileProperties(schema: Fields, resolve: Resolve): Check {
-  const checks = new Map<string, Check>();
-  for (const [name, field] of Object.entries(fieldsOf(schema["properties"])))
-    checks.set(name, compileSchema(field, resolve));
-  checks.set("__proto__", matchesNothing);
+  const fields = fieldsOf(schema["properties"]);
+  const checks = new Map<string, Check>([["__proto__", matchesNothing]]);
   const checkOther = compileOther(schema["additionalProperties"], resolve);
   const required = isList(schema["required"]) ? schema["required"].filter(isText) : [];
   const mustBeObject = schema["type"] === "object";
+  const findCheck = (name: string): Check => {
+    const known = checks.get(name);
+    if (known !== undefined) return known;
+    if (!Object.hasOwn(fields, name)) return checkOther;
+    const check = compileSchema(fields[name], resolve);
+    checks.set(name, check);
+    return check;
+  };
   return (value) => {
     if (!isRecord(value)) return !mustBeObject;
     for (const name of required) if (value[name] === undefined) return false;
-    for (const name in value) if (!(checks.get(name) ?? checkOther)(value[name])) return false;
+    for (const name in value) if (!findCheck(name)(value[name])) return false;
     return true;
   };
 }
