@@ -62,7 +62,7 @@ export async function openServer({
     account: createAccount(app),
     warmUp: () => app.warmUp(),
     warmUpCalls: () => app.warmUpCalls(),
-    settle: limitHeapGrowth,
+    settle: () => void limitHeapGrowth(),
     ...(await loadDraft(app, wire)),
   });
   return {

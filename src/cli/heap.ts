@@ -1,10 +1,9 @@
-import { setFlagsFromString } from "node:v8";
-
 /**
  * Makes V8 collect garbage instead of growing the heap. V8 reads both flags whenever the heap would grow, so they work
  * at run time: editors write the command line. Figures are in docs/performance.md.
  */
-export function limitHeapGrowth(): void {
+export async function limitHeapGrowth(): Promise<void> {
+  const { setFlagsFromString } = await import("node:v8");
   setFlagsFromString("--semi-space-growth-factor=1");
   setFlagsFromString("--optimize-for-size");
 }
