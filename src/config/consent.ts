@@ -1,6 +1,7 @@
-import { createHash, type Hash } from "node:crypto";
+import type { Hash } from "node:crypto";
 import { readdir, realpath, stat } from "node:fs/promises";
 import { join, relative, sep } from "node:path";
+import { createSha256 } from "../base/text/hash.ts";
 import { codeOf } from "../base/errors.ts";
 import { isRecord } from "../base/text/record.ts";
 import { readRegularFile } from "../base/files/regular-file.ts";
@@ -91,7 +92,7 @@ class CoveredFiles {
 
   hash(): string | undefined {
     if (this.#isTooMuch) return undefined;
-    const hash = createHash("sha256");
+    const hash = createSha256();
     for (const [path, content] of [...this.#contents].sort(([one], [other]) => (one < other ? -1 : 1))) {
       updateHash(hash, relative(this.#root, path));
       updateHash(hash, content);

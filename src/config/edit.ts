@@ -1,7 +1,7 @@
-import { randomUUID } from "node:crypto";
 import { realpath, rename, rm, stat, writeFile } from "node:fs/promises";
 import { dirname } from "node:path";
 import { applyEdits, modify } from "jsonc-parser";
+import { randomUuid } from "../base/text/hash.ts";
 import { codeOf, messageOf, UserError } from "../base/errors.ts";
 import { makeFolder } from "../base/files/make-folder.ts";
 import { readRegularFile } from "../base/files/regular-file.ts";
@@ -71,7 +71,7 @@ async function readIfExists(path: string): Promise<string | undefined> {
 /** Replaces a file atomically. Keeps its mode; a new file is readable by the user only. */
 async function replaceFile(path: string, text: string): Promise<void> {
   const mode = (await stat(path).catch(() => undefined))?.mode ?? 0o600;
-  const temporary = `${path}.${randomUUID()}.tmp`;
+  const temporary = `${path}.${randomUuid()}.tmp`;
   try {
     await makeFolder(dirname(path), 0o700);
     await writeFile(temporary, text, { mode, flush: true, flag: "wx" });

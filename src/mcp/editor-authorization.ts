@@ -1,4 +1,4 @@
-import { randomUUID } from "node:crypto";
+import { randomUuid } from "../base/text/hash.ts";
 import type { Elicit } from "../message/elicitation.ts";
 import type { AuthorizeOutcome, ShowAddress } from "./oauth/oauth-flow.ts";
 import type { McpServer } from "./server.ts";
@@ -19,7 +19,7 @@ export async function authorizeInEditor(
   deps: EditorAuthorizationDeps,
   signal: AbortSignal,
 ): Promise<AuthorizeOutcome> {
-  const id = `authorization-${randomUUID()}`;
+  const id = `authorization-${randomUuid()}`;
   const done = new AbortController();
   let isAsked = false;
   const show: ShowAddress = async (address, end) => {

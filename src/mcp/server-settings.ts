@@ -1,5 +1,5 @@
-import { createHash } from "node:crypto";
 import { resolve } from "node:path";
+import { sha256 } from "../base/text/hash.ts";
 import { removeSecretForms } from "../base/secrets/secret-forms.ts";
 import type { Config } from "../config/schema.ts";
 import { isCredential } from "../workspace/process/environment.ts";
@@ -159,9 +159,7 @@ export function listSecrets(servers: readonly ServerSettings[]): string[] {
 
 /** Returns an id that is equal for servers that sessions can share. Contains headers and variables only as a hash. */
 export function getIdentity(settings: ServerSettings, roots: readonly string[]): string {
-  return createHash("sha256")
-    .update(JSON.stringify([settings, roots]))
-    .digest("hex");
+  return sha256(JSON.stringify([settings, roots]));
 }
 
 /** Describes the server for display, without secrets. */

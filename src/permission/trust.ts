@@ -1,5 +1,5 @@
-import { createHash } from "node:crypto";
 import { z } from "zod";
+import { sha256 } from "../base/text/hash.ts";
 
 /** The user's consents for one folder: the hash of the content, and the time in milliseconds since 1970. */
 export const trustedFolderSchema = z.object({
@@ -63,5 +63,5 @@ export class Trust {
 }
 
 function hashFolder(folder: string): string {
-  return createHash("sha256").update(folder).digest("hex").slice(0, 32);
+  return sha256(folder).slice(0, 32);
 }

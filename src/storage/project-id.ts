@@ -1,6 +1,6 @@
-import { createHash } from "node:crypto";
+import { sha256 } from "../base/text/hash.ts";
 
 /** Returns the id of the project with this root folder. Its sessions are stored under it. */
 export function projectIdOf(root: string): string {
-  return `prj${createHash("sha256").update(root).digest("hex").slice(0, 24)}`;
+  return `prj${sha256(root).slice(0, 24)}`;
 }

@@ -1,4 +1,4 @@
-import { createHash } from "node:crypto";
+import { createSha256 } from "../base/text/hash.ts";
 import type { ToolResult } from "../tool/tool.ts";
 
 /** Longest detected cycle, in calls. */
@@ -22,7 +22,7 @@ export function fingerprintCall(tool: string, input: unknown): CallFingerprint {
 export function fingerprintResult(result: ToolResult | { status: "refused"; error: string }): string {
   const exitCode = "metadata" in result ? result.metadata?.["exitCode"] : undefined;
   const attachments = result.status === "completed" ? result.attachments : undefined;
-  return createHash("sha256")
+  return createSha256()
     .update(JSON.stringify([result.status, exitCode, attachments]))
     .update(result.status === "completed" ? result.output : result.error)
     .digest("base64");

@@ -1,6 +1,7 @@
+import { sha256 } from "../base/text/hash.ts";
 import { codeOf, messageOf, UserError } from "../base/errors.ts";
 import type { FileChange } from "../message/part.ts";
-import { sha256, StaleFile } from "../workspace/files/files.ts";
+import { StaleFile } from "../workspace/files/files.ts";
 import { resolvePath } from "../workspace/paths.ts";
 import type { ResolvedPath } from "../workspace/paths.ts";
 import type { Snapshots } from "../workspace/files/snapshot.ts";

@@ -6,7 +6,7 @@ import { dirname, join } from "node:path";
 import { text } from "node:stream/consumers";
 import { expect, test, vi } from "vitest";
 import { openFiles } from "../../src/workspace/files/disk-files.ts";
-import { sha256 } from "../../src/workspace/files/files.ts";
+import { sha256 } from "../../src/base/text/hash.ts";
 import { openSnapshots } from "../../src/workspace/files/snapshot.ts";
 import { isLong } from "../support/run-length.ts";
 import { story } from "../support/editor/story.ts";

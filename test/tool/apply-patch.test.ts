@@ -3,7 +3,7 @@ import { join } from "node:path";
 import { describe, expect, test } from "vitest";
 import { applyPatchTool } from "../../src/tool/patch/apply-patch.ts";
 import { readTool } from "../../src/tool/read/read.ts";
-import { sha256 } from "../../src/workspace/files/files.ts";
+import { sha256 } from "../../src/base/text/hash.ts";
 import { call, description, prepare, run, shouting, toolPlace } from "./tool-place.ts";
 import type { ToolPlace } from "./tool-place.ts";
 

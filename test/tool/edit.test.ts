@@ -2,7 +2,7 @@ import { rm } from "node:fs/promises";
 import { expect, test } from "vitest";
 import { editTool } from "../../src/tool/edit/edit.ts";
 import { readTool } from "../../src/tool/read/read.ts";
-import { sha256 } from "../../src/workspace/files/files.ts";
+import { sha256 } from "../../src/base/text/hash.ts";
 import { call, description, prepare, run, toolPlace } from "./tool-place.ts";
 import type { ToolPlace } from "./tool-place.ts";
 

@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
 import { multieditTool } from "../../src/tool/edit/multiedit.ts";
 import { readTool } from "../../src/tool/read/read.ts";
-import { sha256 } from "../../src/workspace/files/files.ts";
+import { sha256 } from "../../src/base/text/hash.ts";
 import { call, prepare, toolPlace } from "./tool-place.ts";
 
 const hashOf = (text: string) => sha256(Buffer.from(text));

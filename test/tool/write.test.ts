@@ -3,7 +3,7 @@ import { join } from "node:path";
 import { expect, test } from "vitest";
 import { readTool } from "../../src/tool/read/read.ts";
 import { writeTool } from "../../src/tool/edit/write.ts";
-import { sha256 } from "../../src/workspace/files/files.ts";
+import { sha256 } from "../../src/base/text/hash.ts";
 import { call, description, prepare, run, shouting, toolPlace } from "./tool-place.ts";
 
 const hashOf = (text: string) => sha256(Buffer.from(text));

@@ -1,5 +1,5 @@
-import { createHash } from "node:crypto";
 import { z } from "zod";
+import { sha256 } from "../../base/text/hash.ts";
 import { sleep } from "../../base/async.ts";
 import type { Secrets } from "../../base/secrets/secrets.ts";
 import type { JsonStore } from "../../storage/json/json-store.ts";
@@ -131,7 +131,7 @@ export class AuthorizationStore {
 }
 
 function keyOf(serverUrl: string): string[] {
-  return [folder, createHash("sha256").update(normalizeUrl(serverUrl)).digest("hex").slice(0, 32)];
+  return [folder, sha256(normalizeUrl(serverUrl)).slice(0, 32)];
 }
 
 /** Normalizes a URL by removing its fragment. Throws for invalid URLs. */

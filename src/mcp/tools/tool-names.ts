@@ -1,4 +1,4 @@
-import { createHash } from "node:crypto";
+import { sha256 } from "../../base/text/hash.ts";
 
 /** Maximum length of a tool name for providers. */
 const nameLimit = 64;
@@ -38,7 +38,7 @@ export class ToolNames {
 
   #addHash(plain: string, whole: string): string {
     for (let round = 0; ; round++) {
-      const hash = createHash("sha256").update(`${whole}\0${round}`).digest("hex").slice(0, 6);
+      const hash = sha256(`${whole}\0${round}`).slice(0, 6);
       const name = `${plain.slice(0, nameLimit - hash.length - 1)}_${hash}`;
       if (!this.#taken.has(name)) return name;
     }

@@ -1,5 +1,5 @@
-import { createHash } from "node:crypto";
 import { z } from "zod";
+import { sha256 } from "../../base/text/hash.ts";
 import type { Elicit } from "../../message/elicitation.ts";
 import { defineTool, type RunContext, type Tool, ToolFailure, type ToolResult } from "../../tool/tool.ts";
 import { callAnswerSchema, readAnswer } from "./content.ts";
@@ -56,7 +56,7 @@ export function createServerTool(
 function getVersion({ settings }: McpServer, offered: OfferedTool): string {
   const target = settings.type === "local" ? [settings.command, settings.args, settings.cwd] : [settings.url];
   const what = [settings.name, target, offered];
-  return createHash("sha256").update(JSON.stringify(what)).digest("hex").slice(0, 12);
+  return sha256(JSON.stringify(what)).slice(0, 12);
 }
 
 function describeTool({ settings }: McpServer, { description, isReadOnly }: OfferedTool): string {

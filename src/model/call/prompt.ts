@@ -1,4 +1,4 @@
-import { createHash } from "node:crypto";
+import { sha256 } from "../../base/text/hash.ts";
 import { isRecord } from "../../base/text/record.ts";
 import type { Api } from "../../config/api.ts";
 import { carriedText } from "../../message/carried.ts";
@@ -369,7 +369,7 @@ function assignCallIds({ info, parts }: Message, allowed: RegExp, used: Set<stri
 
 function deriveId(callId: string, isFree: (id: string) => boolean): string {
   for (let round = 0; ; round++) {
-    const hash = createHash("sha256").update(`${round}:${callId}`).digest("hex").slice(0, 9);
+    const hash = sha256(`${round}:${callId}`).slice(0, 9);
     if (isFree(hash)) return hash;
   }
 }

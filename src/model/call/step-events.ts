@@ -1,4 +1,4 @@
-import { randomUUID } from "node:crypto";
+import { randomUuid } from "../../base/text/hash.ts";
 import { isHighSurrogate } from "../../base/text/excerpt.ts";
 import type { FinishReason } from "../../message/message.ts";
 import type { ProviderMetadata } from "../../message/part.ts";
@@ -69,7 +69,7 @@ export class StepEvents {
       open.isEmitted = true;
       return [{ type: "call", providerCallId, tool: open.tool, input, raw, problem }];
     }
-    const providerCallId = `call_${randomUUID()}`;
+    const providerCallId = `call_${randomUuid()}`;
     return [
       { type: "call-start", providerCallId, tool },
       { type: "call", providerCallId, tool, input, raw, problem },

@@ -1,8 +1,8 @@
 import { errorFields } from "../../base/error-fields.ts";
-import { createHash, randomUUID } from "node:crypto";
 import { rename, rm, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { z } from "zod";
+import { randomUuid, sha256 } from "../../base/text/hash.ts";
 import { deferred } from "../../base/async.ts";
 import { codeOf, UserError } from "../../base/errors.ts";
 import type { Log } from "../../base/log.ts";
@@ -168,7 +168,7 @@ export class ModelLists {
 
   async #write(provider: Provider, list: ModelList): Promise<void> {
     const path = this.#pathOf(provider);
-    const temporary = `${path}.${randomUUID()}.tmp`;
+    const temporary = `${path}.${randomUuid()}.tmp`;
     await makeFolder(this.#deps.folder, 0o700);
     try {
       await writeFile(temporary, JSON.stringify(list), { mode: 0o600, flag: "wx" });
@@ -181,10 +181,7 @@ export class ModelLists {
 
   /** Hashes the id: configured text must not become part of a path. */
   #pathOf({ id, baseURL }: Provider): string {
-    const name = createHash("sha256")
-      .update(JSON.stringify([id, baseURL]))
-      .digest("hex")
-      .slice(0, 24);
+    const name = sha256(JSON.stringify([id, baseURL])).slice(0, 24);
     return join(this.#deps.folder, `${name}.json`);
   }
 }

@@ -1,7 +1,7 @@
-import { randomUUID } from "node:crypto";
 import { rename, rm, writeFile } from "node:fs/promises";
 import { dirname, join } from "node:path";
 import { z } from "zod";
+import { randomUuid } from "../../base/text/hash.ts";
 import checks from "../../../schema/checks.json" with { type: "json" };
 import { codeOf, messageOf, UserError } from "../../base/errors.ts";
 import { generatedCheck } from "../../base/json-schema.ts";
@@ -70,7 +70,7 @@ function notWritableError(path: string, thrown: unknown): UserError {
 }
 
 async function replaceFile(path: string, text: string): Promise<void> {
-  const temporary = `${path}.${randomUUID()}.tmp`;
+  const temporary = `${path}.${randomUuid()}.tmp`;
   try {
     await makeFolder(dirname(path), 0o700);
     await writeFile(temporary, text, { mode: 0o600, flush: true, flag: "wx" });

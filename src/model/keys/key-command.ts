@@ -1,4 +1,3 @@
-import { execFile } from "node:child_process";
 import { promisify } from "node:util";
 import { messageOf, UserError } from "../../base/errors.ts";
 import { excerpt } from "../../base/text/excerpt.ts";
@@ -47,6 +46,7 @@ export class KeyCommands {
   async #run([program = "", ...args]: readonly string[]): Promise<string> {
     const { signal } = this.#closing;
     const options = { env: { ...this.#env }, timeout: timeoutMs, maxBuffer: outputLimitBytes, signal };
+    const { execFile } = await import("node:child_process");
     const { stdout } = await promisify(execFile)(program, args, options).catch((error: unknown) => {
       throw new UserError(`The command for the key, ${program}, failed: ${describeError(error)}`, {
         cause: error,

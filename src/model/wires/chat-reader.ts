@@ -1,4 +1,4 @@
-import { randomUUID } from "node:crypto";
+import { randomUuid } from "../../base/text/hash.ts";
 import { parseJson } from "../../base/text/json.ts";
 import { isRecord } from "../../base/text/record.ts";
 import { unnamedTool } from "../answer/call-arguments.ts";
@@ -174,7 +174,7 @@ class StreamedCalls {
     const call = {
       number: this.#calls.length,
       index,
-      id: isFree ? id : `call_${randomUUID()}`,
+      id: isFree ? id : `call_${randomUuid()}`,
       name: "",
       text: "",
     };

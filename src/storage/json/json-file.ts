@@ -1,10 +1,10 @@
 import { isUtf8 } from "node:buffer";
-import { randomUUID } from "node:crypto";
 import { closeSync, constants, fstatSync, lstatSync, openSync, readSync } from "node:fs";
 import type { Stats } from "node:fs";
 import { lstat, open, rename, rm } from "node:fs/promises";
 import { basename, dirname, join } from "node:path";
 import type { Adapter } from "lowdb";
+import { randomUuid } from "../../base/text/hash.ts";
 import { codeOf, isMissing, messageOf } from "../../base/errors.ts";
 import { makeFolder } from "../../base/files/make-folder.ts";
 
@@ -130,7 +130,7 @@ async function replaceFile(path: string, text: string, temporaryFolder: string):
 
 /** Returns a name that is unique across processes: two writers of one temporary file would corrupt it. */
 export function temporaryPath(path: string, temporaryFolder: string): string {
-  return join(temporaryFolder, `.${basename(path)}.${process.pid}-${randomUUID()}.tmp`);
+  return join(temporaryFolder, `.${basename(path)}.${process.pid}-${randomUuid()}.tmp`);
 }
 
 async function writeDurably(path: string, text: string): Promise<void> {

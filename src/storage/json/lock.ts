@@ -1,8 +1,8 @@
-import { createHash, randomUUID } from "node:crypto";
 import { constants, readFileSync } from "node:fs";
 import { type FileHandle, link, lstat, open, readFile, rename, rm, stat, writeFile } from "node:fs/promises";
 import { basename, dirname, join } from "node:path";
 import { z } from "zod";
+import { randomUuid, sha256 } from "../../base/text/hash.ts";
 import { codeOf, UserError } from "../../base/errors.ts";
 import { sleep } from "../../base/async.ts";
 import { withStoreErrors } from "./disk-error.ts";
@@ -71,7 +71,7 @@ export async function updateShared<T>(
 
 /** Like {@link updateShared}, for a file outside of the store; its lock file is in `lockFolder`. */
 export function updateSharedFile<T>(path: string, lockFolder: string, change: () => Promise<T>): Promise<T> {
-  const hash = createHash("sha256").update(path).digest("hex").slice(0, 24);
+  const hash = sha256(path).slice(0, 24);
   const lockPath = join(lockFolder, `update-${hash}.lock`);
   return updateShared(path, () => acquireLease(lockPath), change);
 }
@@ -187,7 +187,7 @@ function openLockFile(path: string): Promise<FileHandle> {
 
 /** Creates the lease file atomically with its content; false when there is one already. */
 async function createHolderFile(path: string): Promise<boolean> {
-  const draft = join(dirname(path), `.${basename(path)}.${process.pid}-${randomUUID()}.tmp`);
+  const draft = join(dirname(path), `.${basename(path)}.${process.pid}-${randomUuid()}.tmp`);
   try {
     await inFolder(dirname(path), () => writeFile(draft, toContent(false), { mode: 0o600, flag: "wx" }));
     await link(draft, path);
@@ -202,7 +202,7 @@ async function createHolderFile(path: string): Promise<boolean> {
 
 /** Removes a stale lease file. When several processes try, only one succeeds in renaming it. */
 async function removeStale(path: string, staleContent: string): Promise<void> {
-  const aside = join(dirname(path), `.${basename(path)}.${process.pid}-${randomUUID()}.tmp`);
+  const aside = join(dirname(path), `.${basename(path)}.${process.pid}-${randomUuid()}.tmp`);
   try {
     await rename(path, aside);
     const isUnchanged = (await readFile(aside, "utf8")) === staleContent;

@@ -1,6 +1,6 @@
-import { randomUUID } from "node:crypto";
 import { open, rm, type FileHandle } from "node:fs/promises";
 import { join } from "node:path";
+import { randomUuid } from "../../base/text/hash.ts";
 import { messageOf } from "../../base/errors.ts";
 import { makeFolder } from "../../base/files/make-folder.ts";
 import { byteLengthOf, bytesOf, type TextOrBytes, textOf } from "../../base/secrets/text-or-bytes.ts";
@@ -335,7 +335,7 @@ class StoredOutput {
 
 async function createFile(folder: string) {
   await makeFolder(folder, 0o700);
-  const path = join(folder, `bash-${randomUUID()}.txt`);
+  const path = join(folder, `bash-${randomUuid()}.txt`);
   // Outputs may contain text that only this user may read.
   return { path, handle: await open(path, "wx", 0o600), bytes: 0 };
 }

@@ -1,9 +1,9 @@
 import { lstat, stat } from "node:fs/promises";
 import { z } from "zod";
+import { sha256 } from "../../base/text/hash.ts";
 import description from "../../../prompts/tools/apply_patch.md";
 import type { FileChange, Location } from "../../message/part.ts";
 import type { PermissionRequest } from "../../permission/rule.ts";
-import { sha256 } from "../../workspace/files/files.ts";
 import type { ResolvedPath } from "../../workspace/paths.ts";
 import { compareTexts } from "../diff.ts";
 import type { Comparison } from "../diff.ts";

@@ -1,7 +1,7 @@
 import type { FileHandle } from "node:fs/promises";
-import { createHash } from "node:crypto";
 import { basename, extname } from "node:path";
 import { z } from "zod";
+import { createSha256 } from "../../base/text/hash.ts";
 import description from "../../../prompts/tools/read.md";
 import { loadNestedInstructions } from "../../instruction/instructions.ts";
 import { withFileAt } from "../../workspace/files/files.ts";
@@ -152,7 +152,7 @@ async function readPieces(
 ): Promise<ToolResult> {
   const toItsEnd = (await file.stat()).size <= countedLimitBytes;
   const window = new LineWindow(range);
-  const hash = createHash("sha256");
+  const hash = createSha256();
   const decoder = new TextDecoder(detectEncoding(head));
   const chunks: AsyncIterable<Buffer> = file.createReadStream({ signal, autoClose: false });
   for await (const chunk of chunks) {

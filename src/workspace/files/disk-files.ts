@@ -1,8 +1,9 @@
 import type { Stats } from "node:fs";
+import { sha256 } from "../../base/text/hash.ts";
 import { once } from "../../base/async.ts";
 import { UserError } from "../../base/errors.ts";
 import type { DiskWrites, DiskWritesOptions } from "./disk-writes.ts";
-import { type Files, readLimitBytes, sha256, withFileAt } from "./files.ts";
+import { type Files, readLimitBytes, withFileAt } from "./files.ts";
 
 /** Creates file access to the disk, with a method to clean up after killed processes. */
 export function openFiles(options: DiskWritesOptions = {}): DiskFiles {

@@ -1,16 +1,16 @@
 import { errorFields } from "../../base/error-fields.ts";
-import { createHash, randomUUID } from "node:crypto";
 import { constants, renameSync } from "node:fs";
 import type { BigIntStats, Stats } from "node:fs";
 import { access, lstat, readFile, rename, rm, stat } from "node:fs/promises";
 import type { FileHandle } from "node:fs/promises";
 import { basename, dirname, join } from "node:path";
+import { createSha256, randomUuid, sha256 } from "../../base/text/hash.ts";
 import { once, sleep } from "../../base/async.ts";
 import { codeOf, isMissing, messageOf, UserError } from "../../base/errors.ts";
 import { type Log, silentLog } from "../../base/log.ts";
 import { linkSuffix, loadExchange, tryLink } from "./exchange.ts";
 import { FileLocks, type UnfinishedWrite } from "./file-locks.ts";
-import { fillAndSync, openForReading, sha256, StaleFile, temporaryName, withOpenFile } from "./files.ts";
+import { fillAndSync, openForReading, StaleFile, temporaryName, withOpenFile } from "./files.ts";
 import { withFolder } from "./held-folder.ts";
 
 export interface DiskWritesOptions {
@@ -136,7 +136,7 @@ export class DiskWrites {
   /** Preserves a save that was replaced concurrently: as a snapshot, or else as a file next to it. */
   async #keep(path: string, temporary: string): Promise<void> {
     const snapshot = await this.#snapshotOf(temporary);
-    const name = `${basename(path)}.replaced-${randomUUID()}`;
+    const name = `${basename(path)}.replaced-${randomUuid()}`;
     if (snapshot === undefined) await rename(temporary, join(dirname(temporary), name));
     else await rm(temporary, { force: true });
     const where = snapshot === undefined ? { name } : { snapshot };
@@ -287,7 +287,7 @@ async function hashIfExists(path: string): Promise<string | null> {
 async function hashFile(path: string): Promise<string> {
   return withOpenFile(path, openForReading | (constants.O_NOFOLLOW ?? 0), async (file) => {
     if (!(await file.stat()).isFile()) throw new UserError(`${path} is not a regular file.`);
-    const hash = createHash("sha256");
+    const hash = createSha256();
     for await (const chunk of file.readableWebStream({ autoClose: false })) hash.update(chunk);
     return hash.digest("hex");
   });

@@ -1,10 +1,11 @@
 import { errorFields } from "../../base/error-fields.ts";
 import { lstat } from "node:fs/promises";
 import { basename, dirname, join } from "node:path";
+import { sha256 } from "../../base/text/hash.ts";
 import { orAfter } from "../../base/async.ts";
 import { codeOf, UserError } from "../../base/errors.ts";
 import type { Log } from "../../base/log.ts";
-import { type Files, sha256, StaleFile } from "./files.ts";
+import { type Files, StaleFile } from "./files.ts";
 import { withFolder } from "./held-folder.ts";
 import { isInside } from "../paths.ts";
 

@@ -1,8 +1,8 @@
 import { errorFields } from "../../base/error-fields.ts";
-import { createHash } from "node:crypto";
 import { readdir, readFile, rm, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { z } from "zod";
+import { sha256 } from "../../base/text/hash.ts";
 import { KeyedSerial, sleep } from "../../base/async.ts";
 import { isMissing, UserError } from "../../base/errors.ts";
 import type { Log } from "../../base/log.ts";
@@ -160,7 +160,7 @@ export class FileLocks {
 
   #keyOf(path: string): string {
     if (this.#options.folder === undefined) return path;
-    return createHash("sha256").update(path).digest("hex").slice(0, 2);
+    return sha256(path).slice(0, 2);
   }
 
   #notePath(key: string): string {

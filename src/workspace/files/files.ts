@@ -1,8 +1,8 @@
-import { createHash, randomUUID } from "node:crypto";
 import { constants } from "node:fs";
 import { open, rename, rm } from "node:fs/promises";
 import type { FileHandle } from "node:fs/promises";
 import { dirname, join } from "node:path";
+import { randomUuid } from "../../base/text/hash.ts";
 import { assertIsAt } from "./held-folder.ts";
 
 /**
@@ -48,11 +48,6 @@ export const readLimitBytes = 50 * 1024 * 1024;
 /** O_NONBLOCK, because opening a FIFO without a writer would block. Not available on Windows. */
 export const openForReading = constants.O_RDONLY | (constants.O_NONBLOCK ?? 0);
 
-/** SHA-256 in hex, the key of snapshots and of the stale check. */
-export function sha256(bytes: Uint8Array): string {
-  return createHash("sha256").update(bytes).digest("hex");
-}
-
 /** Opens a file for the task and always closes it. `flags` are those of `open(2)`. */
 export async function withOpenFile<T>(
   path: string,
@@ -93,7 +88,7 @@ async function replaceThrough(path: string, mode: number, fill: (file: FileHandl
 }
 
 /** Name of a temporary file in the same folder. */
-export const temporaryName = (): string => `.${randomUUID()}.tmp`;
+export const temporaryName = (): string => `.${randomUuid()}.tmp`;
 
 /** Creates a file, runs the task to write it, and flushes it to the disk. */
 export async function fillAndSync(path: string, mode: number, fill: (file: FileHandle) => Promise<void>) {

@@ -3,11 +3,12 @@ import { constants } from "node:fs";
 import { access, lstat, utimes } from "node:fs/promises";
 import { dirname, join } from "node:path";
 import { promisify } from "node:util";
+import { sha256 } from "../../base/text/hash.ts";
 import { codeOf } from "../../base/errors.ts";
 import { silentLog } from "../../base/log.ts";
 import type { Log } from "../../base/log.ts";
 import { makeFolder } from "../../base/files/make-folder.ts";
-import { openForReading, sha256, withOpenFile, writeAtomically } from "./files.ts";
+import { openForReading, withOpenFile, writeAtomically } from "./files.ts";
 
 /** Stores contents of changed files by SHA-256, to show and undo changes. */
 export interface Snapshots {

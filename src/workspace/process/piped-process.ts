@@ -1,9 +1,10 @@
-import { spawn, type ChildProcessWithoutNullStreams } from "node:child_process";
+import type { ChildProcessWithoutNullStreams } from "node:child_process";
 import { once } from "node:events";
 import type { Readable, Writable } from "node:stream";
 import { orAfter, orWhenAborted } from "../../base/async.ts";
 import { codeOf, messageOf, UserError } from "../../base/errors.ts";
 import { isFolder, statOrUndefined } from "../../base/files/file-stat.ts";
+import { childProcess } from "./child-process.ts";
 import { type Environment, findProgram } from "./find-program.ts";
 import { endWriting } from "./process-output.ts";
 import { endTree, killGroup, PROCESS_MARK } from "./process-tree.ts";
@@ -165,7 +166,7 @@ async function spawnOnPosix({ command, args }: PipedCommand, env: Environment): 
 }
 
 function spawnChild({ command, args, verbatim }: SpawnedCommand, cwd: string, env: NodeJS.ProcessEnv) {
-  return spawn(command, [...args], {
+  return childProcess().spawn(command, [...args], {
     cwd,
     env,
     stdio: "pipe",

@@ -1,8 +1,8 @@
-import { spawn } from "node:child_process";
 import { once } from "node:events";
 import { readdir, readFile } from "node:fs/promises";
 import { codeOf } from "../../base/errors.ts";
 import { sleep } from "../../base/async.ts";
+import { childProcess } from "./child-process.ts";
 
 /** Environment variable that marks a command's processes, to find those that left its group. */
 export const PROCESS_MARK = "FAIRLEAD_PROCESS";
@@ -166,7 +166,7 @@ function send(pid: number, signal: NodeJS.Signals | 0): boolean {
 async function endWindowsTree({ group }: ProcessTree): Promise<void> {
   // A background process has no parent by which it could be found.
   if (group === undefined) return;
-  const taskkill = spawn("taskkill", ["/pid", String(group), "/T", "/F"], {
+  const taskkill = childProcess().spawn("taskkill", ["/pid", String(group), "/T", "/F"], {
     stdio: "ignore",
     windowsHide: true,
   });

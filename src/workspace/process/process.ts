@@ -1,4 +1,4 @@
-import { spawn, type ChildProcessByStdio } from "node:child_process";
+import type { ChildProcessByStdio } from "node:child_process";
 import { once, setMaxListeners } from "node:events";
 import { basename } from "node:path";
 import type { Readable } from "node:stream";
@@ -7,6 +7,7 @@ import { codeOf, messageOf } from "../../base/errors.ts";
 import { isFolder } from "../../base/files/file-stat.ts";
 import type { TextOrBytes } from "../../base/secrets/text-or-bytes.ts";
 import { Secrets } from "../../base/secrets/secrets.ts";
+import { childProcess } from "./child-process.ts";
 import { type Environment, findProgram } from "./find-program.ts";
 import { endWriting, ProcessOutput } from "./process-output.ts";
 import { endTree, killGroup, PROCESS_MARK, type ProcessTree, findRunningGroups } from "./process-tree.ts";
@@ -196,7 +197,7 @@ function spawnShell(shell: string, { command, cwd }: ShellCommand, env: NodeJS.P
   const [program, args] = shell.endsWith("cmd.exe")
     ? [shell, ["/d", "/s", "/c", `"(${command}) 2>&1"`]]
     : [isWindows ? shell : "/bin/sh", ["-c", ONE_PIPE, shell, command, basename(shell)]];
-  return spawn(program, args, {
+  return childProcess().spawn(program, args, {
     cwd,
     env,
     stdio: ["ignore", "pipe", "ignore"],

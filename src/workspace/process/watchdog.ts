@@ -1,6 +1,6 @@
-import { spawn } from "node:child_process";
-import { randomUUID } from "node:crypto";
 import type { Writable } from "node:stream";
+import { randomUuid } from "../../base/text/hash.ts";
+import { childProcess } from "./child-process.ts";
 
 /**
  * Reads commands from stdin until `.` or its end, which happens however the program ends: `+ group` guards a
@@ -53,7 +53,7 @@ export class Watchdog {
   }
 
   get #mark(): string {
-    this.#made ??= `${randomUUID()}/`;
+    this.#made ??= `${randomUuid()}/`;
     return this.#made;
   }
 
@@ -88,7 +88,7 @@ export class Watchdog {
 
   /** Errors are ignored: without the watchdog, processes remain only if the program is killed. */
   #start(): void {
-    const dog = spawn("/bin/sh", ["-c", script, "fairlead-watchdog", this.#mark], {
+    const dog = childProcess().spawn("/bin/sh", ["-c", script, "fairlead-watchdog", this.#mark], {
       env: { PATH: this.#path },
       cwd: "/",
       stdio: ["pipe", "ignore", "ignore"],

@@ -7,7 +7,7 @@ import { LanguageServers } from "../../../src/lsp/language-servers.ts";
 import { findNewProblems, type Problem } from "../../../src/lsp/problems.ts";
 import type { FileChange } from "../../../src/message/part.ts";
 import { openFiles } from "../../../src/workspace/files/disk-files.ts";
-import { sha256 } from "../../../src/workspace/files/files.ts";
+import { sha256 } from "../../../src/base/text/hash.ts";
 import { openPipedProcesses } from "../../../src/workspace/process/piped-process.ts";
 import { Watchdog } from "../../../src/workspace/process/watchdog.ts";
 import { temporaryFolder } from "../../support/temp.ts";

@@ -8,7 +8,8 @@ import { deferred } from "../../../src/base/async.ts";
 import { UserError } from "../../../src/base/errors.ts";
 import { openFiles } from "../../../src/workspace/files/disk-files.ts";
 import { exchangeByLink } from "../../../src/workspace/files/exchange.ts";
-import { readLimitBytes, sha256, StaleFile } from "../../../src/workspace/files/files.ts";
+import { sha256 } from "../../../src/base/text/hash.ts";
+import { readLimitBytes, StaleFile } from "../../../src/workspace/files/files.ts";
 import { openSnapshots, snapshotLimitBytes } from "../../../src/workspace/files/snapshot.ts";
 import { temporaryFolder } from "../../support/temp.ts";
 
