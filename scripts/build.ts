@@ -7,11 +7,16 @@ import { nativeLock } from "./native-lock.ts";
 import { ownSourceMaps, withSourceMaps } from "./source-maps.ts";
 
 /**
- * Of the protocol's library errors are used without the rest of it, which builds hundreds of schemas when it loads; the
- * indexes of the library of schemas are named by modules of which nothing is left that uses it.
+ * Returns false for modules that are left out unless something of them is used: Node's own, the protocol's library, which
+ * builds hundreds of schemas when it loads, and the indexes of the library of schemas. Undefined for others: their
+ * package.json says it.
  */
-function hasEffects(id: string): boolean {
-  return !id.includes("/@agentclientprotocol/sdk/") && !/\/zod\/v4\/(mini\/|(\w+\/)?index\.js$)/.test(id);
+function hasEffects(id: string, isExternal: boolean): boolean | undefined {
+  const isOptional =
+    isExternal ||
+    id.includes("/@agentclientprotocol/sdk/") ||
+    /\/zod\/v4\/(mini\/|(\w+\/)?index\.js$)/.test(id);
+  return isOptional ? false : undefined;
 }
 
 // Bundles the program into dist/: a small first file, and the rest in parts that load when they are needed.
@@ -36,6 +41,8 @@ const output: OutputOptions = {
   format: "cjs",
   // import() of Node's own modules reads each of their values, some of which load Node's whole fetch.
   dynamicImportInCjs: false,
+  // V8 needs two bytes for each character of a source that has a single "…".
+  charset: "ascii",
   minify: true,
   ...withSourceMaps,
   entryFileNames: "[name].cjs",
