@@ -3,15 +3,18 @@ import { relative } from "node:path";
 import { z } from "zod";
 import description from "../../prompts/tools/skill.md";
 import { messageOf } from "../base/errors.ts";
+import { excerpt } from "../base/text/excerpt.ts";
 import { findFiles } from "../config/files/folder-walk.ts";
 import { readMarkdownFile } from "../config/files/markdown-file.ts";
 import type { Skill } from "../skill/skill.ts";
 import { toSlashes } from "../workspace/paths.ts";
 import { defineTool, type Tool, ToolFailure, type ToolResult } from "./tool.ts";
 
-/** File names listed with a skill, and skill names listed for an unknown one. */
+/** File names listed with a skill. */
 const filesLimit = 10;
-const namesLimit = 30;
+/** Characters of the names that are listed for an unknown skill, and of that skill's own name. */
+const namesLimit = 300;
+const nameLimit = 80;
 
 const inputSchema = z.object({ name: z.string().describe("The skill's name, as it is listed.") });
 
@@ -72,8 +75,28 @@ function describeFolder({ folder }: Skill, names: readonly string[]): string[] {
   ];
 }
 
+/** Lists the skills that have a word of the name in their name or description, or else the first skills. */
 function unknownSkill(name: string, skills: readonly Skill[]): string {
-  const names = skills.slice(0, namesLimit).map((skill) => skill.name);
+  const lead = `There is no skill "${excerpt(name, nameLimit)}".`;
+  if (skills.length === 0) return `${lead} No skills exist here. Go on without one.`;
+  const words = name.toLowerCase().match(/[\p{L}\p{N}]{3,}/gu) ?? [];
+  const matching = skills.filter((skill) => {
+    const text = `${skill.name} ${skill.description}`.toLowerCase();
+    return words.some((word) => text.includes(word));
+  });
+  const isMatch = matching.length > 0;
+  const listed = listNames(isMatch ? matching : skills);
+  return `${lead} ${isMatch ? "Skills that match" : "Skills"}: ${listed}. Call skill with one of these names, or go on without one.`;
+}
+
+function listNames(skills: readonly Skill[]): string {
+  const names: string[] = [];
+  let left = namesLimit;
+  for (const skill of skills) {
+    left -= skill.name.length + 2;
+    if (left < 0) break;
+    names.push(skill.name);
+  }
   const rest = skills.length - names.length;
-  return `There is no skill "${name}". Skills: ${names.join(", ")}${rest > 0 ? ` and ${rest} more` : ""}.`;
+  return rest > 0 ? `${names.join(", ")} and ${rest} more` : names.join(", ");
 }

@@ -8,7 +8,7 @@ import type { AgentCallsDeps } from "../tool-calls/agent-calls.ts";
 import type { Project } from "../conversation/project.ts";
 import { formatDate } from "../conversation/reminders.ts";
 import type { StepInput } from "./step.ts";
-import { buildSystemBlocks, type SystemBlock } from "./system-prompt.ts";
+import { buildSystemBlocks, getWindow, type SystemBlock } from "./system-prompt.ts";
 import { isBuiltIn } from "../tool-calls/tool-schema.ts";
 import type { AgentOffers } from "../tool-calls/tool-set.ts";
 import type { Transcript } from "../conversation/transcript.ts";
@@ -86,6 +86,7 @@ export function buildSystem(
   return buildSystemBlocks({
     agent,
     family: model.family,
+    window: getWindow(model.limit),
     environment: getEnvironment(project, model, startedAt),
     skills: tools.some(({ name }) => name === "skill")
       ? offers.skills(project.skills, { agents: project.agents, agent })

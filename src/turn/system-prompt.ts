@@ -5,14 +5,23 @@ import gpt from "../../prompts/families/gpt.md";
 import open from "../../prompts/families/open.md";
 import small from "../../prompts/families/small.md";
 import type { Agent } from "../agent/agent.ts";
+import { beginningOf } from "../base/text/excerpt.ts";
+import { bytesPerToken } from "../context/context-budget.ts";
+import { fitInstructions } from "../instruction/fit-instructions.ts";
 import type { Instruction } from "../instruction/instructions.ts";
+import { formatBytes } from "../tool/output-limit.ts";
 import type { GivenPrompt } from "../message/message.ts";
 import type { Model } from "../model/model.ts";
 
-/** Maximum number of listed skills; the prompt states how many more exist. */
-export const SKILLS_LIMIT = 200;
-/** Maximum length of a skill's description in characters. */
-const SKILL_DESCRIPTION_LIMIT = 500;
+/** Shares of the context window for the list of skills and for instruction files, and their bounds in bytes. */
+const SKILLS_SHARE = 0.02;
+const SKILLS_BYTES = { min: 1_500, max: 16_000 };
+const INSTRUCTIONS_SHARE = 0.1;
+const INSTRUCTIONS_BYTES = { min: 4_000, max: Number.MAX_SAFE_INTEGER };
+/** Maximum number of files named in a warning. */
+const NAMED_FILES = 3;
+/** Maximum lengths of a skill's description in characters. A shorter one applies if the list would be too long. */
+const SKILL_DESCRIPTION_LIMITS = [500, 200, 60];
 
 /** Maximum characters of one MCP server's instructions, and of those of all servers. */
 const SERVER_TEXT_LIMIT = 2_000;
@@ -40,6 +49,8 @@ interface Environment {
 export interface SystemPromptInput {
   readonly agent: Pick<Agent, "prompt">;
   readonly family: Model["family"];
+  /** The context window in tokens, if it is known. */
+  readonly window?: number | undefined;
   readonly environment: Environment;
   readonly skills: readonly { name: string; description: string }[];
   readonly instructions: readonly Instruction[];
@@ -62,9 +73,9 @@ export function buildSystemBlocks(input: SystemPromptInput): SystemBlock[] {
   const blocks: SystemBlock[] = [
     { about: "prompt", text: mainBlock(input) },
     { about: "environment", text: environmentBlock(input.environment) },
-    { about: "skills", text: skillsBlock(input.skills) },
+    { about: "skills", text: skillsBlock(input.skills, input.window) },
     { about: "servers", text: serversBlock(input.servers ?? []) },
-    { about: "instructions", text: instructionsBlock(input.instructions) },
+    { about: "instructions", text: instructionsBlock(input.instructions, input.window) },
     { about: "given", text: input.given?.mode === "append" ? input.given.text.trim() : "" },
     { about: "message", text: input.system?.trim() ?? "" },
   ];
@@ -98,37 +109,83 @@ function environmentBlock(environment: Environment): string {
   return lines.join("\n");
 }
 
-function skillsBlock(skills: SystemPromptInput["skills"]): string {
-  return skills.length === 0 ? "" : listSkills(skills);
-}
-
-function listSkills(skills: SystemPromptInput["skills"]): string {
-  const lines = skills
-    .slice(0, SKILLS_LIMIT)
-    .map(({ name, description }) => `- ${name}: ${shorten(description)}`);
-  const rest = skills.length - SKILLS_LIMIT;
-  if (rest > 0) lines.push(`(${rest} more skills are not listed.)`);
+function skillsBlock(skills: SystemPromptInput["skills"], window: number | undefined): string {
+  if (skills.length === 0) return "";
+  const lines = listSkills(skills, getShareBytes(window, SKILLS_SHARE, SKILLS_BYTES));
+  const rest = skills.length - lines.length;
   return [
     "# Skills",
     "",
     "Load one with the skill tool when its description fits the request.",
     "",
     ...lines,
+    ...(rest > 0 ? [describeRest(rest)] : []),
   ].join("\n");
 }
 
-function shorten(description: string): string {
-  const line = description.replaceAll(/\s+/g, " ").trim();
-  if (line.length <= SKILL_DESCRIPTION_LIMIT) return line;
-  return `${line.slice(0, SKILL_DESCRIPTION_LIMIT)}… (cut)`;
+/** Lists skills with the longest descriptions that fit, and no more than fit with the shortest ones. */
+function listSkills(skills: SystemPromptInput["skills"], limit: number): string[] {
+  let lines: string[] = [];
+  for (const length of SKILL_DESCRIPTION_LIMITS) {
+    lines = skills.map(({ name, description }) => `- ${name}: ${shorten(description, length)}`);
+    if (sumBytes(lines) <= limit) return lines;
+  }
+  let left = limit;
+  const end = lines.findIndex((line) => (left -= sumBytes([line])) < 0);
+  return lines.slice(0, end);
 }
 
-function instructionsBlock(instructions: readonly Instruction[]): string {
+const sumBytes = (lines: readonly string[]): number =>
+  lines.reduce((sum, line) => sum + Buffer.byteLength(line) + 1, 0);
+
+const describeRest = (count: number): string =>
+  `(${count} more skills are not listed. To find one, call the skill tool with a word for the work as the name: the answer lists the skills that match.)`;
+
+function shorten(description: string, limit: number): string {
+  const line = description.replaceAll(/\s+/g, " ").trim();
+  return line.length <= limit ? line : `${beginningOf(line, limit)}… (cut)`;
+}
+
+function instructionsBlock(instructions: readonly Instruction[], window: number | undefined): string {
   if (instructions.length === 0) return "";
-  const files = instructions.map(({ path, text }) => `## From ${path}\n\n${text.trim()}`);
+  const fitted = fitInstructions(instructions, getInstructionsLimit(window));
+  const files = fitted.map(({ path, text }) => `## From ${path}\n\n${text.trim()}`);
   const introduction =
     "Instructions of the user and the project. If two of them conflict, follow the later one; what the user asks in the conversation takes precedence.";
   return ["# Instructions", introduction, ...files].join("\n\n");
+}
+
+/** Maximum bytes of all instruction files in the system prompt. */
+function getInstructionsLimit(window: number | undefined): number {
+  return getShareBytes(window, INSTRUCTIONS_SHARE, INSTRUCTIONS_BYTES);
+}
+
+/** Returns a warning for the user if the model receives only the start of some instructions. */
+export function describeCutInstructions(
+  instructions: readonly Instruction[],
+  { name, limit }: Pick<Model, "name" | "limit">,
+): string | undefined {
+  const bytes = getInstructionsLimit(getWindow(limit));
+  const fitted = fitInstructions(instructions, bytes);
+  const cut = instructions.filter(({ text }, index) => fitted[index]?.text !== text).map(({ path }) => path);
+  if (cut.length === 0) return undefined;
+  const shown = cut.slice(0, NAMED_FILES).join(", ");
+  const rest = cut.length - NAMED_FILES;
+  const files = rest > 0 ? `${shown} and ${rest} more` : shown;
+  return `${name} receives only the start of ${files}: instructions may take a tenth of its context (${formatBytes(bytes)}). The model can read the rest. Shorten the file, or choose a model with a larger context.`;
+}
+
+export function getWindow({ context, input }: Model["limit"]): number | undefined {
+  return context ?? input;
+}
+
+function getShareBytes(
+  window: number | undefined,
+  share: number,
+  { min, max }: { min: number; max: number },
+): number {
+  if (window === undefined) return max;
+  return Math.max(min, Math.min(max, Math.floor(window * share * bytesPerToken)));
 }
 
 function serversBlock(servers: readonly { name: string; text: string }[]): string {

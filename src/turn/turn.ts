@@ -17,6 +17,7 @@ import { prune, pruneLimits } from "../context/prune.ts";
 import { repetitionError, runStep } from "./step.ts";
 import type { StepOutcome } from "../conversation/step-outcome.ts";
 import { requestCompaction } from "../context/request-compaction.ts";
+import { describeCutInstructions } from "./system-prompt.ts";
 import { buildRequestHead, buildStepRequest, type StepRequestDeps } from "./step-request.ts";
 import { findQueuedTasks, runTasks } from "./queued-tasks.ts";
 import { taskTool } from "../tool/task.ts";
@@ -246,9 +247,13 @@ class Turn {
   async #warnOnce(head: RequestHead, model: Model): Promise<void> {
     const { warned } = this.#deps;
     const name = JSON.stringify(model.ref);
-    const warning = warned.has(name) ? undefined : this.#window.createWarning(head, model);
+    if (warned.has(name)) return;
     warned.add(name);
-    if (warning !== undefined) this.#deps.warn(warning);
+    const warnings = [
+      this.#window.createWarning(head, model),
+      describeCutInstructions(this.#instructions, model),
+    ];
+    for (const warning of warnings) if (warning !== undefined) this.#deps.warn(warning);
   }
 
   /** Runs the tasks queued by a command as if the model had called them; the model answers afterwards. */

@@ -72,6 +72,22 @@ test.each(Object.entries(reminderBudgets))(
   },
 );
 
+/** What each family's prompt or tools tell the model. */
+const guidance = {
+  "how to commit": /To commit: run `git status`, `git diff` and `git log/,
+  "not to commit unasked": /\b(?:not commit|No commits?)\b[^.]* unless\b/,
+  "to build a new project as a whole": /empty or new project,? build the whole/i,
+  "when to add tests": /\btests where the project (?:has|tests)\b/,
+  "that the program compacts the conversation": /program (?:compacts|shortens)\b/,
+};
+
+describe.each(familyNames)("the first request of %s says", (family) => {
+  test.each(Object.entries(guidance))("%s", async (_, words) => {
+    const { system, tools } = (await capture(family, "first")).parts;
+    expect([system, ...tools.values()].join("\n")).toMatch(words);
+  });
+});
+
 test("each golden file belongs to a scene", async () => {
   const folder = new URL("../golden/requests/", import.meta.url);
   const found = await readdir(folder, { recursive: true });
@@ -102,7 +118,7 @@ test("the sizes of requests are those of the golden table", async () => {
 });
 
 /** Small changes of a text do not change the table. */
-const tokenStep = 50;
+const tokenStep = 100;
 const roundTokens = (tokens: number): number => Math.round(tokens / tokenStep) * tokenStep;
 
 const section = (name: string, text: string): string => `======== ${name} ========\n${text}`;

@@ -3,12 +3,14 @@ import { basename, extname } from "node:path";
 import { z } from "zod";
 import { createSha256 } from "../../base/text/hash.ts";
 import description from "../../../prompts/tools/read.md";
+import { fitInstructions } from "../../instruction/fit-instructions.ts";
 import { loadNestedInstructions } from "../../instruction/instructions.ts";
 import { withFileAt } from "../../workspace/files/files.ts";
 import { listFolder } from "./folder-listing.ts";
 import { describeWindow, LineWindow, windowLimits } from "./line-window.ts";
 import type { Range } from "./line-window.ts";
 import { fitMedium, detectMediaType } from "../image/media.ts";
+import { type OutputLimits, outputLimitBytes } from "../output-limit.ts";
 import { pathPermissions, resolvePathToRead, titleOf, getOutsideAccess } from "../paths.ts";
 import {
   assertSameTarget,
@@ -80,28 +82,38 @@ export const readTool = defineTool<Input>({
       run: async ({ signal, limits }) => {
         const { lines, bytes } = windowLimits(limits);
         const range = { first, count: Math.min(wanted ?? lines, lines), bytes };
-        const result = await readPath(context, resolved.path, range, signal);
+        const result = await readPath(context, resolved.path, { ...range, limits }, signal);
         return note === undefined ? result : { ...result, notes: appendNotes(note, result.notes) };
       },
     };
   },
 });
 
-function readPath(context: ToolContext, path: string, range: Range, signal: AbortSignal) {
+function readPath(
+  context: ToolContext,
+  path: string,
+  { limits, ...range }: Range & { limits: OutputLimits },
+  signal: AbortSignal,
+) {
   return explainFileErrors(path, async () => {
     const { kind, size } = await assertSameTarget(context.workspace, path);
     if (kind === "directory") return listFolder(path, range, signal);
     const read = size > wholeLimitBytes ? readLargeFile : readWholeFile;
-    return withInstructions(context, path, await read(context, path, range, signal));
+    return withInstructions(context, path, await read(context, path, range, signal), limits);
   });
 }
 
-/** Adds the instructions of the file's folder, once per session. */
-async function withInstructions(context: ToolContext, path: string, result: ToolResult): Promise<ToolResult> {
+/** Adds the instructions of the file's folder, once per session and within the limit of one result. */
+async function withInstructions(
+  context: ToolContext,
+  path: string,
+  result: ToolResult,
+  { maxBytes = outputLimitBytes }: OutputLimits,
+): Promise<ToolResult> {
   if (result.status === "failed") return result;
   const { cwd, roots } = context.workspace;
   const { instructions } = await loadNestedInstructions(path, { cwd, roots, already: context.instructed });
-  const texts = instructions.map(
+  const texts = fitInstructions(instructions, maxBytes).map(
     (file) => `Instructions for this folder, from ${file.path}:\n\n${file.text.trim()}`,
   );
   const notes = [...(result.notes === undefined ? [] : [result.notes]), ...texts].join("\n\n");

@@ -1,7 +1,7 @@
 import { readFileSync } from "node:fs";
 import { resolve } from "node:path";
-import { expect, test } from "vitest";
-import { SKILLS_LIMIT, buildSystemPrompt, type SystemPromptInput } from "../../../src/turn/system-prompt.ts";
+import { describe, expect, test } from "vitest";
+import { buildSystemPrompt, type SystemPromptInput } from "../../../src/turn/system-prompt.ts";
 
 const familyPrompt = (family: string) =>
   readFileSync(resolve(import.meta.dirname, `../../../prompts/families/${family}.md`), "utf8").trim();
@@ -95,15 +95,38 @@ Prices are in cents.`,
   ]);
 });
 
-test("long lists of skills and long descriptions are cut and say so", () => {
-  const skills = Array.from({ length: SKILLS_LIMIT + 2 }, (_, index) => ({
-    name: `skill-${index}`,
-    description: index === 0 ? "x".repeat(501) : "Short.",
-  }));
+test("descriptions of skills are cut and say so", () => {
+  const skills = [{ name: "long", description: "x".repeat(501) }];
   const lines = buildSystemPrompt({ ...input, skills })[2]?.split("\n") ?? [];
-  expect(lines.at(4)).toBe(`- skill-0: ${"x".repeat(500)}… (cut)`);
-  expect(lines.at(-2)).toBe(`- skill-${SKILLS_LIMIT - 1}: Short.`);
-  expect(lines.at(-1)).toBe("(2 more skills are not listed.)");
+  expect(lines.at(-1)).toBe(`- long: ${"x".repeat(500)}… (cut)`);
+});
+
+describe("in a window of 32k tokens", () => {
+  const window = 32_768;
+
+  test("many skills have short descriptions", () => {
+    const skills = Array.from({ length: 20 }, (_, at) => ({ name: `s${at}`, description: "x".repeat(100) }));
+    const block = buildSystemPrompt({ ...input, window, skills })[2] ?? "";
+    expect(block).toContain(`- s19: ${"x".repeat(60)}… (cut)`);
+    expect(block).not.toContain("not listed");
+  });
+
+  test("further skills are counted, with how to find them", () => {
+    const skills = Array.from({ length: 300 }, (_, at) => ({ name: `s${at}`, description: "Short." }));
+    const block = buildSystemPrompt({ ...input, window, skills })[2] ?? "";
+    expect(block.length).toBeLessThan(2_500);
+    const listed = block.match(/^- s/gm)?.length ?? 0;
+    expect(listed).toBeGreaterThan(50);
+    expect(block).toContain(`(${300 - listed} more skills are not listed. To find one, call the skill tool`);
+  });
+
+  test("instructions have a tenth of it", () => {
+    const instructions = [{ path: "/work/AGENTS.md", text: "A rule.\n".repeat(5_000) }];
+    const block = buildSystemPrompt({ ...input, window, instructions }).at(-1) ?? "";
+    expect(block.length).toBeLessThan(10_500);
+    expect(block).toMatch(/\[Cut after \d+ bytes, to save context\. Read \/work\/AGENTS\.md/);
+    expect(buildSystemPrompt({ ...input, instructions }).at(-1)).not.toContain("[Cut");
+  });
 });
 
 test("the same input gives the same text, so that a provider's cache stays good", () => {
