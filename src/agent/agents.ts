@@ -158,12 +158,12 @@ async function readDefinitions(sources: AgentSources, problems: AgentProblem[]):
   const modes = Object.entries(config.mode ?? {}).map(([name, raw]) => ({
     name,
     raw: asPrimary(raw),
-    place: `mode.${name}`,
+    settingPath: `mode.${name}`,
   }));
   const agents = Object.entries(config.agent ?? {}).map(([name, raw]) => ({
     name,
     raw,
-    place: `agent.${name}`,
+    settingPath: `agent.${name}`,
   }));
   const written: RawDefinition[] = [...modes, ...agents].map((entry) => ({ ...entry, trusted: true }));
   const native = builtInNames();

@@ -174,7 +174,7 @@ export class SessionServers {
 
   list(): readonly ListedServer[] {
     const used = [...this.#used.keys()].map((server) => {
-      return { name: server.settings.name, server, place: describeSettings(server.settings) };
+      return { name: server.settings.name, server, location: describeSettings(server.settings) };
     });
     return [...used, ...this.#disabled.map((name) => ({ name }))];
   }

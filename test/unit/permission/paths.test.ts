@@ -14,7 +14,13 @@ test("absolute, relative and home paths lead to the same file", async () => {
   const base = { cwd: join(folder.path, "a"), home: folder.path };
   const path = join(folder.path, "a/b.txt");
   for (const raw of ["b.txt", "./b.txt", "../a/b.txt", path, "~/a/b.txt"]) {
-    expect(await resolvePath(raw, base)).toEqual({ path, asked: path, exists: true, kind: "file", size: 0 });
+    expect(await resolvePath(raw, base)).toEqual({
+      path,
+      unresolved: path,
+      exists: true,
+      kind: "file",
+      size: 0,
+    });
   }
 });
 
@@ -23,7 +29,7 @@ test("a missing path is the real path of what exists and the rest", async () => 
   await symlink(join(folder.path, "real"), join(folder.path, "link"));
   expect(await resolvePath("link/new/y.txt", { cwd: folder.path, home: "/" })).toEqual({
     path: join(folder.path, "real/new/y.txt"),
-    asked: join(folder.path, "link/new/y.txt"),
+    unresolved: join(folder.path, "link/new/y.txt"),
     exists: false,
     kind: "missing",
     size: 0,
