@@ -20,7 +20,7 @@ const program = ["test/{e2e,crash,eval}/**/*.test.ts", ...unitThatStartsProgram]
 const longUnit = ["test/{property,streams}/**/*.test.ts", "test/unit/storage/session-store.test.ts"];
 const longProgram = [
   "test/crash/*.test.ts",
-  "test/e2e/*/{compaction,context,lifecycle,order}.test.ts",
+  "test/e2e/*/{compaction,context,lifecycle,order,prefix-sessions}.test.ts",
   "test/property/client-calls.test.ts",
 ];
 
@@ -32,7 +32,7 @@ const slowProgram = [
   "test/e2e/*/{crossing-wires,custom-tools,disk-faults,docs,doctor,editor-files,kit,kit-v2}.test.ts",
   "test/e2e/*/{language-servers,lifecycle,mcp-auth,mcp-authorization,mcp-faults,mcp-life}.test.ts",
   "test/e2e/*/{mcp-servers,models,near-right,outside-paths,permissions-check,permissions-trust}.test.ts",
-  "test/e2e/*/{plugins,provider-faults,run,run-choices,sessions-commands,setup,setup-answers}.test.ts",
+  "test/e2e/*/{plugins,prefix-sessions,provider-faults,run,run-choices,sessions-commands,setup,setup-answers}.test.ts",
   "test/e2e/*/{shared-approvals,two-processes,undo,unstable,windows,wire-abuse,wire-prices}.test.ts",
 ];
 

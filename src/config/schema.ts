@@ -358,6 +358,24 @@ export const configSchema = z
         reserved: z.number().int().nonnegative().optional().describe("Tokens to keep free."),
       })
       .optional(),
+    prompt_cache: z
+      .strictObject({
+        life_minutes: z
+          .number()
+          .positive()
+          .optional()
+          .describe(
+            "Minutes without a request after which a provider drops a prompt (5 for Claude, else 10).",
+          ),
+        notice_above: z
+          .union([z.number().nonnegative(), z.literal(false)])
+          .optional()
+          .describe(
+            "Price in US dollars of reading the conversation again above which a notice appears (0.5).",
+          ),
+      })
+      .optional()
+      .describe("What is assumed of the prompt caches of providers."),
     tool_output: z
       .strictObject({
         max_lines: z.number().int().positive().optional(),

@@ -1,27 +1,25 @@
 import form from "../../prompts/compaction.md";
 import goOn from "../../prompts/reminders/compacted.md";
-import {
-  estimateHead,
-  estimateMessage,
-  estimateMessages,
-  type RequestHead,
-} from "../message/estimate-request.ts";
+import pause from "../../prompts/reminders/summarise.md";
+import { estimateHead, estimateMessage, estimateMessages } from "../message/estimate-request.ts";
 import type { Emit } from "../message/event.ts";
 import { newPartId } from "../message/ids.ts";
 import type { AgentError, AssistantInfo, Message, UserInfo } from "../message/message.ts";
-import type { Carried, Tokens } from "../message/part.ts";
-import type { Model } from "../model/model.ts";
+import { estimateText } from "../message/estimate.ts";
+import type { Carried, CompactionPart, Tokens } from "../message/part.ts";
+import type { Model, ModelRequest } from "../model/model.ts";
 import type { TodoList } from "../tool/tool.ts";
 import { addReminder } from "../conversation/add-reminder.ts";
 import { type CarryLimits, carryOver, listRequestTexts } from "./carry-over.ts";
-import { startsTurn } from "../conversation/checkpoints.ts";
+import { startsTurn } from "../message/starts-turn.ts";
 import { getUsableWindow } from "./context-budget.ts";
-import { askAboutConversation, assumedWindow } from "./conversation-text.ts";
-import type { ModelAnswer } from "./model-answer.ts";
+import { askAboutConversation, assumedWindow, createUserMessage } from "./conversation-text.ts";
+import { askModel, type ModelAnswer } from "./model-answer.ts";
 import type { Project } from "../conversation/project.ts";
 import { isStep, prune, shortenStep } from "./prune.ts";
 import type { Transcript } from "../conversation/transcript.ts";
-import { noTokens } from "../conversation/turn-result.ts";
+import { fill } from "../conversation/reminders.ts";
+import { addTokens, noTokens } from "../conversation/turn-result.ts";
 import { compactionOf, isFinishedSummary, verbatimMessages } from "../conversation/visible-messages.ts";
 
 /** Target share of the usable window for a request after a compaction. */
@@ -36,6 +34,11 @@ const minTailBytes = 2 * 1024;
 /** Expected size of a summary: share of the usable window, and maximum tokens. */
 const summaryShare = 0.05;
 const longestSummary = 2_000;
+/** Room for the answer to a request for a summary: share of the window, and maximum tokens. */
+const answerShare = 1 / 8;
+/** Factor by which the estimated size of the conversation may be too low. */
+const sizeError = 1.05;
+const longestAnswer = 4_000;
 /** Shares of the window for the user's earlier messages and for loaded skills. */
 const requestsShare = 0.1;
 const skillsShare = 0.1;
@@ -44,23 +47,22 @@ const maxSkillTokens = 25_000;
 /** Share of the free window for both together. */
 const carriedShare = 0.5;
 
-export interface CompactionDeps {
+export interface CompactingDeps {
   project: Project;
   transcript: Transcript;
-}
-
-export interface CompactingDeps extends CompactionDeps {
   todos: Pick<TodoList, "read">;
   emit: Emit;
   /** Resolves when the client can receive more. */
   waitUntilReady(): Promise<void>;
 }
 
-/** The model and fixed request parts that a compaction plans for. */
+/** The model and request parts that a compaction plans for. */
 export interface CompactionTarget {
   model: Model;
-  /** System texts and tools of every request. */
-  head: RequestHead;
+  /** The conversation's next request without its messages; it forbids tool calls. */
+  request: Omit<ModelRequest, "model" | "messages" | "signal">;
+  /** Estimated tokens of the conversation's next request. */
+  size: number;
 }
 
 export type CompactionOutcome =
@@ -80,22 +82,13 @@ export async function compact(
   const { model } = target;
   const plan = planCompaction(deps, message, target);
   await transcript.amendParts(message.info.id, [plan.part]);
-  const { request, remaining, replaced } = plan;
+  const { remaining } = plan;
   const info = summaryInfo(transcript, plan.info, model);
   transcript.addMessage(info);
   const { sessionId } = transcript;
-  const waitUntilReady = () => deps.waitUntilReady();
   const onText = (delta: string) =>
     deps.emit({ sessionId, type: "summary", messageId: info.parentId, delta });
-  const material = {
-    model,
-    messages: replaced,
-    request,
-    instruction: plan.part.instruction,
-    onText,
-    waitUntilReady,
-  };
-  const answer = await summarise(deps, material, signal);
+  const answer = await summarise(deps, { ...plan, target, onText }, signal);
   if (answer.outcome === "failed") {
     await transcript.complete({
       ...info,
@@ -109,7 +102,7 @@ export async function compact(
   await transcript.complete({ ...info, finish: "stop", tokens, cost });
   const summary = transcript.find(info.id);
   transcript.show([message, ...(summary ? [summary] : []), ...remaining]);
-  const fixed = estimateHead(target.head);
+  const fixed = estimateHead(target.request);
   await shortenTail(deps, remaining, fixed, plan.most);
   if (plan.part.auto) await addReminder(transcript, plan.info, goOn.trim());
   const left = fixed + estimateMessages(transcript.messages);
@@ -129,7 +122,7 @@ function planCompaction(
   const usable = getUsableWindow(target.model, project.config) ?? assumedWindow;
   const others = transcript.messages.filter((other) => other !== message);
   const question = requested.auto ? others.findLast(startsTurn) : undefined;
-  const free = Math.max(0, usable - estimateHead(target.head));
+  const free = Math.max(0, usable - estimateHead(target.request));
   const limits = createCarryLimits(target.model.limit.context ?? assumedWindow, free);
   const { cwd } = project.workspace;
   const carry = (remaining: readonly Message[]): Carried => {
@@ -151,7 +144,8 @@ function planCompaction(
   const remaining = verbatimMessages({ info, parts: [planned] }, others);
   const replaced = others.filter((other) => !remaining.includes(other));
   const [request] = question === undefined ? [] : listRequestTexts(question);
-  return { info, part: { ...planned, carried: carry(remaining) }, request, remaining, replaced, most };
+  const part = { ...planned, carried: carry(remaining) };
+  return { info, part, request, messages: others, remaining, replaced, most };
 }
 
 function createCarryLimits(window: number, free: number): CarryLimits {
@@ -187,7 +181,7 @@ function findOldestFitting(messages: readonly Message[], mostTokens: number): nu
 
 /** Shortens the remaining messages if the summary is longer than expected: first older outputs, then the newest step's. */
 async function shortenTail(
-  { transcript, project }: CompactionDeps,
+  { transcript, project }: CompactingDeps,
   remaining: readonly Message[],
   fixed: number,
   most: number,
@@ -218,22 +212,70 @@ function summaryInfo(transcript: Transcript, question: UserInfo, model: Model): 
 }
 
 interface SummaryInput {
-  model: Model;
+  target: CompactionTarget;
+  part: CompactionPart;
+  /** The conversation, without the request for the compaction. */
   messages: readonly Message[];
+  /** The messages that the summary replaces. */
+  replaced: readonly Message[];
+  /** The user's unanswered request. */
   request: string | undefined;
-  instruction: string | undefined;
   onText(text: string): void;
-  waitUntilReady(): Promise<void>;
 }
 
-async function summarise({ project }: CompactionDeps, material: SummaryInput, signal: AbortSignal) {
-  const { model, messages, request, instruction } = material;
+/**
+ * Asks for the summary in the conversation itself, so that the provider reads its prompt cache. A conversation that does
+ * not fit is sent as shortened text instead.
+ */
+async function summarise(
+  deps: CompactingDeps,
+  input: SummaryInput,
+  signal: AbortSignal,
+): Promise<ModelAnswer> {
+  const { instruction } = input.part;
   const end =
     instruction === undefined ? form : `${form}\n\nThe user's instructions for this summary: ${instruction}`;
-  const onText = (text: string) => material.onText(text);
-  const waitUntilReady = () => material.waitUntilReady();
-  const question = { agent: "compaction", model, messages, request, end, onText, waitUntilReady };
-  return assertNotEmpty(await askAboutConversation(project, question, signal));
+  const answer = await askInConversation(deps, input, end, signal);
+  if (answer !== undefined && (signal.aborted || !needsShorterText(answer))) return answer;
+  const { replaced: messages, request, target } = input;
+  const question = { agent: "compaction", model: target.model, messages, request, end };
+  // Text that was shown already is not shown again.
+  const onText = answer === undefined ? (text: string) => input.onText(text) : undefined;
+  const waitUntilReady = () => deps.waitUntilReady();
+  const asked = { ...question, ...(onText && { onText }), waitUntilReady };
+  const second = assertNotEmpty(await askAboutConversation(deps.project, asked, signal));
+  return answer === undefined ? second : addUsage(second, answer);
+}
+
+/** Continues the conversation with the request for a summary. Returns undefined if that does not fit. */
+async function askInConversation(
+  deps: CompactingDeps,
+  input: SummaryInput,
+  end: string,
+  signal: AbortSignal,
+): Promise<ModelAnswer | undefined> {
+  const { target, messages } = input;
+  const { model, request, size } = target;
+  const { models, retryPolicy, agents } = deps.project;
+  const instructions = agents.get("compaction")?.prompt ?? "";
+  const text = fill(pause, { instructions: instructions.trim(), form: end.trim() }).trim();
+  const promptTokens = Math.ceil((size + estimateText(text)) * sizeError);
+  const { context = Number.POSITIVE_INFINITY } = model.limit;
+  if (promptTokens + Math.min(context * answerShare, longestAnswer) > context) return undefined;
+  const last = createUserMessage(text, { agent: "compaction", synthetic: true });
+  const asked = { ...request, model, messages: [...messages, last], promptTokens, signal };
+  const onText = (delta: string) => input.onText(delta);
+  return askModel({ models, retryPolicy, onText }, { ...asked, waitUntilReady: () => deps.waitUntilReady() });
+}
+
+/** Whether a shortened conversation may have more success. */
+function needsShorterText(answer: ModelAnswer): boolean {
+  return answer.outcome === "failed" ? answer.error.code === "context-length" : answer.text.trim() === "";
+}
+
+function addUsage(answer: ModelAnswer, other: ModelAnswer): ModelAnswer {
+  if (answer.outcome === "failed" || other.outcome === "failed") return answer;
+  return { ...answer, tokens: addTokens(answer.tokens, other.tokens), cost: answer.cost + other.cost };
 }
 
 /** Rejects an empty summary, which would lose the conversation. */

@@ -56,7 +56,7 @@ export async function askAboutConversation(
     const request = {
       model,
       system,
-      messages: [createUserMessage(text, question.agent)],
+      messages: [createUserMessage(text, question)],
       tools: [],
       signal,
       ...(waitUntilReady && { waitUntilReady }),
@@ -211,10 +211,14 @@ function renderPart(part: Part, excerpt: number): string {
   }
 }
 
-function createUserMessage(text: string, agent: string): Message {
+/** Creates a user message that is not stored. */
+export function createUserMessage(
+  text: string,
+  { agent, synthetic = false }: { agent: string; synthetic?: boolean },
+): Message {
   const id = newMessageId();
   return {
     info: { id, sessionId: "ses_0", role: "user", time: { created: 0 }, agent },
-    parts: [{ id: newPartId(), type: "text", text }],
+    parts: [{ id: newPartId(), type: "text", text, synthetic }],
   };
 }

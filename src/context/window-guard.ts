@@ -9,9 +9,10 @@ import {
 import type { AgentError, Message } from "../message/message.ts";
 import type { Model, ModelRequest } from "../model/model.ts";
 import { outputLimitBytes } from "../tool/output-limit.ts";
-import { startsTurn } from "../conversation/checkpoints.ts";
+import { startsTurn } from "../message/starts-turn.ts";
 import { bytesPerToken, sumContextTokens, getTextLimitBytes, getUsableWindow } from "./context-budget.ts";
-import { findPrunable, isStep, prune, type PruneLimits, shortenStep } from "./prune.ts";
+import { isCacheCold } from "./prompt-cache.ts";
+import { findPrunable, isStep, prune, type PruneLimits, pruneLimits, shortenStep } from "./prune.ts";
 import type { Project } from "../conversation/project.ts";
 import { minShareBytes, type ResultLimits } from "./result-budget.ts";
 import type { ShownInstructions } from "./shown-instructions.ts";
@@ -78,24 +79,26 @@ export class WindowGuard {
 
   /** Tokens of a request, based on the provider's counts; undefined before the first count. */
   getPromptTokens(request: Request): number | undefined {
-    return this.#isMeasured ? this.#estimateSize(request) : undefined;
+    return this.#isMeasured ? this.estimateSize(request) : undefined;
   }
 
   /** Makes a request fit before it is sent. */
   async beforeRequest(request: Request, model: Model): Promise<WindowVerdict> {
     const { project } = this.#deps;
+    // Clearing outputs invalidates the provider's prompt cache, so it waits until the cache has expired.
+    if (isCacheCold(request.messages, model, project.config)) await this.#prune(pruneLimits);
     const usable = getUsableWindow(model, project.config);
     if (usable === undefined || project.config.compaction?.auto === false) return "ask";
-    if (this.#estimateSize(request) < usable || (await this.#clear(request, model, usable))) return "ask";
+    if (this.estimateSize(request) < usable || (await this.#clear(request, model, usable))) return "ask";
     if (isFirstStep(request.messages)) {
       await this.#shortenNewest(request, usable);
-      if (this.#estimateSize(request) < usable) return "ask";
+      if (this.estimateSize(request) < usable) return "ask";
     }
     // Nothing to compact: let the provider decide whether it fits.
     if (!hasHistory(request.messages)) return "ask";
     if (countStepsSinceCompaction(request.messages) >= minStepsBetweenCompactions) return "compact";
     await this.#clearAll(request, usable);
-    return this.#estimateSize(request) < usable ? "ask" : this.#tooLong(request, model);
+    return this.estimateSize(request) < usable ? "ask" : this.#tooLong(request, model);
   }
 
   /** Shrinks a request that the provider refused as too long; the newest outputs are shortened first. */
@@ -134,7 +137,7 @@ export class WindowGuard {
    * Tokens of a request: the newest count of the provider plus an estimate of later parts, or else an
    * estimate.
    */
-  #estimateSize(request: Request): number {
+  estimateSize(request: Request): number {
     const { messages } = request;
     return computeSizeByUsage(messages) ?? Math.round(estimateRequest(request) * this.#scale);
   }
@@ -151,7 +154,7 @@ export class WindowGuard {
     const limits = { keepTurns: 0, keepTokens, leastTokens: 1, keepsNewestStep: true };
     const won = findPrunable(messages, limits).reduce((sum, { part }) => sum + estimateOutput(part), 0);
     const most = Math.max(usable * clearedShare, fixed + clearable * clearedClearableShare);
-    if (this.#estimateSize(request) - won * this.#scale > most) return false;
+    if (this.estimateSize(request) - won * this.#scale > most) return false;
     return this.#prune(limits);
   }
 
@@ -164,7 +167,7 @@ export class WindowGuard {
   async #shortenNewest(request: Request, usable: number): Promise<void> {
     const { transcript, project } = this.#deps;
     const step = transcript.messages.findLast(isStep);
-    const over = this.#estimateSize(request) - usable;
+    const over = this.estimateSize(request) - usable;
     if (step === undefined || over < 0) return;
     // Sizes from usage contain outputs as estimated, so a larger scale saves no more.
     const won = Math.ceil(over / Math.min(1, this.#scale)) + step.parts.length * noteTokens;

@@ -1,6 +1,7 @@
 import type { MessageId } from "../message/ids.ts";
 import type { Message } from "../message/message.ts";
-import type { FileChange, Part, ToolPart } from "../message/part.ts";
+import type { FileChange, ToolPart } from "../message/part.ts";
+import { startsTurn } from "../message/starts-turn.ts";
 import { fallbackTitle } from "../message/title.ts";
 
 /** A turn that can be undone: the user's message and everything up to the next one. */
@@ -88,28 +89,9 @@ export function interruptedEditsOf(messages: readonly Message[]): string[] {
   return interrupted.flatMap(({ locations }) => (locations ?? []).map(({ path }) => path));
 }
 
-/** True when a user message starts a turn. False for a message sent into a turn or added by the program. */
-export function startsTurn({ info, parts }: Message): boolean {
-  if (info.role !== "user" || info.steering === true) return false;
-  if (parts.some(({ type }) => type === "compaction")) return false;
-  return parts.some(isForModel) && parts.some(isForUser);
-}
-
 /** True for a command's question or answer, which the model never sees. */
 export function isCommandMessage({ parts }: Message): boolean {
   return parts.length > 0 && parts.every((part) => part.type === "text" && part.ignored === true);
-}
-
-function isForModel(part: Part): boolean {
-  return part.type === "text" ? part.ignored !== true : isUserContent(part);
-}
-
-function isForUser(part: Part): boolean {
-  return part.type === "text" ? part.synthetic !== true : isUserContent(part);
-}
-
-function isUserContent({ type }: Part): boolean {
-  return type === "file" || type === "agent" || type === "subtask";
 }
 
 /** Returns the first words of a user message. */

@@ -285,6 +285,7 @@ export type Part = z.infer<typeof partSchema>;
 export type TextPart = z.infer<typeof textPartSchema>;
 export type ReasoningPart = z.infer<typeof reasoningPartSchema>;
 export type FilePart = z.infer<typeof filePartSchema>;
+export type CompactionPart = z.infer<typeof compactionPartSchema>;
 export type SubtaskPart = z.infer<typeof subtaskPartSchema>;
 export type ToolPart = z.infer<typeof toolPartSchema>;
 

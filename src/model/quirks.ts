@@ -16,8 +16,8 @@ export interface Quirks {
   /** Accepted call ids. */
   readonly callId: RegExp;
   /**
-   * Which messages are sent with their reasoning: none, those of the running turn, or all with calls, because the provider
-   * rejects calls without it.
+   * Which messages are sent with their reasoning: none; those of the running turn, and of earlier turns until old outputs
+   * are cleared; or all with calls, because the provider rejects calls without it.
    */
   readonly returnsReasoning: "never" | "turn" | "calls";
   /** Whether `reasoning_details` are sent back with the calls instead of the reasoning text. */

@@ -1,6 +1,7 @@
 import type { AssistantInfo, Message } from "../message/message.ts";
 import type { Part, ToolPart } from "../message/part.ts";
-import { startsTurn, firstWords, isCommandMessage } from "../conversation/checkpoints.ts";
+import { startsTurn } from "../message/starts-turn.ts";
+import { firstWords, isCommandMessage } from "../conversation/checkpoints.ts";
 
 /** A timed step of a turn. Milliseconds since the start of the turn. */
 export interface Span {

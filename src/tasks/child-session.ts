@@ -16,7 +16,8 @@ import {
   type TaskRequest,
   ToolFailure,
 } from "../tool/tool.ts";
-import { startsTurn, changesOf, fileSteps } from "../conversation/checkpoints.ts";
+import { startsTurn } from "../message/starts-turn.ts";
+import { changesOf, fileSteps } from "../conversation/checkpoints.ts";
 import { IdleWatch } from "./idle-watch.ts";
 import type { SessionStore } from "../storage/session-store.ts";
 import type { Project } from "../conversation/project.ts";

@@ -49,7 +49,8 @@ export async function measureContext(deps: ContextUseDeps): Promise<ContextUse> 
   const offeredTo = { agents: project.agents, agent };
   const all = [...(await project.tools()), ...offers.taskTools(offeredTo)];
   const tools = offers.tools(all, offeredTo, model, {});
-  const blocks = buildSystem(deps, { question: {}, agent, model, tools, instructions });
+  const servers = project.serverInstructions?.() ?? [];
+  const blocks = buildSystem(deps, { question: {}, agent, model, tools, instructions, servers });
   const entries = [
     ...systemEntries(blocks, deps, tools),
     ...toolEntries(tools, offers),

@@ -23,13 +23,22 @@ export interface StepRequestDeps extends Pick<AgentCallsDeps, "project" | "conte
   givenPrompt?: GivenPrompt | undefined;
 }
 
-/** A question with the agent, model, tools and instructions that answer it. */
-interface StepQuestion {
+/** What stays the same in every step of a turn. */
+export interface TurnGiven {
+  readonly instructions: readonly Instruction[];
+  /** The tools of the project and of MCP servers. */
+  readonly tools: readonly Tool[];
+  /** What MCP servers say about their use, sorted by name. */
+  readonly servers: readonly { name: string; text: string }[];
+}
+
+/** A question with the agent, the model and everything else that answers it. */
+interface StepQuestion extends TurnGiven {
   question: UserInfo;
   agent: Agent;
   model: Model;
+  /** The tools that the agent may use with the model. */
   tools: readonly Tool[];
-  instructions: readonly Instruction[];
   /** Whether no further step follows, so that the model must not call tools. */
   isLast: boolean;
 }
@@ -77,12 +86,12 @@ async function transformSystem(
 /** Builds the system prompt as it is before plugins change it. */
 export function buildSystem(
   deps: Pick<StepRequestDeps, "project" | "givenPrompt" | "offers" | "startedAt">,
-  question: Pick<StepQuestion, "agent" | "model" | "tools" | "instructions"> & {
+  question: Pick<StepQuestion, "agent" | "model" | keyof TurnGiven> & {
     readonly question: Pick<UserInfo, "system">;
   },
 ): SystemBlock[] {
   const { project, givenPrompt, offers, startedAt } = deps;
-  const { question: user, agent, model, tools, instructions } = question;
+  const { question: user, agent, model, tools, instructions, servers } = question;
   return buildSystemBlocks({
     agent,
     family: model.family,
@@ -93,7 +102,7 @@ export function buildSystem(
       : [],
     instructions,
     // Agents that may not call tools of servers need no instructions for them.
-    servers: tools.every(({ name }) => isBuiltIn(name)) ? [] : (project.serverInstructions?.() ?? []),
+    servers: tools.every(({ name }) => isBuiltIn(name)) ? [] : servers,
     given: givenPrompt,
     system: user.system,
   });

@@ -13,12 +13,11 @@ import { type AgentCallsDeps, createToolRunner } from "../tool-calls/agent-calls
 import { compact, type CompactionTarget } from "../context/compaction.ts";
 import type { OpenCalls } from "../tool-calls/open-calls.ts";
 import type { Project } from "../conversation/project.ts";
-import { prune, pruneLimits } from "../context/prune.ts";
 import { repetitionError, runStep } from "./step.ts";
 import type { StepOutcome } from "../conversation/step-outcome.ts";
 import { requestCompaction } from "../context/request-compaction.ts";
 import { describeCutInstructions } from "./system-prompt.ts";
-import { buildRequestHead, buildStepRequest, type StepRequestDeps } from "./step-request.ts";
+import { buildRequestHead, buildStepRequest, type StepRequestDeps, type TurnGiven } from "./step-request.ts";
 import { findQueuedTasks, runTasks } from "./queued-tasks.ts";
 import { taskTool } from "../tool/task.ts";
 import { AgentOffers } from "../tool-calls/tool-set.ts";
@@ -71,12 +70,10 @@ export async function runTurn(deps: TurnDeps, signal: AbortSignal): Promise<Turn
   const log = withFields(deps.log, { turnId: question?.info.id });
   const startedAt = Date.now();
   log.info("turn started", { agent: question?.info.agent });
-  const instructions = await deps.instructions(signal);
-  deps.shown.note(deps.transcript.messages, instructions);
-  const turn = new Turn(deps, log, instructions);
+  const given = await loadGiven(deps, signal);
+  deps.shown.note(deps.transcript.messages, given.instructions);
+  const turn = new Turn(deps, log, given);
   const end = await turn.run(signal);
-  const { compaction } = deps.project.config;
-  if (compaction?.prune !== false && (await prune(deps.transcript, pruneLimits))) deps.shown.forget();
   const ms = Date.now() - startedAt;
   if (end.end === "failed") log.warn("turn failed", { ...errorLogFields(end.error), ms });
   else log.info("turn ended", { end: end.end, ms });
@@ -88,11 +85,24 @@ function errorLogFields({ code, status }: AgentError): LogFields {
   return { code, status };
 }
 
+/**
+ * Loads what every step of the turn gets. MCP servers that connect or change their tools during the turn count from the
+ * next turn on, so that the provider's prompt cache stays valid.
+ */
+async function loadGiven(deps: TurnDeps, signal: AbortSignal): Promise<TurnGiven> {
+  const { project } = deps;
+  return {
+    instructions: await deps.instructions(signal),
+    tools: await project.tools(),
+    servers: project.serverInstructions?.() ?? [],
+  };
+}
+
 class Turn {
   readonly #deps: TurnDeps;
   /** Adds the turn to each line. */
   readonly #log: Log;
-  readonly #instructions: readonly Instruction[];
+  readonly #given: TurnGiven;
   #runner: { agent: string; runner: ToolRunner } | undefined;
   #steps = 0;
   readonly #texts = new StepLoopDetector();
@@ -104,10 +114,10 @@ class Turn {
   #isLimitAnnounced = false;
   tokens: Tokens = noTokens;
 
-  constructor(deps: TurnDeps, log: Log, instructions: readonly Instruction[]) {
+  constructor(deps: TurnDeps, log: Log, given: TurnGiven) {
     this.#deps = deps;
     this.#log = log;
-    this.#instructions = instructions;
+    this.#given = given;
     this.#window = new WindowGuard({ project: deps.project, transcript: deps.transcript, shown: deps.shown });
   }
 
@@ -154,7 +164,7 @@ class Turn {
       await addReminder(transcript, question, stepLimitReminder());
       return undefined;
     }
-    const stepQuestion = await this.#question(question, model, isLast);
+    const stepQuestion = this.#question(question, model, isLast);
     const returnsRefusedCalls = this.#refusedCalls < maxRefusedCalls;
     const request = { ...(await buildStepRequest(this.#deps, stepQuestion, signal)), returnsRefusedCalls };
     const verdict = await this.#window.beforeRequest(request, model);
@@ -225,15 +235,15 @@ class Turn {
     return followUp.end;
   }
 
-  /** Returns the agent, model, tools and instructions of a step. */
-  async #question(question: UserInfo, model: Model, isLast: boolean) {
+  /** Returns what the request of a step is built from. */
+  #question(question: UserInfo, model: Model, isLast: boolean) {
     const agent = agentOf(this.#deps.project, question);
     const { offers, project } = this.#deps;
     const offeredTo = { agents: project.agents, agent };
-    const all = await this.#toolsFor(agent);
+    const all = this.#toolsFor(agent);
     const tools = offers.tools(all, offeredTo, model, question);
     const unoffered = offers.unofferedTools(all, offeredTo, model, question);
-    return { question, agent, model, tools, unoffered, isLast, instructions: this.#instructions };
+    return { ...this.#given, question, agent, model, tools, unoffered, isLast };
   }
 
   /** Undefined is "go on", perhaps with a compaction. */
@@ -251,7 +261,7 @@ class Turn {
     warned.add(name);
     const warnings = [
       this.#window.createWarning(head, model),
-      describeCutInstructions(this.#instructions, model),
+      describeCutInstructions(this.#given.instructions, model),
     ];
     for (const warning of warnings) if (warning !== undefined) this.#deps.warn(warning);
   }
@@ -266,7 +276,7 @@ class Turn {
     const { project, transcript } = this.#deps;
     const agent = agentOf(project, question);
     const runner = this.#runnerFor(agent);
-    const stepQuestion = await this.#question(question, model, false);
+    const stepQuestion = this.#question(question, model, false);
     const head = await buildRequestHead(this.#deps, stepQuestion, signal);
     const results = this.#window.getResultLimits({ ...head, messages: transcript.messages }, model);
     const agents = [...project.agents.values()].filter(isCallable);
@@ -281,13 +291,10 @@ class Turn {
     return stops.includes("rejected") ? { end: "finished" } : undefined;
   }
 
-  /**
-   * Returns the project's tools and, if the agent may delegate, the task tool. Called for each step because MCP
-   * servers may change their tools during a turn.
-   */
-  async #toolsFor(agent: Agent): Promise<readonly Tool[]> {
+  /** Returns the turn's tools and, if the agent may delegate, the task tool. */
+  #toolsFor(agent: Agent): readonly Tool[] {
     const { project, offers } = this.#deps;
-    return [...(await project.tools()), ...offers.taskTools({ agents: project.agents, agent })];
+    return [...this.#given.tools, ...offers.taskTools({ agents: project.agents, agent })];
   }
 
   /** Returns the tool runner, reused while the agent stays the same. */
@@ -325,15 +332,16 @@ class Turn {
   /** Compacts the conversation as the message requests. The turn continues after an automatic compaction. */
   async #compact(message: Message, model: Model, signal: AbortSignal): Promise<TurnEnd | undefined> {
     if (message.info.role !== "user") throw new Error("not a compaction");
-    const stepQuestion = await this.#question(message.info, model, false);
-    const head = await buildRequestHead(this.#deps, stepQuestion, signal);
-    const outcome = await this.#writeSummary(message, { model, head }, signal);
+    const stepQuestion = this.#question(message.info, model, true);
+    const { messages, ...request } = await buildStepRequest(this.#deps, stepQuestion, signal);
+    const size = this.#window.estimateSize({ ...request, messages });
+    const outcome = await this.#writeSummary(message, { model, request, size }, signal);
     if (outcome.outcome === "cancelled") return { end: "cancelled" };
     if (outcome.outcome === "failed") return { end: "failed", error: outcome.error };
     this.tokens = addTokens(this.tokens, outcome.tokens);
     await this.#deps.onCompacted(outcome.tokens, outcome.cost, outcome.left);
     this.#deps.shown.forget();
-    this.#deps.shown.note(this.#deps.transcript.messages, this.#instructions);
+    this.#deps.shown.note(this.#deps.transcript.messages, this.#given.instructions);
     return compactionOf(message)?.auto ? undefined : { end: "finished" };
   }
 }

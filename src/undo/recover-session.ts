@@ -3,7 +3,7 @@ import { messageOf } from "../base/errors.ts";
 import type { Log } from "../base/log.ts";
 import type { Message, SessionInfo } from "../message/message.ts";
 import type { SessionWriter } from "../storage/session-store.ts";
-import { startsTurn } from "../conversation/checkpoints.ts";
+import { startsTurn } from "../message/starts-turn.ts";
 import { addAnswer } from "../conversation/command-messages.ts";
 import { endInterrupted, type FindTask } from "./interrupted-turn.ts";
 import type { Project } from "../conversation/project.ts";

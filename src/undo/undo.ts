@@ -1,10 +1,10 @@
 import { Serial } from "../base/async.ts";
+import { startsTurn } from "../message/starts-turn.ts";
 import type { MessageId } from "../message/ids.ts";
 import { isReverted, type Message, type Revert, type SessionInfo } from "../message/message.ts";
 import type { SessionWriter } from "../storage/session-store.ts";
 import type { Workspace } from "../workspace/workspace.ts";
 import {
-  startsTurn,
   changesOf,
   type Checkpoint,
   commandsOf,

@@ -3,6 +3,7 @@ import { setImmediate as turnOfEvents } from "node:timers/promises";
 import type { RequestPermissionRequest } from "@agentclientprotocol/sdk/experimental/v2/unstable";
 import { describe, expect, test } from "vitest";
 import { plain, zedLike, type ClientKind } from "../support/editor/clients.ts";
+import { Dice } from "../support/dice.ts";
 import { type DraftStoryContext, draftStoriesOfOneAgent } from "../support/editor/draft-editor.ts";
 import type { Editor } from "../support/editor/editor.ts";
 import { toObject } from "../support/json.ts";
@@ -19,26 +20,6 @@ const callsOfStory = 60;
 /** Sessions that one story plays with at a time. */
 const mostSessions = 4;
 const expectedCodes: ReadonlySet<unknown> = new Set([-32002, -32800]);
-
-/** Numbers that are the same for the same seed (mulberry32). */
-class Dice {
-  #state: number;
-
-  constructor(seed: number) {
-    this.#state = seed;
-  }
-
-  below(limit: number): number {
-    this.#state = (this.#state + 0x6d2b79f5) | 0;
-    let mixed = Math.imul(this.#state ^ (this.#state >>> 15), 1 | this.#state);
-    mixed = (mixed + Math.imul(mixed ^ (mixed >>> 7), 61 | mixed)) ^ mixed;
-    return ((mixed ^ (mixed >>> 14)) >>> 0) % limit;
-  }
-
-  oneOf<T>(choices: readonly [T, ...T[]]): T {
-    return choices[this.below(choices.length)] ?? choices[0];
-  }
-}
 
 /** What a model may say; everything that it begins comes to an end by itself. */
 function anyReply(dice: Dice): Reply[] {

@@ -86,7 +86,9 @@ type ToTool = (name: string, server: McpServer, offered: OfferedTool) => Tool;
 
 function listTools(server: McpServer, names: ToolNames, toTool: ToTool): Tool[] {
   const { offers, settings } = server;
-  return offers.tools.map((offered) => toTool(names.nameFor(settings.name, offered.name), server, offered));
+  // Sorted, because names that clash depend on the order.
+  const sorted = offers.tools.toSorted((left, right) => (left.name < right.name ? -1 : 1));
+  return sorted.map((offered) => toTool(names.nameFor(settings.name, offered.name), server, offered));
 }
 
 function isAlike(one: unknown, other: unknown): boolean {

@@ -13,6 +13,7 @@ import {
   type ToolPart,
   visibleOutput,
 } from "../../message/part.ts";
+import { startsTurn } from "../../message/starts-turn.ts";
 import type { Model } from "../model.ts";
 import { quirksOf, type Quirks } from "../quirks.ts";
 import { acceptsMedium } from "../request/media.ts";
@@ -57,7 +58,8 @@ export function toPrompt(
   }: PromptOptions,
 ): Prompt {
   const usedIds = new Set<string>();
-  const lastQuestion = messages.findLastIndex(({ info }) => info.role === "user");
+  const turnStart = messages.findLastIndex(startsTurn);
+  const changedAt = findLastChange(messages);
   return messages.flatMap((message, index) => {
     if (isUnanswered(message, messages[index + 1])) return [];
     if (message.info.role === "user") return toUserMessage(message, model);
@@ -68,11 +70,27 @@ export function toPrompt(
       quirks,
       callIds: assignCallIds(message, api === "chat" ? quirks.callId : usualCallId, usedIds),
       isOwn: provider === model.ref.provider && id === model.ref.model,
-      isRunningTurn: index > lastQuestion,
+      returnsThoughts: index > turnStart || message.info.time.created > changedAt,
       omitsThoughts,
     };
     return splitSteps(message.parts).flatMap((parts) => toStepMessages(parts, context));
   });
+}
+
+/**
+ * Returns when earlier messages last changed: outputs were cleared, or a summary replaced them. Thoughts of earlier turns
+ * are omitted only then, because omitting them alone would invalidate the provider's prompt cache.
+ */
+function findLastChange(messages: readonly Message[]): number {
+  const times = messages.flatMap(({ info, parts }) => {
+    const summary =
+      info.role === "assistant" && info.summary && info.finish === "stop" ? [info.time.created] : [];
+    const cleared = parts.flatMap((part) =>
+      part.type === "tool" && part.state.status === "completed" ? (part.state.compactedAt ?? []) : [],
+    );
+    return [...summary, ...cleared];
+  });
+  return times.reduce((newest, time) => Math.max(newest, time), 0);
 }
 
 /** Returns whether the message is the question of a compaction that failed or was cancelled. */
@@ -91,7 +109,8 @@ interface StepContext {
   readonly callIds: CallIds;
   /** Whether the model of the request wrote the message. */
   readonly isOwn: boolean;
-  readonly isRunningTurn: boolean;
+  /** Whether models that need the thoughts of a turn get those of the message. */
+  readonly returnsThoughts: boolean;
   readonly omitsThoughts: boolean;
 }
 
@@ -223,7 +242,7 @@ function pickChatThoughts(
   if (returnsReasoningDetails && hasCalls && details !== undefined)
     return { parts: new Map(), fields: details };
   const isWanted =
-    returnsReasoning === "calls" ? hasCalls : returnsReasoning === "turn" && context.isRunningTurn;
+    returnsReasoning === "calls" ? hasCalls : returnsReasoning === "turn" && context.returnsThoughts;
   if (!isWanted) return { parts: new Map() };
   const isOwn = (part: ReasoningPart) =>
     part.providerMetadata === undefined ? context.isOwn : ownData(part, context) !== undefined;

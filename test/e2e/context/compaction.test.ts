@@ -1,18 +1,17 @@
-import { readFile } from "node:fs/promises";
+import { readFile, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { describe, expect, test } from "vitest";
 import { zedLike } from "../../support/editor/clients.ts";
 import type { ModelRequest, ModelServer } from "../../support/model/model-server.ts";
 import * as reply from "../../support/model/reply.ts";
 import { isLong } from "../../support/run-length.ts";
-import { countTokens } from "../../support/model/small-window.ts";
+import { countTokens, isSummaryRequest as isSummary } from "../../support/model/small-window.ts";
+import { withMovingClock } from "../../support/program/moving-clock-program.ts";
 import { type StoryContext, storiesOfOneAgent } from "../../support/editor/story.ts";
 import { agentText, toolCalls } from "../../support/transcript.ts";
 
 const story = storiesOfOneAgent();
 
-const isSummary = (request: ModelRequest) =>
-  request.toolNames.length === 0 && request.userText.includes("Summarise our conversation");
 const textOf = (request: ModelRequest | undefined) => JSON.stringify(request?.messages);
 
 const full = (tokens: number) => reply.usage({ promptTokens: tokens, completionTokens: 10 });
@@ -194,7 +193,7 @@ describe("/compact", () => {
       const { stopReason } = await editor.prompt(sessionId, "/compact keep the password");
       expect(stopReason).toBe("end_turn");
       expect(requested[0]?.userText).toContain("keep the password");
-      expect(requested[0]?.userText).toContain("The password of the door is swordfish.");
+      expect(textOf(requested[0])).toContain("The password of the door is swordfish.");
       model.reply(reply.say("Swordfish."));
       await editor.prompt(sessionId, "And now?");
       expect(textOf(model.requests.at(-1))).toContain("The password is swordfish.");
@@ -347,15 +346,21 @@ describe("old tool outputs", () => {
   const results = ({ messages }: ModelRequest) =>
     messages.flatMap(({ role, content }) => (role === "tool" ? [String(content)] : []));
 
-  test("leave requests after two turns, except the newest and skills; editors keep them", async () => {
-    const homeFiles = { ".config/fairlead/skills/rules/SKILL.md": skill };
-    await story({ files, homeFiles, limit: { context: 400_000 } }, async ({ editor, model }) => {
+  test("leave requests when the cache has expired, but not the newest and skills", async () => {
+    const homeFiles = { ".config/fairlead/skills/rules/SKILL.md": skill, clock: "0" };
+    const options = { files, homeFiles, program: withMovingClock, limit: { context: 400_000 } };
+    await story(options, async ({ editor, model, home }) => {
       const { sessionId } = await editor.newSession();
       const reads = names.map((name) => reply.callScript("read", { filePath: `${name}.txt` }));
       model.reply(reply.together(reply.callScript("skill", { name: "rules" }), ...reads)).reply("Read.");
       await editor.prompt(sessionId, "Read all");
       const whole = toolCalls(editor.updates(sessionId));
-      for (const word of ["two", "three", "four"]) {
+      for (const [word, minutes] of [
+        ["two", 0],
+        ["three", 9],
+        ["four", 20],
+      ] as const) {
+        await writeFile(join(home.path, "clock"), String(minutes * 60_000));
         model.reply(`Said ${word}.`);
         await editor.prompt(sessionId, word);
       }
@@ -402,7 +407,7 @@ describe("a long session", () => {
       const requested: ModelRequest[] = [];
       model.when(isSummary, (request) => {
         requested.push(request);
-        const known = request.userText.match(/FACT-\d+/g) ?? [];
+        const known = textOf(request).match(/FACT-\d+/g) ?? [];
         return [reply.say(`Facts: ${[...new Set(known)].join(", ")}`), full(400)];
       });
       let longest = 0;

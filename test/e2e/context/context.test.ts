@@ -154,8 +154,8 @@ describe("a long turn in a small window", () => {
       expect(leastGap(readAt)).toBeGreaterThanOrEqual(3);
       expect(lost(requests)).toEqual([]);
       for (const summary of summaries) {
-        expect(summary.userText).toContain("The word is ROSEBUD");
-        expect(summary.userText).toContain("sign the report with HELIOTROPE");
+        expect(getRequestText(summary)).toContain("The word is ROSEBUD");
+        expect(getRequestText(summary)).toContain("sign the report with HELIOTROPE");
       }
     },
     240_000,

@@ -1,5 +1,7 @@
 import { readdir } from "node:fs/promises";
+import { join } from "node:path";
 import { describe, expect, test } from "vitest";
+import { faulty } from "../../support/mcp/mcp.ts";
 import type { ModelRequest } from "../../support/model/model-server.ts";
 import * as reply from "../../support/model/reply.ts";
 import { storiesOfOneAgent } from "../../support/editor/story.ts";
@@ -98,6 +100,32 @@ describe("each request begins with the bytes of the one before", () => {
       expect(model.requests[0]?.toolNames).toContain("bash");
       expect(model.requests[0]?.toolNames).not.toContain("webfetch");
     });
+  });
+});
+
+test("tools that an MCP server changes during a turn are offered from the next turn on", async () => {
+  const homeFiles = { server: "" };
+  await story({ homeFiles, permission: "allow_once" }, async ({ editor, model, home }) => {
+    const memory = join(home.path, "server");
+    const { command } = faulty("changing", memory);
+    const [program = "", ...args] = command;
+    const { sessionId } = await editor.newSession({
+      mcpServers: [{ name: "own", command: program, args, env: [] }],
+    });
+    const listedAgain = `until [ $(grep -c list ${memory}) -ge 2 ]; do sleep 0.05; done`;
+    model
+      .reply(reply.call("own_echo", { text: "hello" }))
+      .reply(reply.call("bash", { command: listedAgain }))
+      .reply(read)
+      .reply("Done.");
+    await editor.prompt(sessionId, "Call it");
+    expectSamePrefixes(model.requests);
+    model.reply("Done.");
+    await editor.prompt(sessionId, "Again");
+    const descriptions = model.requests.map(({ body }) =>
+      /Kind\.|Now evil\./.exec(JSON.stringify(body.tools))?.at(0),
+    );
+    expect(descriptions).toEqual(["Kind.", "Kind.", "Kind.", "Kind.", "Now evil."]);
   });
 });
 

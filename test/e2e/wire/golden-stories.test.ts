@@ -139,7 +139,7 @@ const stories: readonly GoldenStory[] = [
     options: { files: aFile, config: { compaction: { reserved: 0 } } },
     async play({ editor, model }, sessionId) {
       model.when(
-        ({ toolNames, userText }) => toolNames.length === 0 && userText.includes("Summarise"),
+        ({ userText }) => userText.includes("Summarise"),
         () => [reply.say("We read a.txt."), full(500)],
       );
       model

@@ -59,6 +59,7 @@ function tools(): unknown[] {
 
 function listTools(request: Request): void {
   lists++;
+  if (fault === "changing") remember("list");
   const { cursor } = request.params ?? {};
   if (fault === "thousands") {
     const page = Number(cursor ?? 0);

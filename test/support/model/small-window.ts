@@ -29,7 +29,7 @@ function listTexts({ content, tool_calls: calls }: JsonObject): string[] {
 }
 
 export const isSummaryRequest = (request: ModelRequest): boolean =>
-  request.toolNames.length === 0 && request.userText.includes("Summarise our conversation");
+  request.userText.includes("Summarise our conversation");
 
 export const getRequestText = (request: ModelRequest | undefined): string =>
   JSON.stringify(request?.messages);

@@ -43,6 +43,7 @@ const expectedPlaceholders: Record<string, string[]> = {
   "reminders/plan.md": ["planFiles"],
   "reminders/steer.md": [],
   "reminders/step-limit.md": [],
+  "reminders/summarise.md": ["form", "instructions"],
 };
 
 test("each prompt has exactly the placeholders that the program fills", () => {

@@ -194,7 +194,7 @@ test("a provider's own call ids are kept while they are fit and unique", () => {
   expect(new Set(short).size).toBe(4);
 });
 
-test("returns reasoning only where wanted, in the running turn and to the same model", () => {
+test("returns reasoning where wanted, to the same model, until outputs are cleared", () => {
   const thinking = (more: Partial<AssistantInfo>) =>
     assistant([part({ type: "reasoning", text: "hm" }), call(completed("x"))], more);
   const glm = describeModel({ provider: "zai", model: "glm-4.7" }, undefined);
@@ -206,7 +206,7 @@ test("returns reasoning only where wanted, in the running turn and to the same m
     );
   expect(kinds([user(text("a")), same, user(text("b")), same, other], glm)).toEqual([
     ["text"],
-    ["tool-call"],
+    ["reasoning", "tool-call"],
     ["tool-result"],
     ["text"],
     ["reasoning", "tool-call"],
@@ -215,6 +215,20 @@ test("returns reasoning only where wanted, in the running turn and to the same m
     ["tool-result"],
   ]);
   expect(kinds([other], model)).toEqual([["tool-call"], ["tool-result"]]);
+  const cleared = assistant([call(completed("x", { compactedAt: 9 }))], { model: glm.ref });
+  const later = thinking({ model: glm.ref, time: { created: 10 } });
+  expect(kinds([user(text("a")), same, cleared, later, user(text("b")), same], glm)).toEqual([
+    ["text"],
+    ["tool-call"],
+    ["tool-result"],
+    ["tool-call"],
+    ["tool-result"],
+    ["reasoning", "tool-call"],
+    ["tool-result"],
+    ["text"],
+    ["reasoning", "tool-call"],
+    ["tool-result"],
+  ]);
 });
 
 test("sends reasoning or a blank with each call where a provider insists on it", () => {

@@ -1,0 +1,7 @@
+import { readFileSync } from "node:fs";
+import { join } from "node:path";
+
+// Loaded before the program: adds the milliseconds in a file of its home to its clock, each time it reads it.
+const path = join(process.env["HOME"] ?? "", "clock");
+const now = Date.now;
+Date.now = () => now() + Number(readFileSync(path, "utf8"));
