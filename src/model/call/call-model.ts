@@ -1,4 +1,3 @@
-import { wrapLanguageModel } from "ai";
 import { orWhenAborted } from "../../base/async.ts";
 import type { Log } from "../../base/log.ts";
 import { memoizePer } from "../../base/memoize.ts";
@@ -7,12 +6,12 @@ import { estimateRequest } from "../../message/estimate-request.ts";
 import type { AgentError, FinishReason } from "../../message/message.ts";
 import type { Tokens } from "../../message/part.ts";
 import { cancelled } from "../cancelled.ts";
-import { findRefusedCall, ProviderFailure, redact, stallError, toAgentError } from "../failure.ts";
+import { findRefusedCall, ProviderFailure, redact, toAgentError } from "../failure.ts";
 import type { ModelRequest, StepEnd, StepEvent } from "../model.ts";
 import type { Quirks } from "../quirks.ts";
 import { toolSchema } from "../request/tool-schema.ts";
-import { AnswerNotes } from "../wires/answer-notes.ts";
-import type { CallContext, CallParams, Endpoint, StreamPart } from "../wires/wire.ts";
+import { Connection } from "../streams/connection.ts";
+import type { CallParams, Endpoint, StreamPart, WireCall } from "../wires/wire.ts";
 import { quirksFor, Wires } from "../wires/wires.ts";
 import { toPrompt } from "./prompt.ts";
 import { StepEvents } from "./step-events.ts";
@@ -53,151 +52,86 @@ export async function callModel(
   { wires, log }: CallDeps,
   take: (event: StepEvent) => void,
 ): Promise<StepEnd> {
-  const call = new Call(request, endpoint, take);
   const { provider, model } = request.model.ref;
-  const events = new StepEvents(call.notes, { provider, model, api: endpoint.api ?? "chat" });
-  const failure = await call.run(async () => {
-    const stream = await openStream(request, endpoint, wires, call);
-    await call.readParts(stream, (part) => {
-      call.emit(events.add(part));
-      return events.endReason === undefined;
-    });
-    if (events.endReason === undefined) throw new Error("the answer ended without an end");
-  });
-  call.emit(events.close());
-  const { metadata, endReason } = events;
+  const events = new StepEvents({ provider, model, api: endpoint.api ?? "chat" }, take);
+  const connection = new Connection(request.signal, endpoint.stallMs);
+  const open = () => openStream(request, endpoint, wires, connection);
+  const failure = await readAnswer(request, connection, open, events);
+  events.close();
+  const { metadata, endReason = "unknown", tokens } = events;
   const finish = (reason: FinishReason): StepEnd & { type: "finish" } => ({
     type: "finish",
     reason,
-    tokens: call.notes.usage ?? estimate(events.output, request),
-    ...(call.notes.usage === undefined && { estimated: true }),
+    tokens: tokens ?? estimate(events.output, request),
+    ...(tokens === undefined && { estimated: true }),
     ...(metadata && { metadata }),
   });
-  if (failure === undefined) return finish(endReason ?? "unknown");
-  const refused = findRefusedCall(failure.thrown);
+  if (failure === undefined) return finish(endReason);
+  const refused = findRefusedCall(failure);
   if (refused !== undefined && request.returnsRefusedCalls !== false && !request.signal.aborted) {
     log.debug("provider refused a call", { provider: endpoint.provider, tool: refused.tool });
-    call.emit(events.emitRefusedCall(refused));
+    events.emitRefusedCall(refused);
     return { ...finish("tool-calls"), refusedCall: true };
   }
-  const error = request.signal.aborted ? cancelled() : toRedactedError(failure.thrown, endpoint);
+  const error = request.signal.aborted ? cancelled() : toRedactedError(failure, endpoint);
   const { code, status } = error;
   log.debug("model call failed", { provider: endpoint.provider, code, status });
   // Complete calls remain and are sent back with their reasoning.
   return { type: "failed", error, ...(metadata && { metadata }) };
 }
 
-/** The provider sent nothing for longer than the limit. */
-class StreamTimeoutError extends Error {}
-
-/** The connection, the timeout and the consumer of one call. */
-class Call {
-  readonly notes: AnswerNotes;
-  readonly #request: ModelRequest;
-  readonly #connection = new AbortController();
-  readonly #silence: NodeJS.Timeout;
-  readonly #take: (event: StepEvent) => void;
-  #isTaking = false;
-  #consumerError: { readonly thrown: unknown } | undefined;
-
-  constructor(request: ModelRequest, { stallMs }: Endpoint, take: (event: StepEvent) => void) {
-    this.#request = request;
-    this.#take = take;
-    this.#silence = setTimeout(() => {
-      // Time that the consumer needs does not count.
-      if (this.#isTaking) this.#silence.refresh();
-      else this.#connection.abort(new StreamTimeoutError());
-    }, stallMs);
-    this.notes = new AnswerNotes(() => this.#silence.refresh());
-  }
-
-  /** Aborted when the request is aborted or the provider is silent for too long. */
-  get signal(): AbortSignal {
-    return this.#connection.signal;
-  }
-
-  /** Runs the call and closes its connection. Resolves with an error of the call; rejects with an error of the consumer. */
-  async run(step: () => Promise<void>): Promise<{ readonly thrown: unknown } | undefined> {
-    const { signal } = this.#request;
-    const abort = () => this.#connection.abort(signal.reason);
-    if (signal.aborted) abort();
-    signal.addEventListener("abort", abort, { once: true });
-    try {
-      await step();
-      return undefined;
-    } catch (thrown) {
-      this.#connection.abort();
-      if (this.#consumerError !== undefined) throw this.#consumerError.thrown;
-      const { reason }: { reason: unknown } = this.signal;
-      return { thrown: reason instanceof StreamTimeoutError ? reason : (this.notes.failure ?? thrown) };
-    } finally {
-      clearTimeout(this.#silence);
-      signal.removeEventListener("abort", abort);
+/** Reads the answer into events. Resolves with an error of the call; rejects with an error of the consumer. */
+async function readAnswer(
+  { waitUntilReady }: ModelRequest,
+  connection: Connection,
+  open: () => Promise<ReadableStream<StreamPart>>,
+  events: StepEvents,
+): Promise<unknown> {
+  const { signal } = connection;
+  let failure: unknown;
+  try {
+    const stream = await open().catch((thrown: unknown) => {
+      failure = thrown;
+      connection.cut();
+    });
+    for await (const part of stream ?? []) {
+      if (part.type === "error") failure = part.error;
+      else if (signal.aborted) failure ??= signal.reason;
+      if (failure === undefined) events.add(part);
+      else if (part.type === "finish") events.addUsage(part);
+      if (signal.aborted || waitUntilReady === undefined) continue;
+      connection.hold();
+      await waitUntilReady();
+      connection.touch();
     }
+  } finally {
+    connection.close();
   }
-
-  emit(events: readonly StepEvent[]): void {
-    try {
-      for (const event of events) this.#take(event);
-    } catch (thrown) {
-      this.#consumerError = { thrown };
-      throw thrown;
-    }
-  }
-
-  /** Reads parts until `read` returns false. The end of an answer that broke off is not read. */
-  async readParts(stream: ReadableStream<StreamPart>, read: (part: StreamPart) => boolean): Promise<void> {
-    const reader = stream.getReader();
-    const cancel = () => void reader.cancel().catch(() => {});
-    this.signal.addEventListener("abort", cancel, { once: true });
-    for (;;) {
-      const { done, value: part } = await reader.read();
-      this.signal.throwIfAborted();
-      const isEnd = done || part.type === "finish" || part.type === "error";
-      if (isEnd && this.notes.failure !== undefined) throw this.notes.failure;
-      if (done) return;
-      if (part.type === "error") throw part.error;
-      if (!read(part)) return;
-      if (this.#request.waitUntilReady === undefined) continue;
-      this.#isTaking = true;
-      await this.#request.waitUntilReady();
-      this.#isTaking = false;
-      this.#silence.refresh();
-      this.signal.throwIfAborted();
-    }
-  }
+  return failure;
 }
 
 async function openStream(
   request: ModelRequest,
   endpoint: Endpoint,
   wires: Wires,
-  { signal, notes }: Call,
+  connection: Connection,
 ): Promise<ReadableStream<StreamPart>> {
   if (!/^https?:\/\//.test(endpoint.baseURL) || !URL.canParse(endpoint.baseURL)) {
     throw new ProviderFailure(invalidAddressError(endpoint));
   }
   const tooSmall = checkContextSize(request);
   if (tooSmall !== undefined) throw new ProviderFailure(tooSmall);
-  signal.throwIfAborted();
-  const wire = await wires.for(endpoint, signal, notes);
+  const { signal } = connection;
   for (;;) {
+    signal.throwIfAborted();
     try {
-      const { params, context } = toCallParams(request, endpoint, wires, signal);
-      const model = wrapLanguageModel({
-        model: wire.model,
-        middleware: { transformParams: async () => wire.adapt(params, context) },
-      });
-      const opened = model.doStream(params);
-      const stream = await orWhenAborted(Promise.resolve(opened), signal, undefined);
-      signal.throwIfAborted();
-      if (stream !== undefined) return stream.stream;
+      const { params, call } = toCallParams(request, endpoint, wires);
+      const stream = await orWhenAborted(wires.open(call, params, connection), signal, undefined);
+      if (stream !== undefined) return stream;
     } catch (thrown) {
       signal.throwIfAborted();
       // Sends the request again without the field that the server rejected.
-      const error = toAgentError(notes.failure ?? thrown, endpoint);
-      if (!wires.refused.add(addressOf(request, endpoint), error)) throw thrown;
-      notes.failure = undefined;
+      if (!wires.refused.add(addressOf(request, endpoint), toAgentError(thrown, endpoint))) throw thrown;
     }
   }
 }
@@ -207,8 +141,7 @@ function toCallParams(
   request: ModelRequest,
   endpoint: Endpoint,
   { refused }: Wires,
-  signal: AbortSignal,
-): { params: CallParams; context: CallContext } {
+): { params: CallParams; call: WireCall } {
   const { model, messages } = request;
   const address = addressOf(request, endpoint);
   const quirks = quirksFor(endpoint);
@@ -230,9 +163,9 @@ function toCallParams(
     ...(maxOutputTokens !== undefined && { maxOutputTokens }),
     ...(model.abilities.temperature && temperature !== undefined && { temperature }),
     ...(model.abilities.temperature && topP !== undefined && { topP }),
-    abortSignal: signal,
   };
-  const context: CallContext = {
+  const call: WireCall = {
+    endpoint,
     model,
     quirks,
     // Options come from JSON files, which their type does not express.
@@ -240,7 +173,7 @@ function toCallParams(
     cacheKey: address.cacheKey,
     isRefused: (field) => refused.has(address, field),
   };
-  return { params, context };
+  return { params, call };
 }
 
 const addressOf = ({ messages }: ModelRequest, { baseURL, modelId }: Endpoint) => ({
@@ -277,7 +210,6 @@ function estimate(written: string, request: ModelRequest): Tokens {
 }
 
 function toRedactedError(thrown: unknown, endpoint: Endpoint): AgentError {
-  if (thrown instanceof StreamTimeoutError) return stallError(endpoint.stallMs);
   const error = toAgentError(thrown, endpoint);
   return { ...error, message: redact(error.message, listSecrets(endpoint)) };
 }

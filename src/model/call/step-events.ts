@@ -1,30 +1,23 @@
 import { randomUuid } from "../../base/text/hash.ts";
 import { isHighSurrogate } from "../../base/text/excerpt.ts";
 import type { FinishReason } from "../../message/message.ts";
-import type { ProviderMetadata } from "../../message/part.ts";
-import type { StepEvent } from "../model.ts";
-import type { AnswerNotes } from "../wires/answer-notes.ts";
-import type { StreamPart } from "../wires/wire.ts";
+import { type ProviderMetadata, providerMetadataSchema, type Tokens } from "../../message/part.ts";
 import { CallArguments, parseArguments } from "../answer/call-arguments.ts";
 import type { RefusedCall } from "../answer/refused-call.ts";
+import type { StepEvent } from "../model.ts";
+import type { StreamPart } from "../wires/wire.ts";
 import { ThinkTags } from "./think-tags.ts";
 
 /** To whom a provider's data belongs. */
 export type MetadataOwner = Omit<ProviderMetadata, "data">;
 
-interface Block {
-  readonly kind: "text" | "reasoning";
-  readonly id: string;
-}
+type BlockKind = "text" | "reasoning";
 
 interface OpenCall {
   readonly tool: string;
   readonly arguments: CallArguments;
   isEmitted: boolean;
 }
-
-/** Fields of the SDK's metadata that are sent back. An item's id only tells which parts belong together. */
-const returnedFields = ["itemId", "reasoningEncryptedContent", "phase", "signature", "redactedData"] as const;
 
 /**
  * Converts the stream of one model call to step events. Blocks of text and reasoning get new ids and are closed before a
@@ -33,269 +26,241 @@ const returnedFields = ["itemId", "reasoningEncryptedContent", "phase", "signatu
 export class StepEvents {
   /** Set by the part that ends the answer. */
   endReason: FinishReason | undefined;
-  readonly #notes: AnswerNotes;
+  /** The usage, if the provider reported any. */
+  tokens: Tokens | undefined;
+  /** The provider's records of the reasoning, to be sent back with the calls. */
+  metadata: ProviderMetadata | undefined;
   readonly #owner: MetadataOwner;
+  readonly #take: (event: StepEvent) => void;
   /** All text, reasoning and arguments, to estimate the usage if the provider sends none. */
   readonly #output: string[] = [];
   readonly #calls = new Map<string, OpenCall>();
-  /** Metadata of the SDK's current block. */
-  #metadata: ProviderMetadata["data"] = {};
   readonly #tags = new ThinkTags();
   /** A high surrogate at the end of the last text. Dropped if the text does not continue. */
   #highSurrogate = "";
-  #highSurrogateKind: Block["kind"] = "text";
-  #block: Block | undefined;
+  #highSurrogateKind: BlockKind = "text";
+  #block: { readonly kind: BlockKind; readonly id: string } | undefined;
   #blocks = 0;
+  /** Data of the open block. */
+  #data: Data | undefined;
 
-  constructor(notes: AnswerNotes, owner: MetadataOwner) {
-    this.#notes = notes;
+  constructor(owner: MetadataOwner, take: (event: StepEvent) => void) {
     this.#owner = owner;
+    this.#take = take;
   }
 
   get output(): string {
     return this.#output.join("");
   }
 
-  /** The provider's records of the reasoning, to be sent back with the calls. */
-  get metadata(): ProviderMetadata | undefined {
-    return this.#own(this.#notes.reasoning.details);
-  }
-
   /** Emits a call that the provider rejected as a failed call. */
-  emitRefusedCall({ tool, input, problem }: RefusedCall): StepEvent[] {
+  emitRefusedCall({ tool, input, problem }: RefusedCall): void {
     const raw = JSON.stringify(input ?? "");
-    for (const [providerCallId, open] of this.#calls) {
-      if (open.isEmitted) continue;
-      open.isEmitted = true;
-      return [{ type: "call", providerCallId, tool: open.tool, input, raw, problem }];
-    }
-    const providerCallId = `call_${randomUuid()}`;
-    return [
-      { type: "call-start", providerCallId, tool },
-      { type: "call", providerCallId, tool, input, raw, problem },
-    ];
+    const [open] = [...this.#calls].filter(([, { isEmitted }]) => !isEmitted);
+    const [providerCallId, call] = open ?? [`call_${randomUuid()}`];
+    if (call === undefined) this.#take({ type: "call-start", providerCallId, tool });
+    this.#take({ type: "call", providerCallId, tool: call?.tool ?? tool, input, raw, problem });
   }
 
-  add(part: StreamPart): StepEvent[] {
+  add(part: StreamPart): void {
     switch (part.type) {
-      case "text-start":
-      case "reasoning-start":
-        this.#metadata = pickMetadata(part.providerMetadata);
-        return [];
       case "text-delta":
         return this.#text("text", part.delta);
       case "reasoning-delta":
-        this.#metadata = { ...this.#metadata, ...pickMetadata(part.providerMetadata) };
-        return this.#text("reasoning", part.delta);
+        this.#text("reasoning", part.delta);
+        this.#data ??= dataOf(part);
+        return undefined;
       case "text-end":
+        return this.#endBlock("text", dataOf(part));
       case "reasoning-end":
-        return this.#endBlock(part.type === "text-end" ? "text" : "reasoning", part.providerMetadata);
+        return this.#endBlock("reasoning", dataOf(part));
       case "tool-input-start":
-        return this.#startCall(part.id, part.toolName);
+        return this.#startCall(part.id, part.toolName, dataOf(part));
       case "tool-input-delta":
         return this.#continueCall(part.id, part.delta);
       case "tool-call":
         return this.#addWholeCall(part.toolCallId, part.toolName, part.input);
       case "finish":
-        return this.#finish(part.finishReason.unified, part.finishReason.raw);
+        this.addUsage(part);
+        return this.#finish(part.finishReason.raw);
       default:
-        return [];
+        return undefined;
     }
   }
 
+  /** Adds the usage and data of an answer that may have failed. */
+  addUsage(part: StreamPart & { type: "finish" }): void {
+    this.metadata = this.#own(dataOf(part));
+    this.tokens = toTokens(part.usage);
+  }
+
   /** Closes the open block if an answer ends early. */
-  close(): StepEvent[] {
-    return [...this.#appendAll(this.#tags.end()), ...this.#closeBlock()];
+  close(): void {
+    this.#appendAll(this.#tags.end());
+    this.#closeBlock();
   }
 
   /** Appends text that may end in the middle of a surrogate pair. */
-  #text(kind: "text" | "reasoning", delta: string): StepEvent[] {
+  #text(kind: BlockKind, delta: string): void {
     const joined = (this.#highSurrogateKind === kind ? this.#highSurrogate : "") + delta;
     const text = isHighSurrogate(joined.charCodeAt(joined.length - 1)) ? joined.slice(0, -1) : joined;
     this.#highSurrogate = joined.slice(text.length);
     this.#highSurrogateKind = kind;
-    const mayHoldTags = kind === "text" && !this.#tags.isDone;
-    return mayHoldTags ? this.#appendAll(this.#tags.add(text)) : this.#append(kind, text);
+    if (kind === "text" && !this.#tags.isDone) this.#appendAll(this.#tags.add(text));
+    else this.#append(kind, text);
   }
 
-  /** Ends a block of the SDK. Ours ends with it only if it has metadata: chat completions alternate between blocks. */
-  #endBlock(kind: Block["kind"], metadata: SdkMetadata): StepEvent[] {
-    const data = { ...this.#metadata, ...pickMetadata(metadata) };
-    const { itemId, ...sent } = data;
-    const isEmpty = Object.keys(sent).length === 0;
-    this.#metadata = {};
-    if (this.#block?.kind === kind) {
-      if (isEmpty && itemId === undefined) return [];
-      return this.#closeBlock(kind === "reasoning" ? data : isEmpty ? undefined : sent);
+  /** Ends a block with the provider's data. A block may be data alone. */
+  #endBlock(kind: BlockKind, data: Data = {}): void {
+    const hasData = Object.keys(data).some((name) => name !== "itemId");
+    if (this.#block?.kind !== kind) {
+      if (!hasData || kind === "text") return;
+      this.#openBlock(kind);
     }
-    if (isEmpty || kind === "text") return [];
-    const events = this.#closeBlock();
-    this.#block = this.#open(kind, events);
-    return [...events, ...this.#closeBlock(data)];
+    this.#closeBlock(Object.keys(data).length > 0 ? data : undefined);
   }
 
-  #closeBlock(data?: ProviderMetadata["data"]): StepEvent[] {
+  #openBlock(kind: BlockKind): void {
+    this.#closeBlock();
+    this.#block = { kind, id: `${kind}-${++this.#blocks}` };
+    this.#take({ type: `${kind}-start`, id: this.#block.id });
+  }
+
+  #closeBlock(data = this.#data): void {
     const block = this.#block;
     this.#block = undefined;
-    if (block === undefined) return [];
-    const { thoughtsField: field } = this.#notes;
-    const metadata = this.#own(data ?? (block.kind === "reasoning" && field ? { field } : undefined));
-    return [{ type: `${block.kind}-end`, id: block.id, ...(metadata && { metadata }) }];
+    this.#data = undefined;
+    if (block === undefined) return;
+    const metadata = this.#own(data);
+    this.#take({ type: `${block.kind}-end`, id: block.id, ...(metadata && { metadata }) });
   }
 
-  #own(data: ProviderMetadata["data"] | undefined): ProviderMetadata | undefined {
+  #own(data: Data | undefined): ProviderMetadata | undefined {
     return data && { ...this.#owner, data };
   }
 
-  #appendAll(deltas: ReturnType<ThinkTags["add"]>): StepEvent[] {
-    return deltas.flatMap(({ kind, text }) => this.#append(kind, text));
+  #appendAll(deltas: ReturnType<ThinkTags["add"]>): void {
+    for (const { kind, text } of deltas) this.#append(kind, text);
   }
 
-  #append(kind: "text" | "reasoning", text: string): StepEvent[] {
-    if (text === "") return [];
+  #append(kind: BlockKind, text: string): void {
+    if (text === "") return;
     this.#output.push(text);
-    if (this.#block?.kind === kind && this.#calls.size === 0) {
-      return [{ type: `${kind}-delta`, id: this.#block.id, text }];
-    }
-    const events: StepEvent[] = this.#emitEmptyCalls();
-    if (this.#block?.kind !== kind) events.push(...this.#closeBlock());
-    this.#block ??= this.#open(kind, events);
-    events.push({ type: `${kind}-delta`, id: this.#block.id, text });
-    return events;
+    this.#emitEmptyCalls();
+    if (this.#block?.kind !== kind) this.#openBlock(kind);
+    if (this.#block !== undefined) this.#take({ type: `${kind}-delta`, id: this.#block.id, text });
   }
 
-  #open(kind: "text" | "reasoning", events: StepEvent[]): Block {
-    const id = `${kind}-${++this.#blocks}`;
-    events.push({ type: `${kind}-start`, id });
-    return { kind, id };
-  }
-
-  #startCall(id: string, tool: string): StepEvent[] {
-    const events = [...this.close(), ...this.#emitEmptyCalls()];
+  #startCall(id: string, tool: string, data?: Data): void {
+    this.close();
+    this.#emitEmptyCalls();
     this.#highSurrogate = "";
     this.#calls.set(id, { tool, arguments: new CallArguments(), isEmitted: false });
-    const thoughtSignature = this.#notes.signatures.get(id);
-    const metadata = this.#own(thoughtSignature === undefined ? undefined : { thoughtSignature });
-    events.push({ type: "call-start", providerCallId: id, tool, ...(metadata && { metadata }) });
-    return events;
+    const metadata = this.#own(data);
+    this.#take({ type: "call-start", providerCallId: id, tool, ...(metadata && { metadata }) });
   }
 
-  #continueCall(id: string, delta: string): StepEvent[] {
+  #continueCall(id: string, delta: string): void {
     const call = this.#calls.get(id);
-    if (call === undefined || call.isEmitted) return [];
+    if (call === undefined || call.isEmitted) return;
     this.#output.push(delta);
     call.arguments.add(delta);
     // Arguments with balanced braces that do not parse may still become valid.
-    if (!call.arguments.isWhole || parseArguments(call.arguments.raw).problem !== undefined) return [];
-    return [emitCall(id, call)];
+    if (call.arguments.isWhole && parseArguments(call.arguments.raw).problem === undefined)
+      this.#emitCall(id, call);
   }
 
   /** Adds a call that was not streamed, or whose arguments were not. */
-  #addWholeCall(id: string, tool: string, input: string): StepEvent[] {
-    const started = this.#calls.has(id) ? [] : this.#startCall(id, tool);
-    return this.#calls.get(id)?.arguments.raw === ""
-      ? [...started, ...this.#continueCall(id, input)]
-      : started;
+  #addWholeCall(id: string, tool: string, input: string): void {
+    if (!this.#calls.has(id)) this.#startCall(id, tool);
+    if (this.#calls.get(id)?.arguments.raw === "") this.#continueCall(id, input);
   }
 
   /** Emits calls with an empty object as arguments. Once the next block begins, the arguments cannot continue. */
-  #emitEmptyCalls(): StepEvent[] {
-    const events: StepEvent[] = [];
+  #emitEmptyCalls(): void {
     for (const [id, call] of this.#calls) {
-      if (!call.isEmitted && call.arguments.isEmptyObject) events.push(emitCall(id, call));
+      if (!call.isEmitted && call.arguments.isEmptyObject) this.#emitCall(id, call);
     }
-    return events;
   }
 
-  #finish(reason: string, raw: string | undefined): StepEvent[] {
-    const mapped = mapReason(reason, raw);
+  #finish(raw: string | undefined): void {
+    const reason = reasons.get(raw?.toLowerCase() ?? "") ?? "unknown";
     // After any other finish reason, a call without arguments may have been cut off.
-    const isWhole = mapped === "stop" || mapped === "tool-calls" || mapped === "unknown";
-    const events = this.close();
+    const isWhole = reason === "stop" || reason === "tool-calls" || reason === "unknown";
+    this.close();
     for (const [id, call] of this.#calls) {
-      if (!call.isEmitted) events.push(isWhole ? emitCall(id, call) : emitCutOffCall(id, call, mapped));
+      if (!call.isEmitted) this.#emitCall(id, call, isWhole ? undefined : reason);
     }
     const called = this.#calls.size > 0 && isWhole;
-    this.endReason = called ? "tool-calls" : mapped === "tool-calls" ? "stop" : mapped;
-    return events;
+    this.endReason = called ? "tool-calls" : reason === "tool-calls" ? "stop" : reason;
+  }
+
+  /** Emits a call, which was cut off if there is a reason for it. */
+  #emitCall(providerCallId: string, call: OpenCall, cutOff?: FinishReason): void {
+    call.isEmitted = true;
+    const { tool } = call;
+    const { raw } = call.arguments;
+    const { input, problem } =
+      cutOff === undefined ? parseArguments(raw) : { input: undefined, problem: undefined };
+    this.#take({
+      type: "call",
+      providerCallId,
+      tool,
+      input,
+      raw,
+      ...(cutOff !== undefined && { problem: cutOffProblem(cutOff) }),
+      ...(problem !== undefined && {
+        problem: `The arguments of ${tool} are ${problem}. Call it again.`,
+        isMalformed: true,
+      }),
+    });
   }
 }
 
-type SdkMetadata = Extract<StreamPart, { type: "text-start" }>["providerMetadata"];
+type Data = ProviderMetadata["data"];
 
-/** Returns the fields of the SDK's metadata that are sent back. */
-function pickMetadata(metadata: SdkMetadata): ProviderMetadata["data"] {
-  const [data = {}] = Object.values(metadata ?? {});
-  const picked: ProviderMetadata["data"] = {};
-  for (const field of returnedFields) {
-    const value = data[field];
-    if (typeof value === "string") picked[field] = value;
-  }
-  return picked;
+const dataSchema = providerMetadataSchema.shape.data;
+
+/** Returns the data that is passed through a part of the SDK. */
+function dataOf({ providerMetadata = {} }: Pick<StreamPart & { type: "finish" }, "providerMetadata">) {
+  const [data] = Object.values(providerMetadata);
+  return data && dataSchema.parse(data);
 }
 
-function emitCall(providerCallId: string, call: OpenCall): StepEvent {
-  call.isEmitted = true;
-  const { raw } = call.arguments;
-  const { input, problem } = parseArguments(raw);
-  return {
-    type: "call",
-    providerCallId,
-    tool: call.tool,
-    input,
-    raw,
-    ...(problem !== undefined && {
-      problem: `The arguments of ${call.tool} are ${problem}. Call it again.`,
-      isMalformed: true,
-    }),
-  };
+type Usage = (StreamPart & { type: "finish" })["usage"];
+
+function toTokens({ inputTokens, outputTokens }: Usage): Tokens | undefined {
+  const { noCache: input, cacheRead: read = 0, cacheWrite: write = 0 } = inputTokens;
+  const { text: output = 0, reasoning = 0 } = outputTokens;
+  return input === undefined ? undefined : { input, output, reasoning, cache: { read, write } };
 }
 
-function emitCutOffCall(providerCallId: string, call: OpenCall, reason: FinishReason): StepEvent {
-  call.isEmitted = true;
+function cutOffProblem(reason: FinishReason): string {
   const why = reason === "length" ? "the limit of output tokens was reached" : `the answer ended (${reason})`;
-  const problem = `The arguments were cut off because ${why}. Nothing was run; make the call again, in smaller pieces if they are long.`;
-  return {
-    type: "call",
-    providerCallId,
-    tool: call.tool,
-    input: undefined,
-    raw: call.arguments.raw,
-    problem,
-  };
+  return `The arguments were cut off because ${why}. Nothing was run; make the call again, in smaller pieces if they are long.`;
 }
 
-/** Finish reasons of other providers, mapped to ours. */
-const reasons: Readonly<Record<string, FinishReason>> = {
-  end_turn: "stop",
-  eos: "stop",
-  eos_token: "stop",
-  stop_sequence: "stop",
-  completed: "stop",
-  max_tokens: "length",
-  max_output_tokens: "length",
-  model_length: "length",
-  tool_use: "tool-calls",
-  tool_call: "tool-calls",
-  safety: "content-filter",
-  recitation: "content-filter",
-  sensitive: "content-filter",
-  refusal: "refusal",
-};
-
-function mapReason(reason: string, raw: string | undefined): FinishReason {
-  switch (reason) {
-    case "stop":
-    case "length":
-    case "tool-calls":
-      return reason;
-    case "content-filter":
-      // The SDK reports a refusal with a normal stop as "content-filter".
-      return raw === undefined || raw === "stop" || raw === "refusal" ? "refusal" : "content-filter";
-    default:
-      return lookUpReason(raw?.toLowerCase() ?? "");
-  }
-}
-
-const lookUpReason = (word: string): FinishReason =>
-  Object.hasOwn(reasons, word) ? (reasons[word] ?? "unknown") : "unknown";
+/** The finish reasons of all providers. */
+const reasons: ReadonlyMap<string, FinishReason> = new Map([
+  ["stop", "stop"],
+  ["end_turn", "stop"],
+  ["pause_turn", "stop"],
+  ["eos", "stop"],
+  ["eos_token", "stop"],
+  ["stop_sequence", "stop"],
+  ["completed", "stop"],
+  ["length", "length"],
+  ["max_tokens", "length"],
+  ["max_output_tokens", "length"],
+  ["model_length", "length"],
+  ["model_context_window_exceeded", "length"],
+  ["tool_calls", "tool-calls"],
+  ["function_call", "tool-calls"],
+  ["tool_use", "tool-calls"],
+  ["tool_call", "tool-calls"],
+  ["content_filter", "content-filter"],
+  ["safety", "content-filter"],
+  ["recitation", "content-filter"],
+  ["sensitive", "content-filter"],
+  ["refusal", "refusal"],
+]);

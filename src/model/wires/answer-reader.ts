@@ -1,35 +1,36 @@
 import { excerpt } from "../../base/text/excerpt.ts";
 import { parseJson } from "../../base/text/json.ts";
 import { isRecord } from "../../base/text/record.ts";
+import type { ProviderMetadata, Tokens } from "../../message/part.ts";
 import { parseRefusedCall } from "../answer/refused-call.ts";
+import { toTokens } from "../answer/usage.ts";
 import { invalidResponse, parseErrorAnswer, ProviderFailure } from "../failure.ts";
-import type { AnswerNotes } from "./answer-notes.ts";
+import type { EventReader } from "../streams/answer-stream.ts";
+import type { StreamPart } from "./wire.ts";
 
 /** An unvalidated JSON object of a provider. */
 export type Json = Record<string, unknown>;
 
-/**
- * Reads the events of one answer and writes those that the SDK reads: only the fields that it needs, in the form that its
- * schema requires. Adjacent texts of one block become one event: the SDK needs about 40 microseconds for each.
- */
-export abstract class AnswerReader {
-  /** Whether the provider has nothing more to send. */
-  isDone = false;
-  /** Whether the answer is complete. Connection errors after this are ignored. */
-  hasFinish = false;
-  /** Whether the answer has any content. */
-  hasOutput = false;
-  readonly notes: AnswerNotes;
-  readonly #output: string[] = [];
-  #block: string | number | undefined;
-  #texts: string[] = [];
-  #toEvent: (text: string) => Json = () => ({});
+export type Data = ProviderMetadata["data"];
 
-  constructor(notes: AnswerNotes) {
-    this.notes = notes;
+type Delta = StreamPart & { type: "text-delta" | "reasoning-delta" | "tool-input-delta" };
+
+/** Reads the events of one answer in the forms of all vendors. Adjacent texts of one network read become one part. */
+export abstract class AnswerReader implements EventReader<StreamPart> {
+  isDone = false;
+  hasOutput = false;
+  /** Data about the whole answer that the provider wants back. */
+  protected data: Data | undefined;
+  #reason: string | undefined;
+  #usage: Tokens | undefined;
+  readonly #parts: StreamPart[] = [];
+  /** The last part, if more text can be appended to it. */
+  #delta: Delta | undefined;
+
+  get hasFinish(): boolean {
+    return this.#reason !== undefined;
   }
 
-  /** Reads the data of an event. Throws a {@link ProviderFailure} if it is an error or no JSON object. */
   push(data: string): void {
     const text = data.trim();
     if (text === "" || this.isDone) return;
@@ -45,15 +46,20 @@ export abstract class AnswerReader {
     this.read(value);
   }
 
-  /** Completes the answer. Throws a {@link ProviderFailure} if it was cut off. */
   end(): void {
     if (!this.hasFinish) this.endWithoutFinish();
+    this.endCalls();
+    this.#finish();
   }
 
-  /** Returns and clears the events written since the last call. */
-  take(): string {
-    this.#flush();
-    return this.#output.splice(0).join("");
+  fail(error: unknown): void {
+    this.emit({ type: "error", error });
+    this.#finish();
+  }
+
+  take(): StreamPart[] {
+    this.#delta = undefined;
+    return this.#parts.splice(0);
   }
 
   protected abstract read(event: Json): void;
@@ -63,28 +69,66 @@ export abstract class AnswerReader {
     throw new ProviderFailure(invalidResponse(`The provider ${what}.`, true));
   }
 
-  /** Appends text to a block. `toEvent` creates the event for the text that was appended in a row. */
-  protected append(block: string | number, text: string, toEvent: (text: string) => Json): void {
-    if (text === "") return;
-    if (this.#block !== block) this.#flush();
-    this.#block = block;
-    this.#toEvent = toEvent;
+  /** Emits what is left of the calls when the answer is complete. */
+  protected endCalls(): void {}
+
+  protected emit(part: StreamPart): void {
+    this.#parts.push(part);
+    this.#delta = undefined;
+  }
+
+  protected append(type: Delta["type"], id: string, delta: string, data?: Data): void {
+    if (delta === "") return;
     this.hasOutput = true;
-    this.#texts.push(text);
+    const last = this.#delta;
+    if (last?.type === type && last.id === id) {
+      last.delta += delta;
+      return;
+    }
+    const part: Delta = { type, id, delta, ...withData(data) };
+    this.emit(part);
+    this.#delta = part;
   }
 
-  protected write(event: Json): void {
-    this.#flush();
-    this.#output.push(`data: ${JSON.stringify(event)}\n\n`);
+  protected startCall(id: string, toolName: string, data?: Data): void {
+    this.emit({ type: "tool-input-start", id, toolName, ...withData(data) });
   }
 
-  #flush(): void {
-    if (this.#texts.length === 0) return;
-    const event = this.#toEvent(this.#texts.splice(0).join(""));
-    this.#block = undefined;
-    this.#output.push(`data: ${JSON.stringify(event)}\n\n`);
+  /** Ends a block of text or reasoning that has data. */
+  protected endBlock(type: "text" | "reasoning", data: Data): void {
+    this.emit({ type: `${type}-end`, id: type, ...withData(data) });
+  }
+
+  protected stop(reason: string): void {
+    this.#reason = reason;
+  }
+
+  /** Replaces the usage, except for an input that only the earlier one has: some servers report input first, output last. */
+  protected reportUsage(usage: unknown): void {
+    const tokens = toTokens(usage);
+    if (tokens === undefined) return;
+    const { input, cache } = tokens;
+    const before = this.#usage;
+    const hasInput = input + cache.read + cache.write > 0;
+    this.#usage =
+      hasInput || before === undefined ? tokens : { ...tokens, input: before.input, cache: before.cache };
+  }
+
+  #finish(): void {
+    const { input, output, reasoning, cache } = this.#usage ?? {};
+    const usage = {
+      inputTokens: { total: undefined, noCache: input, cacheRead: cache?.read, cacheWrite: cache?.write },
+      outputTokens: { total: undefined, text: output, reasoning },
+    };
+    const finishReason = { unified: "other", raw: this.#reason } as const;
+    this.emit({ type: "finish", finishReason, usage, ...withData(this.data) });
   }
 }
+
+/** The name under which data is passed through the SDK's parts. */
+const sdkName = "fairlead";
+
+const withData = (data: Data | undefined) => data && { providerMetadata: { [sdkName]: data } };
 
 /** Creates the failure for an error in a stream. */
 export function streamFailure(error: unknown): ProviderFailure {

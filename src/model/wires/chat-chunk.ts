@@ -1,8 +1,6 @@
 import { isRecord } from "../../base/text/record.ts";
 import { type Json as Chunk, streamFailure } from "./answer-reader.ts";
 
-export type { Chunk };
-
 /** Maximum length of a thought signature, in characters. Longer ones are dropped. */
 const signatureLimit = 256 * 1024;
 
@@ -16,13 +14,13 @@ export interface DeltaContent {
   readonly calls: readonly CallFragment[];
 }
 
-/** A fragment of a tool call. Strings are empty where the server sent none. */
+/** A tool call, or a fragment of one. Strings are empty where the server sent none. */
 export interface CallFragment {
   readonly index: number | undefined;
   readonly id: string;
-  readonly name: string;
-  readonly arguments: string;
-  readonly signature: string | undefined;
+  name: string;
+  arguments: string;
+  signature: string | undefined;
 }
 
 export function parseContent(delta: Chunk): DeltaContent {

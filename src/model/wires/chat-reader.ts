@@ -4,55 +4,53 @@ import { isRecord } from "../../base/text/record.ts";
 import { unnamedTool } from "../answer/call-arguments.ts";
 import { refusedCallForReason } from "../answer/refused-call.ts";
 import { invalidResponse, ProviderFailure } from "../failure.ts";
-import type { AnswerNotes } from "./answer-notes.ts";
-import { AnswerReader } from "./answer-reader.ts";
+import { AnswerReader, type Json } from "./answer-reader.ts";
 import {
   type CallFragment,
-  type Chunk,
   deltaOf,
   failOnError,
   findUsage,
   firstChoice,
   parseContent,
 } from "./chat-chunk.ts";
+import { ReasoningDetails } from "./reasoning-details.ts";
 
 /** Reads the chunks of chat completions in the forms of all vendors. */
-export class ChatReader extends AnswerReader {
+export class Reader extends AnswerReader {
   /** Whether a choice with index 0 was seen. */
   #hasFirstChoice = false;
   #hasDelta = false;
-  readonly #calls: StreamedCalls;
+  #hasRefusal = false;
+  /** The field in which the thoughts came. */
+  #thoughts: { readonly field: string } | undefined;
+  readonly #details = new ReasoningDetails();
+  readonly #calls: CallFragment[] = [];
 
-  constructor(notes: AnswerNotes) {
-    super(notes);
-    this.#calls = new StreamedCalls((id, signature) => notes.signatures.set(id, signature));
-  }
-
-  override end(): void {
-    super.end();
-    for (const call of this.#calls.unnamed()) this.write(toChunk({ tool_calls: [call] }));
-  }
-
-  protected read(chunk: Chunk): void {
+  protected read(chunk: Json): void {
     const value = this.#keepFirstChoice(chunk);
-    const usage = findUsage(value);
-    if (usage !== undefined) this.notes.reportUsage(usage);
+    this.reportUsage(findUsage(value));
     failOnError(value);
     const choice = firstChoice(value);
     if (choice === undefined) return;
     this.#readDelta(choice);
     const { finish_reason: reason } = choice;
-    if (typeof reason === "string" && reason !== "") this.#finish(reason);
+    if (typeof reason === "string" && reason !== "") this.#stop(reason);
   }
 
   /** "[DONE]" marks a complete answer even without a finish reason; the end of the stream alone does not. */
   protected override endWithoutFinish(): void {
-    if (this.isDone && this.hasOutput) this.#finish("stop");
+    if (this.isDone && this.hasOutput) this.stop("stop");
     else super.endWithoutFinish();
   }
 
+  protected override endCalls(): void {
+    for (const call of this.#calls) {
+      if (call.name === "") this.#emitCall({ ...call, name: unnamedTool });
+    }
+  }
+
   /** Keeps only the choice with index 0 where the provider sends several. */
-  #keepFirstChoice(value: Chunk): Chunk {
+  #keepFirstChoice(value: Json): Json {
     const choices: readonly unknown[] = Array.isArray(value.choices) ? value.choices : [];
     const at = choices.findIndex((choice) => isRecord(choice) && choice.index === 0);
     this.#hasFirstChoice ||= at !== -1;
@@ -61,140 +59,68 @@ export class ChatReader extends AnswerReader {
     return isOfAnother ? { ...value, choices: [] } : value;
   }
 
-  #readDelta(choice: Chunk): void {
+  #readDelta(choice: Json): void {
     // MiniMax ends a stream with the whole message once more.
     if (this.#hasDelta && !isRecord(choice.delta)) return;
     this.#hasDelta ||= isRecord(choice.delta);
     const delta = deltaOf(choice);
-    this.notes.reasoning.add(delta);
-    const { reasoning, reasoningField, text, refusal, calls } = parseContent(delta);
-    this.notes.thoughtsField ??= reasoningField;
-    this.append("reasoning", reasoning, (text) => toChunk({ reasoning: text }));
-    this.append("content", text, (text) => toChunk({ content: text }));
-    this.append("refusal", refusal, (text) => toChunk({ refusal: text }));
+    this.#details.add(delta);
+    this.data = this.#details.fields;
+    const { reasoning, reasoningField: field, text, refusal, calls } = parseContent(delta);
+    this.#thoughts ??= field && { field };
+    this.append("reasoning-delta", "reasoning", reasoning, this.#thoughts);
+    this.append("text-delta", "text", text + refusal);
+    this.#hasRefusal ||= refusal !== "";
     for (const fragment of calls) this.#addCall(fragment);
   }
 
   #addCall(fragment: CallFragment): void {
     this.hasOutput = true;
-    const { number, start, text } = this.#calls.add(fragment);
-    if (start !== undefined) this.write(toChunk({ tool_calls: [start] }));
-    this.append(number, text, (text) =>
-      toChunk({ tool_calls: [{ index: number, function: { arguments: text } }] }),
-    );
+    const call = this.#findCall(fragment);
+    if (call === undefined) return this.#beginCall(fragment);
+    const wasNamed = call.name !== "";
+    call.name ||= fragment.name;
+    call.arguments += fragment.arguments;
+    call.signature ??= fragment.signature;
+    if (wasNamed) this.append("tool-input-delta", call.id, fragment.arguments);
+    else if (call.name !== "") this.#emitCall(call);
   }
 
-  #finish(reason: string): void {
-    const refused = this.#calls.isEmpty ? refusedCallForReason(reason) : undefined;
+  #beginCall(fragment: CallFragment): void {
+    const isFree = fragment.id !== "" && this.#calls.every(({ id }) => id !== fragment.id);
+    const call = { ...fragment, id: isFree ? fragment.id : `call_${randomUuid()}` };
+    this.#calls.push(call);
+    if (call.name !== "") this.#emitCall(call);
+  }
+
+  #emitCall({ id, name, arguments: text, signature }: CallFragment): void {
+    this.startCall(id, name, signature === undefined ? undefined : { thoughtSignature: signature });
+    this.append("tool-input-delta", id, text);
+  }
+
+  /**
+   * Returns the call that a fragment continues, or undefined if it begins a new one. Servers differ:
+   *
+   * - The index may be missing, or 0 for every call.
+   * - The id may be missing, repeated with each fragment, or new for each fragment.
+   * - The name may come late or more than once.
+   */
+  #findCall({ index, id, name }: CallFragment): CallFragment | undefined {
+    const last =
+      index === undefined
+        ? (this.#calls.findLast((call) => call.id === id) ?? (id === "" ? this.#calls.at(-1) : undefined))
+        : this.#calls.findLast((call) => call.index === index);
+    if (last === undefined || name === "" || last.name === "") return last;
+    const beginsAnother = (id !== "" && id !== last.id) || parseJson(last.arguments) !== undefined;
+    return beginsAnother ? undefined : last;
+  }
+
+  #stop(reason: string): void {
+    const refused = this.#calls.length === 0 ? refusedCallForReason(reason) : undefined;
     if (refused !== undefined) {
       const message = `The provider could not read a call of the model (${reason}).`;
       throw new ProviderFailure(invalidResponse(message, true), refused);
     }
-    this.hasFinish = true;
-    this.write(toChunk({}, reason));
+    this.stop(reason === "stop" && this.#hasRefusal ? "refusal" : reason);
   }
 }
-
-/** Creates a chunk with only the fields that the SDK reads. */
-const toChunk = (delta: Chunk, reason: string | null = null): Chunk => ({
-  choices: [{ index: 0, delta, finish_reason: reason }],
-});
-
-interface StreamedCall {
-  readonly number: number;
-  /** As the server sent it. */
-  readonly index: number | undefined;
-  id: string;
-  name: string;
-  /** The arguments so far. */
-  text: string;
-}
-
-/** The result of adding a fragment: the start of a call, if it begins one, and more arguments. */
-interface AddedFragment {
-  readonly number: number;
-  readonly start: Chunk | undefined;
-  readonly text: string;
-}
-
-/**
- * Assigns fragments to calls and numbers the calls in order. Servers differ:
- *
- * - The index may be missing, or 0 for every call.
- * - The id may be missing, repeated with each fragment, or new for each fragment.
- * - The name may come late or more than once.
- */
-class StreamedCalls {
-  readonly #calls: StreamedCall[] = [];
-  readonly #ids = new Set<string>();
-  readonly #onSignature: (id: string, signature: string) => void;
-
-  constructor(onSignature: (id: string, signature: string) => void) {
-    this.#onSignature = onSignature;
-  }
-
-  get isEmpty(): boolean {
-    return this.#calls.length === 0;
-  }
-
-  add(fragment: CallFragment): AddedFragment {
-    const call = this.#findCall(fragment) ?? this.#begin(fragment);
-    const { number } = call;
-    if (fragment.signature !== undefined) this.#onSignature(call.id, fragment.signature);
-    const wasNamed = call.name !== "";
-    if (!wasNamed) call.name = fragment.name;
-    call.text += fragment.arguments;
-    if (wasNamed) return { number, start: undefined, text: fragment.arguments };
-    if (call.name === "") return { number, start: undefined, text: "" };
-    return { number, start: toStartChunk(call, call.name), text: call.text };
-  }
-
-  /** Returns the calls that never got a name, with their arguments. */
-  unnamed(): Chunk[] {
-    return this.#calls
-      .filter(({ name }) => name === "")
-      .map((call) => ({
-        ...toStartChunk(call, unnamedTool),
-        function: { name: unnamedTool, arguments: call.text },
-      }));
-  }
-
-  /** Returns the call that a fragment continues, or undefined if it begins a new one. */
-  #findCall(fragment: CallFragment): StreamedCall | undefined {
-    const last =
-      fragment.index === undefined
-        ? (this.#calls.findLast(({ id }) => id === fragment.id) ??
-          (fragment.id === "" ? this.#calls.at(-1) : undefined))
-        : this.#calls.findLast(({ index }) => index === fragment.index);
-    return last === undefined || beginsAnother(fragment, last) ? undefined : last;
-  }
-
-  #begin({ index, id }: CallFragment): StreamedCall {
-    const isFree = id !== "" && !this.#ids.has(id);
-    const call = {
-      number: this.#calls.length,
-      index,
-      id: isFree ? id : `call_${randomUuid()}`,
-      name: "",
-      text: "",
-    };
-    this.#ids.add(call.id);
-    this.#calls.push(call);
-    return call;
-  }
-}
-
-/** Returns whether a fragment with the index or id of this call begins another call. */
-function beginsAnother({ id, name }: CallFragment, call: StreamedCall): boolean {
-  if (name === "" || call.name === "") return false;
-  if (id !== "" && id !== call.id) return true;
-  return isWhole(call.text);
-}
-
-const isWhole = (text: string): boolean => parseJson(text) !== undefined;
-
-const toStartChunk = ({ number, id }: StreamedCall, name: string): Chunk => ({
-  index: number,
-  id,
-  function: { name, arguments: "" },
-});

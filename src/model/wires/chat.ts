@@ -1,16 +1,16 @@
 import { createOpenAICompatible } from "@ai-sdk/openai-compatible";
 import { isRecord } from "../../base/text/record.ts";
 import type { EffortStyle, Quirks } from "../quirks.ts";
-import { type CreateWire, cacheMarkIndexes } from "./wire.ts";
+import { type Adapt, cacheMarkIndexes, type CreateModel } from "./wire.ts";
 
-export { ChatReader as Reader } from "./chat-reader.ts";
+export { Reader } from "./chat-reader.ts";
 
 /** The provider name for options passed through the SDK. */
 const sdkName = "fairlead";
 
 /** OpenAI chat completions, in the dialects of all vendors. */
-export const createWire: CreateWire = ({ endpoint, quirks, fetch, isRefused }) => ({
-  model: createOpenAICompatible({
+export const createModel: CreateModel = ({ endpoint, quirks, fetch, isRefused }) =>
+  createOpenAICompatible({
     name: sdkName,
     baseURL: endpoint.baseURL,
     ...(endpoint.apiKey !== undefined && { apiKey: endpoint.apiKey }),
@@ -22,14 +22,14 @@ export const createWire: CreateWire = ({ endpoint, quirks, fetch, isRefused }) =
       const marksCache = quirks.marksCache && !isRefused("cache");
       return { ...adaptBody(body, quirks), messages: adaptMessages(messages, quirks, marksCache) };
     },
-  }).chatModel(endpoint.modelId),
-  adapt: (params, { quirks, cacheKey, isRefused, options }) => {
-    const isKeyed = quirks.takesCacheKey && cacheKey !== undefined && !isRefused("cache-key");
-    const sent = { ...(isKeyed && { prompt_cache_key: cacheKey }), ...options };
-    // Without options the SDK loads no schema to validate them.
-    return Object.keys(sent).length === 0 ? params : { ...params, providerOptions: { [sdkName]: sent } };
-  },
-});
+  }).chatModel(endpoint.modelId);
+
+export const adapt: Adapt = (params, { quirks, cacheKey, isRefused, options }) => {
+  const isKeyed = quirks.takesCacheKey && cacheKey !== undefined && !isRefused("cache-key");
+  const sent = { ...(isKeyed && { prompt_cache_key: cacheKey }), ...options };
+  // Without options the SDK loads no schema to validate them.
+  return Object.keys(sent).length === 0 ? params : { ...params, providerOptions: { [sdkName]: sent } };
+};
 
 type Json = Record<string, unknown>;
 

@@ -1,39 +1,40 @@
 import { createAnthropic } from "@ai-sdk/anthropic";
 import { isRecord } from "../../base/text/record.ts";
 import { invalidResponse, ProviderFailure } from "../failure.ts";
-import { AnswerReader, type Json, streamFailure, textOf } from "./answer-reader.ts";
-import { type CallParams, type CreateWire, cacheMarkIndexes } from "./wire.ts";
+import { AnswerReader, type Data, type Json, streamFailure, textOf } from "./answer-reader.ts";
+import { type Adapt, type CallParams, cacheMarkIndexes, type CreateModel } from "./wire.ts";
 
 /** Anthropic Messages: prompt cache by marks, thinking with signatures. */
-export const createWire: CreateWire = ({ endpoint, fetch }) => ({
-  model: createAnthropic({
+export const createModel: CreateModel = ({ endpoint, fetch }) =>
+  createAnthropic({
     baseURL: endpoint.baseURL,
     apiKey: endpoint.apiKey ?? "",
     headers: { ...endpoint.headers },
     fetch,
-  })(endpoint.modelId),
-  adapt: (params, { quirks, isRefused, options: { reasoningEffort: effort, ...options } }) => {
-    const limit = params.maxOutputTokens;
-    const budget =
-      isEffort(effort) && quirks.thinksByBudget && options.thinking === undefined
-        ? thinkingBudget(effort, limit)
-        : undefined;
-    return {
-      ...(isRefused("cache") ? params : markCache(params)),
-      ...(isEffort(effort) && { reasoning: budget === 0 ? "none" : effort }),
-      // The SDK adds the budget to the limit, in which it is included.
-      ...(budget !== undefined && limit !== undefined && { maxOutputTokens: limit - budget }),
-      providerOptions: {
-        anthropic: {
-          // Other servers than Anthropic's may not know the field that streams inputs as they are written.
-          toolStreaming: quirks.streamsToolInput,
-          ...(budget && { thinking: { type: "enabled", budgetTokens: budget } }),
-          ...options,
-        },
+  })(endpoint.modelId);
+
+export const adapt: Adapt = (params, { quirks, isRefused, options: all }) => {
+  const { reasoningEffort: effort, ...options } = all;
+  const limit = params.maxOutputTokens;
+  const budget =
+    isEffort(effort) && quirks.thinksByBudget && options.thinking === undefined
+      ? thinkingBudget(effort, limit)
+      : undefined;
+  return {
+    ...(isRefused("cache") ? params : markCache(params)),
+    ...(isEffort(effort) && { reasoning: budget === 0 ? "none" : effort }),
+    // The SDK adds the budget to the limit, in which it is included.
+    ...(budget !== undefined && limit !== undefined && { maxOutputTokens: limit - budget }),
+    providerOptions: {
+      anthropic: {
+        // Other servers than Anthropic's may not know the field that streams inputs as they are written.
+        toolStreaming: quirks.streamsToolInput,
+        ...(budget && { thinking: { type: "enabled", budgetTokens: budget } }),
+        ...options,
       },
-    };
-  },
-});
+    },
+  };
+};
 
 const efforts = ["none", "minimal", "low", "medium", "high", "xhigh", "max"] as const;
 const isEffort = (value: unknown): value is (typeof efforts)[number] =>
@@ -82,28 +83,32 @@ function markCache({ tools, prompt, ...params }: CallParams): CallParams {
   };
 }
 
-const isIndex = (value: unknown): value is number => typeof value === "number";
-
-/** Kinds of blocks that the SDK reads. */
+/** Kinds of blocks that are read; others are tools of the server. */
 const blockTypes: ReadonlySet<unknown> = new Set(["text", "thinking", "redacted_thinking", "tool_use"]);
 
-/** Reads the events of a message. Servers leave out indexes, usage and starts of blocks that the SDK's schema requires. */
+/** An open block. */
+interface Block {
+  readonly type: unknown;
+  /** The id of a call. */
+  readonly id: string;
+  readonly name: string;
+  /** What the provider wants back with its thinking. */
+  data: Data;
+}
+
+/** Reads the events of a message. Servers leave out indexes, starts of messages and blocks, and ends of blocks. */
 export class Reader extends AnswerReader {
-  /** Types of the open blocks by index. */
-  readonly #open = new Map<number, unknown>();
+  readonly #open = new Map<number, Block>();
   /** The id of the answer. */
   #id = "";
-  #hasStart = false;
   #last = -1;
-  #stopReason: string | undefined;
 
   protected read(event: Json): void {
     const { type, usage, delta, message } = event;
-    if (isRecord(usage)) this.notes.reportUsage(usage);
+    this.reportUsage(usage);
     switch (type) {
       case "message_start":
-        if (isRecord(message)) this.#readStart(message);
-        return this.#start();
+        return isRecord(message) ? this.#start(message) : undefined;
       case "content_block_start":
         return this.#openBlock(this.#indexOf(event), event.content_block);
       case "content_block_delta":
@@ -111,8 +116,9 @@ export class Reader extends AnswerReader {
       case "content_block_stop":
         return this.#closeBlock(this.#indexOf(event));
       case "message_delta":
-        if (isRecord(delta) && textOf(delta.stop_reason) !== "") this.#stop(textOf(delta.stop_reason));
-        return undefined;
+        return isRecord(delta) && textOf(delta.stop_reason)
+          ? this.stop(textOf(delta.stop_reason))
+          : undefined;
       case "message_stop":
         this.isDone = true;
         return undefined;
@@ -125,78 +131,72 @@ export class Reader extends AnswerReader {
     }
   }
 
-  override end(): void {
-    if (!this.hasFinish && this.isDone && this.hasOutput) this.#stop("end_turn");
-    super.end();
+  protected override endWithoutFinish(): void {
+    if (this.isDone && this.hasOutput) this.stop("end_turn");
+    else super.endWithoutFinish();
+  }
+
+  protected override endCalls(): void {
     for (const index of this.#open.keys()) this.#closeBlock(index);
-    const usage = { output_tokens: 0 };
-    this.write({ type: "message_delta", delta: { stop_reason: this.#stopReason ?? null }, usage });
-    this.write({ type: "message_stop" });
   }
 
   /** Gateways may repeat the start. The start of another answer means that they began again: its blocks would mix. */
-  #readStart({ id, usage }: Json): void {
+  #start({ id, usage }: Json): void {
     if (this.#open.size > 0 && this.#id !== textOf(id)) {
       throw new ProviderFailure(invalidResponse("The provider began another answer within this one.", true));
     }
     this.#id = textOf(id);
-    if (isRecord(usage)) this.notes.reportUsage(usage);
-  }
-
-  #start(): void {
-    if (this.#hasStart) return;
-    this.#hasStart = true;
-    this.write({ type: "message_start", message: { id: "message", usage: { input_tokens: 0 } } });
+    this.reportUsage(usage);
   }
 
   #indexOf({ index, type }: Json): number {
-    if (isIndex(index)) return index;
+    if (typeof index === "number") return index;
     return type === "content_block_start" ? this.#last + 1 : Math.max(this.#last, 0);
   }
 
-  #openBlock(index: number, block: unknown): void {
-    if (!isRecord(block)) return;
-    this.#start();
-    this.#open.set(index, block.type);
+  #openBlock(index: number, start: unknown): void {
+    if (!isRecord(start)) return;
+    const { type, data, input } = start;
+    const block: Block = {
+      type,
+      id: textOf(start.id) || `call_${index}`,
+      name: textOf(start.name).trim(),
+      data: type === "redacted_thinking" ? { redactedData: textOf(data) } : {},
+    };
+    this.#open.set(index, block);
     this.#last = index;
-    if (!blockTypes.has(block.type)) return;
-    this.hasOutput ||= block.type === "tool_use";
-    this.write({ type: "content_block_start", index, content_block: toBlock(index, block) });
-    this.#append(index, { type: "text_delta", text: block.type === "text" ? block.text : "" });
-    this.#append(index, { type: "thinking_delta", thinking: block.thinking });
-    this.#append(index, { type: "signature_delta", signature: block.signature });
-    const { input } = block;
+    if (type === "tool_use") {
+      this.hasOutput = true;
+      this.startCall(block.id, block.name);
+    }
+    this.#append(index, { type: "text_delta", text: type === "text" ? start.text : "" });
+    this.#append(index, { type: "thinking_delta", thinking: start.thinking });
+    this.#append(index, { type: "signature_delta", signature: start.signature });
     if (isRecord(input) && Object.keys(input).length > 0)
       this.#append(index, { type: "input_json_delta", partial_json: JSON.stringify(input) });
   }
 
   #append(index: number, delta: unknown): void {
     if (!isRecord(delta)) return;
-    const [type, field, block] = deltaFields.get(delta.type) ?? [];
-    if (type === undefined || field === undefined) return;
-    const text = textOf(delta[field]);
+    const { field, opens } = deltas.get(delta.type) ?? {};
+    const text = field === undefined ? "" : textOf(delta[field]);
     if (text === "") return;
-    if (!this.#open.has(index)) this.#openBlock(index, { type: block });
-    if (!blockTypes.has(this.#open.get(index))) return;
-    const toEvent = (text: string) => ({
-      type: "content_block_delta",
-      index,
-      delta: { type, [field]: text },
-    });
-    if (type === "signature_delta") this.write(toEvent(text));
-    else this.append(`${type} ${index}`, text, toEvent);
+    if (!this.#open.has(index)) this.#openBlock(index, { type: opens });
+    const block = this.#open.get(index);
+    if (block === undefined || !blockTypes.has(block.type)) return;
+    if (field === "text") this.append("text-delta", "text", text);
+    else if (field === "thinking") this.append("reasoning-delta", "reasoning", text);
+    else if (block.type !== opens) return;
+    else if (field === "signature") block.data = { signature: text };
+    else this.append("tool-input-delta", block.id, text);
   }
 
   #closeBlock(index: number): void {
-    const type = this.#open.get(index);
+    const { type, id = "", name = "", data = {} } = this.#open.get(index) ?? {};
     this.#open.delete(index);
-    if (blockTypes.has(type)) this.write({ type: "content_block_stop", index });
-  }
-
-  #stop(reason: string): void {
-    this.#start();
-    this.hasFinish = true;
-    this.#stopReason = reason;
+    if (Object.keys(data).length > 0) this.endBlock("reasoning", data);
+    // A call without arguments has none in the stream.
+    if (type === "tool_use") this.emit({ type: "tool-call", toolCallId: id, toolName: name, input: "{}" });
   }
 
   /** Reads a message that was not streamed. */
@@ -205,34 +205,15 @@ export class Reader extends AnswerReader {
       this.#openBlock(index, block);
       this.#closeBlock(index);
     }
-    this.#stop(textOf(reason) || "end_turn");
+    this.stop(textOf(reason) || "end_turn");
     this.isDone = true;
   }
 }
 
-/** Deltas: the type and field that the SDK reads, and the block to which they belong. */
-const deltaFields: ReadonlyMap<unknown, readonly [type: string, field: string, block: string]> = new Map([
-  ["text_delta", ["text_delta", "text", "text"]],
-  ["thinking_delta", ["thinking_delta", "thinking", "thinking"]],
-  ["signature_delta", ["signature_delta", "signature", "thinking"]],
-  ["input_json_delta", ["input_json_delta", "partial_json", "tool_use"]],
-] as const);
-
-/** Returns the fields of a block that the SDK reads. */
-function toBlock(index: number, block: Json): Json {
-  switch (block.type) {
-    case "tool_use":
-      return {
-        type: "tool_use",
-        id: textOf(block.id) || `call_${index}`,
-        name: textOf(block.name).trim(),
-        input: {},
-      };
-    case "redacted_thinking":
-      return { type: "redacted_thinking", data: textOf(block.data) };
-    case "thinking":
-      return { type: "thinking", thinking: "" };
-    default:
-      return { type: "text", text: "" };
-  }
-}
+/** The text of each delta, and the block to which it belongs. */
+const deltas: ReadonlyMap<unknown, { field: string; opens: string }> = new Map([
+  ["text_delta", { field: "text", opens: "text" }],
+  ["thinking_delta", { field: "thinking", opens: "thinking" }],
+  ["signature_delta", { field: "signature", opens: "thinking" }],
+  ["input_json_delta", { field: "partial_json", opens: "tool_use" }],
+]);

@@ -1,42 +1,45 @@
 import { createOpenAI } from "@ai-sdk/openai";
 import { isRecord } from "../../base/text/record.ts";
 import { AnswerReader, type Json, streamFailure, textOf } from "./answer-reader.ts";
-import type { CreateWire } from "./wire.ts";
+import type { Adapt, CreateModel } from "./wire.ts";
 
 /**
  * OpenAI Responses without server-side state: reasoning is sent back encrypted, and ids of the server's items are never
  * sent.
  */
-export const createWire: CreateWire = ({ endpoint, fetch }) => ({
-  model: createOpenAI({
+export const createModel: CreateModel = ({ endpoint, fetch }) =>
+  createOpenAI({
     baseURL: endpoint.baseURL,
     apiKey: endpoint.apiKey ?? "",
     headers: { ...endpoint.headers },
     fetch,
-  }).responses(endpoint.modelId),
-  adapt: (params, { model, cacheKey, isRefused, options }) => ({
-    ...params,
-    // The schemas of tools have optional parameters, which strict mode does not know.
-    ...(params.tools && { tools: params.tools.map((tool) => ({ ...tool, strict: false })) }),
-    providerOptions: {
-      openai: {
-        store: false,
-        ...(params.tools && { parallelToolCalls: true }),
-        ...(model.abilities.reasoning && { forceReasoning: !isRefused("sealed") }),
-        ...(model.abilities.reasoning && { reasoningSummary: isRefused("summary") ? null : "auto" }),
-        ...(cacheKey !== undefined && !isRefused("cache-key") && { promptCacheKey: cacheKey }),
-        ...options,
-      },
+  }).responses(endpoint.modelId);
+
+export const adapt: Adapt = (params, { model, cacheKey, isRefused, options }) => ({
+  ...params,
+  // The schemas of tools have optional parameters, which strict mode does not know.
+  ...(params.tools && { tools: params.tools.map((tool) => ({ ...tool, strict: false })) }),
+  providerOptions: {
+    openai: {
+      store: false,
+      ...(params.tools && { parallelToolCalls: true }),
+      ...(model.abilities.reasoning && { forceReasoning: !isRefused("sealed") }),
+      ...(model.abilities.reasoning && { reasoningSummary: isRefused("summary") ? null : "auto" }),
+      ...(cacheKey !== undefined && !isRefused("cache-key") && { promptCacheKey: cacheKey }),
+      ...options,
     },
-  }),
+  },
 });
 
-/** Items of an answer that the SDK reads, by kind. */
+/** Items of an answer that are read; others are tools of the server. */
 const itemTypes: ReadonlySet<unknown> = new Set(["message", "reasoning", "function_call"]);
 
-/** Reads the events of a response. Servers leave out ids, indexes and repeated contents that the SDK's schema requires. */
+/** Reads the events of a response. Servers leave out ids, indexes, starts of items and repeated contents. */
 export class Reader extends AnswerReader {
+  /** Open items by index. */
   readonly #open = new Map<number, Json>();
+  #hasCall = false;
+  #hasRefusal = false;
 
   protected read(event: Json): void {
     const index = typeof event.output_index === "number" ? event.output_index : 0;
@@ -44,17 +47,19 @@ export class Reader extends AnswerReader {
       case "response.output_item.added":
         return this.#openItem(index, event.item);
       case "response.output_item.done":
-        return this.#close(index, event.item);
-      case "response.output_text.delta":
+        return this.#closeItem(index, event.item);
       case "response.refusal.delta":
-        return this.#appendText(index, event);
+        this.#hasRefusal = true;
+        return this.#append("text-delta", index, event.delta);
+      case "response.output_text.delta":
+        return this.#append("text-delta", index, event.delta);
       case "response.reasoning_summary_part.added":
-        return this.#openSummary(index, event);
+        return this.#openSummary(index, event.summary_index);
       case "response.reasoning_summary_text.delta":
       case "response.reasoning_text.delta":
-        return this.#appendReasoning(index, event);
+        return this.#append("reasoning-delta", index, event.delta);
       case "response.function_call_arguments.delta":
-        return this.#appendArguments(index, textOf(event.delta));
+        return this.#append("tool-input-delta", index, event.delta);
       case "response.completed":
       case "response.incomplete":
       case "response.done":
@@ -71,91 +76,62 @@ export class Reader extends AnswerReader {
   #openItem(index: number, item: unknown): void {
     if (!isRecord(item) || !itemTypes.has(item.type)) return;
     this.#open.set(index, item);
-    // The encrypted content is complete when the item is.
-    const added = toItem(index, { ...item, encrypted_content: undefined });
-    this.write({ type: "response.output_item.added", output_index: index, item: added });
+    if (item.type === "function_call") this.startCall(callId(index, item), textOf(item.name).trim());
   }
 
-  /** Opens an item that the server did not announce. */
-  #ensure(index: number, type: string): string {
-    if (!this.#open.has(index)) this.#openItem(index, { type });
-    return itemId(index, this.#open.get(index));
+  /** Appends to an item, which the server may not have announced. */
+  #append(type: "text-delta" | "reasoning-delta" | "tool-input-delta", index: number, delta: unknown): void {
+    const item = this.#open.get(index);
+    if (item === undefined && type !== "tool-input-delta")
+      this.#openItem(index, { type: type === "text-delta" ? "message" : "reasoning" });
+    const id = item?.type === "function_call" ? callId(index, item) : type;
+    if (item !== undefined || type !== "tool-input-delta") this.append(type, id, textOf(delta));
   }
 
-  #appendText(index: number, { type, delta }: Json): void {
-    const item_id = this.#ensure(index, "message");
-    this.append(`${String(type)} ${index}`, textOf(delta), (delta) => ({
-      type,
-      item_id,
-      output_index: index,
-      delta,
-    }));
+  /** Each part of a summary is a block. */
+  #openSummary(index: number, at: unknown): void {
+    if (!this.#open.has(index)) this.#openItem(index, { type: "reasoning" });
+    if (typeof at === "number" && at > 0)
+      this.endBlock("reasoning", { itemId: itemId(index, this.#open.get(index)) });
   }
 
-  #openSummary(index: number, { summary_index }: Json): void {
-    const item_id = this.#ensure(index, "reasoning");
-    const at = typeof summary_index === "number" ? summary_index : 0;
-    if (at > 0) {
-      const done = { item_id, output_index: index, summary_index: at - 1 };
-      this.write({ ...done, type: "response.reasoning_summary_part.done" });
-    }
-    this.write({
-      type: "response.reasoning_summary_part.added",
-      item_id,
-      output_index: index,
-      summary_index: at,
-    });
-  }
-
-  /** The plain reasoning of open models streams as the summary does, which is what the SDK reads. */
-  #appendReasoning(index: number, { delta, summary_index }: Json): void {
-    const item_id = this.#ensure(index, "reasoning");
-    const at = typeof summary_index === "number" ? summary_index : 0;
-    this.append(`reasoning ${index} ${at}`, textOf(delta), (delta) => ({
-      type: "response.reasoning_summary_text.delta",
-      item_id,
-      output_index: index,
-      summary_index: at,
-      delta,
-    }));
-  }
-
-  #appendArguments(index: number, text: string): void {
-    const item_id = itemId(index, this.#open.get(index));
-    this.append(`arguments ${index}`, text, (delta) => ({
-      type: "response.function_call_arguments.delta",
-      item_id,
-      output_index: index,
-      delta,
-    }));
-  }
-
-  #close(index: number, item: unknown): void {
-    if (!isRecord(item) || !itemTypes.has(item.type)) return;
-    if (!this.#open.has(index)) this.#readItem(index, item);
-    this.hasOutput ||= item.type === "function_call";
-    const done = toItem(index, { ...this.#open.get(index), ...item });
-    this.write({
-      type: "response.output_item.done",
-      output_index: index,
-      item: { ...done, ...(item.type === "function_call" && { status: "completed" }) },
-    });
+  #closeItem(index: number, done: unknown): void {
+    if (!isRecord(done) || !itemTypes.has(done.type)) return;
+    if (!this.#open.has(index)) this.#readItem(index, done);
+    const item = { ...this.#open.get(index), ...done };
     this.#open.delete(index);
+    const sealed = textOf(item.encrypted_content);
+    switch (item.type) {
+      case "message":
+        return this.endBlock("text", textOf(item.phase) ? { phase: textOf(item.phase) } : {});
+      case "reasoning":
+        return this.endBlock("reasoning", {
+          itemId: itemId(index, item),
+          ...(sealed && { reasoningEncryptedContent: sealed }),
+        });
+      case "function_call":
+        this.hasOutput = true;
+        this.#hasCall = true;
+        return this.emit({
+          type: "tool-call",
+          toolCallId: callId(index, item),
+          toolName: textOf(item.name).trim(),
+          input: textOf(item.arguments),
+        });
+    }
   }
 
   #finish(response: unknown): void {
     const { usage, incomplete_details: incomplete, error, output } = isRecord(response) ? response : {};
     if (isRecord(error)) throw streamFailure(error);
-    if (isRecord(usage)) this.notes.reportUsage(usage);
+    this.reportUsage(usage);
     // Some gateways send the items only here.
-    if (!this.hasOutput && Array.isArray(output)) this.#readOutput(output);
-    const reason = isRecord(incomplete) ? textOf(incomplete.reason) : "";
-    this.hasFinish = true;
+    if (!this.hasOutput && Array.isArray(output)) {
+      for (const [index, item] of output.entries()) this.#closeItem(index, item);
+    }
+    const end = this.#hasRefusal && !this.#hasCall ? "refusal" : "completed";
+    this.stop((isRecord(incomplete) && textOf(incomplete.reason)) || end);
     this.isDone = true;
-    this.write({
-      type: "response.completed",
-      response: { incomplete_details: reason === "" ? null : { reason } },
-    });
   }
 
   /** Reads a response that was not streamed. */
@@ -165,42 +141,18 @@ export class Reader extends AnswerReader {
     else if (response.detail !== undefined || response.message !== undefined) throw streamFailure(response);
   }
 
-  #readOutput(output: readonly unknown[]): void {
-    for (const [index, item] of output.entries()) {
-      if (isRecord(item)) this.#close(index, item);
-    }
-  }
-
-  /** Writes the contents of an item that arrived whole. */
+  /** Reads the contents of an item that arrived whole. */
   #readItem(index: number, item: Json): void {
-    this.#openItem(index, { ...item, arguments: "" });
+    this.#openItem(index, item);
     const contents = [item.content, item.summary].flatMap((list) => (Array.isArray(list) ? list : []));
     for (const content of contents.filter(isRecord)) {
-      const delta = textOf(content.text) || textOf(content.refusal);
-      if (item.type === "reasoning") this.#appendReasoning(index, { delta });
-      else {
-        const type = content.type === "refusal" ? "response.refusal.delta" : "response.output_text.delta";
-        this.#appendText(index, { type, delta });
-      }
-    }
-    this.#appendArguments(index, textOf(item.arguments));
-  }
-}
-
-const itemId = (index: number, item: Json | undefined): string => textOf(item?.id) || `item_${index}`;
-
-/** Returns the fields of an item that the SDK reads. */
-function toItem(index: number, item: Json): Json {
-  const id = itemId(index, item);
-  switch (item.type) {
-    case "message":
-      return { type: "message", id, ...(textOf(item.phase) && { phase: item.phase }) };
-    case "reasoning":
-      return { type: "reasoning", id, encrypted_content: textOf(item.encrypted_content) || null };
-    default: {
-      const call_id = textOf(item.call_id) || id;
-      const name = textOf(item.name).trim();
-      return { type: "function_call", id, call_id, name, arguments: textOf(item.arguments) };
+      this.#hasRefusal ||= content.type === "refusal";
+      const text = textOf(content.text) || textOf(content.refusal);
+      this.#append(item.type === "reasoning" ? "reasoning-delta" : "text-delta", index, text);
     }
   }
 }
+
+const itemId = (index: number, item: Json = {}): string => textOf(item.id) || `item_${index}`;
+
+const callId = (index: number, item: Json): string => textOf(item.call_id) || itemId(index, item);

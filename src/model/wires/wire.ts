@@ -2,7 +2,6 @@ import type { wrapLanguageModel } from "ai";
 import type { Api } from "../../config/api.ts";
 import type { Model } from "../model.ts";
 import type { Quirks } from "../quirks.ts";
-import type { Fetch } from "./fetch.ts";
 
 /** The language model of the SDK's public contract. */
 export type LanguageModel = ReturnType<typeof wrapLanguageModel>;
@@ -32,15 +31,9 @@ export interface Endpoint {
 /** Parts of a request that a server may reject, and without which the request works. */
 export type RefusedField = "tool-choice" | "cache" | "cache-key" | "summary" | "sealed" | "thoughts";
 
-export interface WireDeps {
+/** One model call, as a wire needs to know it. */
+export interface WireCall {
   readonly endpoint: Endpoint;
-  readonly quirks: Quirks;
-  readonly fetch: Fetch;
-  readonly isRefused: (field: RefusedField) => boolean;
-}
-
-/** What a wire needs to know of a call, besides its parameters. */
-export interface CallContext {
   readonly model: Model;
   readonly quirks: Quirks;
   /** Provider options of endpoint and request. */
@@ -50,15 +43,11 @@ export interface CallContext {
   readonly isRefused: (field: RefusedField) => boolean;
 }
 
-/** One API over which models are called. */
-export interface Wire {
-  /** The SDK's model. */
-  readonly model: LanguageModel;
-  /** Returns the parameters with the provider options of this API. */
-  adapt(params: CallParams, context: CallContext): CallParams;
-}
+/** Creates the SDK's model for a call. */
+export type CreateModel = (call: WireCall & { readonly fetch: typeof globalThis.fetch }) => LanguageModel;
 
-export type CreateWire = (deps: WireDeps) => Wire;
+/** Returns the parameters of a call with the provider options of an API. */
+export type Adapt = (params: CallParams, call: WireCall) => CallParams;
 
 /**
  * Returns which messages get a cache mark: the system text, the end of the previous request (the message before the newest

@@ -1,63 +1,82 @@
-import type { Api } from "../../config/api.ts";
+import { wrapLanguageModel } from "ai";
 import { importModule } from "../../base/import-module.ts";
+import type { Api } from "../../config/api.ts";
 import type { AgentError } from "../../message/message.ts";
 import { retryLocal } from "../catalog/local-server.ts";
-import type { Send } from "../http.ts";
+import type { HttpAnswer, Send } from "../http.ts";
 import { quirksOf, type Quirks } from "../quirks.ts";
-import { AnswerNotes } from "./answer-notes.ts";
+import { streamAnswer } from "../streams/answer-stream.ts";
+import type { Connection } from "../streams/connection.ts";
+import { post } from "../streams/post.ts";
 import type { AnswerReader } from "./answer-reader.ts";
-import { createFetch } from "./fetch.ts";
-import type { CreateWire, Endpoint, RefusedField, Wire } from "./wire.ts";
+import type { Adapt, CallParams, CreateModel, Endpoint, RefusedField, StreamPart, WireCall } from "./wire.ts";
 
-interface WireModule {
-  readonly createWire: CreateWire;
-  readonly Reader: new (notes: AnswerNotes) => AnswerReader;
+/** One API over which models are called. */
+interface Wire {
+  readonly createModel: CreateModel;
+  readonly adapt: Adapt;
+  readonly Reader: new () => AnswerReader;
 }
 
 /** Each API loads its part of the SDK when it is first used. */
-const modules: Readonly<Record<Api, () => Promise<WireModule>>> = {
+const modules: Readonly<Record<Api, () => Promise<Wire>>> = {
   chat: () => import("./chat.ts"),
   responses: () => import("./responses.ts"),
   messages: () => import("./messages.ts"),
 };
 
-/**
- * Caches one wire per endpoint for the lifetime of the configuration: the SDK builds its parser for chat completions for
- * each model, which takes longer than the rest of the preparation of a request.
- */
+/** Opens calls over the three APIs. */
 export class Wires {
   readonly #send: Send;
-  readonly #open = new Map<string, Promise<Wire>>();
-  readonly #notes = new WeakMap<AbortSignal, AnswerNotes>();
   readonly refused = new RefusedFields();
 
   constructor(send: Send) {
     this.#send = retryLocal(send);
   }
 
-  /** Returns the wire to an endpoint. What its next answer to a request with this signal says is noted in `notes`. */
-  for(endpoint: Endpoint, signal: AbortSignal, notes: AnswerNotes): Promise<Wire> {
-    this.#notes.set(signal, notes);
-    const { provider, api, baseURL, apiKey, modelId, headers } = endpoint;
-    const name = JSON.stringify([provider, api, baseURL, apiKey, modelId, headers]);
-    const known = this.#open.get(name);
-    if (known !== undefined) return known;
-    const wire = this.#create(endpoint);
-    this.#open.set(name, wire);
-    // A module that could not be loaded is tried again.
-    wire.catch(() => this.#open.delete(name));
-    return wire;
+  /**
+   * Sends the request as the SDK writes it. The SDK's readers require the exact form of their vendor, so the answer is read
+   * by the wire's own, in the parts of the SDK's contract.
+   */
+  async open(
+    call: WireCall,
+    params: CallParams,
+    connection: Connection,
+  ): Promise<ReadableStream<StreamPart>> {
+    const { createModel, adapt, Reader } = await importModule(modules[call.endpoint.api ?? "chat"]);
+    let answer: HttpAnswer | undefined;
+    const fetch: typeof globalThis.fetch = async (url, { headers, body } = {}) => {
+      if (typeof url !== "string" || typeof body !== "string")
+        throw new Error("unexpected request format of the SDK");
+      const request = { headers: sentHeaders(headers), body, signal: connection.signal };
+      answer = await post(this.#send, new URL(url), request);
+      return emptyResponse();
+    };
+    const model = wrapLanguageModel({
+      model: createModel({ ...call, fetch }),
+      middleware: {
+        transformParams: async () => adapt(params, call),
+        wrapStream: async ({ doStream }) => {
+          const result = await doStream();
+          if (answer === undefined) throw new Error("the SDK sent no request");
+          return { ...result, stream: streamAnswer(answer, new Reader(), connection) };
+        },
+      },
+    });
+    return (await model.doStream(params)).stream;
   }
+}
 
-  async #create(endpoint: Endpoint): Promise<Wire> {
-    const { createWire, Reader } = await importModule(modules[endpoint.api ?? "chat"]);
-    const fetch = createFetch(
-      this.#send,
-      (signal) => new Reader(this.#notes.get(signal) ?? new AnswerNotes(() => {})),
-    );
-    const isRefused = (field: RefusedField) => this.refused.has({ ...endpoint, cacheKey: undefined }, field);
-    return createWire({ endpoint, quirks: quirksFor(endpoint), fetch, isRefused });
-  }
+/** Returns the SDK's headers without empty keys. */
+function sentHeaders(headers: RequestInit["headers"] = {}): Record<string, string> {
+  const sent = Object.entries(headers).map(([name, value]) => [name, String(value)] as const);
+  return Object.fromEntries(sent.filter(([, value]) => value !== "" && value !== "Bearer "));
+}
+
+/** Creates an object with the members of `Response` that the SDK reads. Node's class would load its whole fetch. */
+function emptyResponse(): Response {
+  const body = new ReadableStream({ start: (controller) => controller.close() });
+  return Object.assign(Object.create(null), { ok: true, status: 200, headers: new Map(), body });
 }
 
 export const quirksFor = ({ provider, baseURL, modelId }: Endpoint): Quirks =>

@@ -1,6 +1,6 @@
 import * as fc from "fast-check";
 import { expect, test } from "vitest";
-import { EventSplitter } from "../../../src/model/wires/event-splitter.ts";
+import { EventSplitter } from "../../../src/model/streams/event-splitter.ts";
 
 const lineEnd = fc.constantFrom("\n", "\n", "\n", "\r\n", "\r");
 const words = fc.constantFrom("{}", "größer", " ", "", "a b", "data: ", "\ufeff", '{"error":1}', "[DONE]");

@@ -9,9 +9,9 @@ import { newMessageId, newPartId, newSessionId } from "../../../src/message/ids.
 import type { Message } from "../../../src/message/message.ts";
 import { describeModel } from "../../../src/model/catalog/catalog.ts";
 import type { ModelRequest, StepEvent } from "../../../src/model/model.ts";
-import { AnswerNotes } from "../../../src/model/wires/answer-notes.ts";
-import { ChatReader } from "../../../src/model/wires/chat-reader.ts";
-import { answerEvents } from "../../../src/model/wires/fetch.ts";
+import { streamAnswer } from "../../../src/model/streams/answer-stream.ts";
+import { Connection } from "../../../src/model/streams/connection.ts";
+import { Reader } from "../../../src/model/wires/chat-reader.ts";
 import type { Endpoint } from "../../../src/model/wires/wire.ts";
 import { Wires } from "../../../src/model/wires/wires.ts";
 import { type HttpAnswer, sendHttp } from "../../../src/model/http.ts";
@@ -86,7 +86,8 @@ const usage = data({ choices: [], usage: { prompt_tokens: 10, completion_tokens:
 const done = "data: [DONE]\n\n";
 const ending = (reason = "stop") => delta({}, reason) + usage + done;
 
-const newNotes = () => new AnswerNotes(() => {});
+const partsOf = (answer: HttpAnswer) =>
+  streamAnswer(answer, new Reader(), new Connection(new AbortController().signal, 3_600_000));
 
 /** Asks a server that streams just this. */
 async function answered(text: string, request: Parameters<typeof ask>[1] = {}): Promise<CollectedEvent[]> {
@@ -511,10 +512,12 @@ test("a whole answer waits for its usage only a while, whatever comes instead", 
   try {
     const cut = vi.fn();
     const answer: HttpAnswer = { status: 200, header: () => null, body: Readable.from(body()), cut };
-    const left = new Response(answerEvents(answer, new ChatReader(newNotes()))).text();
+    const parts: unknown[] = [];
+    const left = partsOf(answer).pipeTo(new WritableStream({ write: (part) => void parts.push(part) }));
     await vi.advanceTimersByTimeAsync(10_000);
     expect(cut).toHaveBeenCalled();
-    expect(await left).toContain('"finish_reason":"stop"');
+    await left;
+    expect(parts.at(-1)).toMatchObject({ type: "finish", finishReason: { raw: "stop" } });
   } finally {
     vi.useRealTimers();
   }
@@ -525,24 +528,21 @@ test("while nobody takes the end of an answer, its usage is waited for", async (
   const body = new Readable({ read() {} });
   const answer: HttpAnswer = { status: 200, header: () => null, body, cut: () => body.destroy() };
   try {
-    const notes = newNotes();
-    const reader = answerEvents(answer, new ChatReader(notes)).getReader();
-    const decoder = new TextDecoder();
-    const next = async () => decoder.decode((await reader.read()).value);
+    const reader = partsOf(answer).getReader();
+    const next = async () => (await reader.read()).value;
     const first = next();
-    for (const piece of [callPiece(0, { id: "a", name: "read" }), delta({}, "stop"), usage]) {
-      body.push(piece);
+    for (const chunk of [callPiece(0, { id: "a", name: "read" }), callPiece(0, { arguments: "{}" })]) {
+      body.push(chunk);
       await vi.advanceTimersByTimeAsync(1);
     }
-    expect(await first).toContain('"read"');
+    expect(await first).toMatchObject({ type: "tool-input-start" });
+    body.push(delta({}, "stop"));
     await vi.advanceTimersByTimeAsync(20_000);
-    expect(await next()).toContain('"finish_reason":"stop"');
-    const rest = next();
+    expect(await next()).toMatchObject({ type: "tool-input-delta" });
+    const last = next();
+    body.push(usage + done);
     await vi.advanceTimersByTimeAsync(1);
-    expect(notes.usage).toMatchObject({ input: 10 });
-    body.push(done);
-    await vi.advanceTimersByTimeAsync(1);
-    expect(await rest).toBe("");
+    expect(await last).toMatchObject({ type: "finish", usage: { inputTokens: { noCache: 10 } } });
   } finally {
     vi.useRealTimers();
   }

@@ -1,37 +1,5 @@
 import { isRecord } from "../../base/text/record.ts";
-import { type ReasoningDetail, reasoningDetailSchema, type Tokens } from "../../message/part.ts";
-import { toTokens } from "../answer/usage.ts";
-
-/** Data of one answer that the SDK's stream parts lack. Filled while the answer is read. */
-export class AnswerNotes {
-  /** Why the answer is not complete. The parts before it are still streamed. */
-  failure: unknown;
-  /** The usage that the provider reported so far. */
-  usage: Tokens | undefined;
-  /** Chat completions: the field in which the thoughts came. */
-  thoughtsField: "reasoning" | "reasoning_content" | undefined;
-  /** Chat completions: records of the reasoning that the provider wants back. */
-  readonly reasoning = new ReasoningRecord();
-  /** Chat completions: thought signatures by call id, before the call itself is streamed. */
-  readonly signatures = new Map<string, string>();
-  /** Called when the provider sent something. */
-  readonly onActivity: () => void;
-
-  constructor(onActivity: () => void) {
-    this.onActivity = onActivity;
-  }
-
-  /** Replaces the usage, except for an input that only the earlier one has: some servers report input first, output last. */
-  reportUsage(usage: unknown): void {
-    const tokens = toTokens(usage);
-    if (tokens === undefined) return;
-    const { input, cache } = tokens;
-    const before = this.usage;
-    const hasInput = input + cache.read + cache.write > 0;
-    this.usage =
-      hasInput || before === undefined ? tokens : { ...tokens, input: before.input, cache: before.cache };
-  }
-}
+import { type ReasoningDetail, reasoningDetailSchema } from "../../message/part.ts";
 
 /** Maximum size of all details of one answer, in characters of JSON. Larger ones are dropped: a part of them is useless. */
 const sizeLimit = 1024 * 1024;
@@ -47,7 +15,7 @@ const streamedFields = new Set(["text", "summary", "thinking"]);
 const wholeTypes: ReadonlySet<unknown> = new Set(["reasoning.encrypted", "redacted_thinking"]);
 
 /** Joins streamed fragments of a provider's reasoning details to complete details. */
-class ReasoningRecord {
+export class ReasoningDetails {
   readonly #details: ReasoningDetail[] = [];
   #field: DetailField | undefined;
   #length = 0;
@@ -64,7 +32,7 @@ class ReasoningRecord {
   }
 
   /** The details under their field. Undefined if there were none, or if they exceed the limit. */
-  get details(): { [field: string]: ReasoningDetail[] } | undefined {
+  get fields(): { [field: string]: ReasoningDetail[] } | undefined {
     if (this.#field === undefined || this.#details.length === 0 || this.#length > sizeLimit) return undefined;
     return { [this.#field]: this.#details };
   }
