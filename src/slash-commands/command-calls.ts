@@ -94,7 +94,7 @@ export class CommandCalls {
     const { transcript, messages } = this.#deps;
     if (estimateMessages(transcript.messages) === 0)
       return this.answer(input, async () => nothingToSummarize, signal);
-    const request = { auto: false, said: textOf(input), instruction };
+    const request = { auto: false, commandText: textOf(input), instruction };
     await requestCompaction(transcript, messages.createInfo(input), request);
     return undefined;
   }

@@ -203,6 +203,9 @@ describe("/compact", () => {
       await editor.load(sessionId);
       const replayed = editor.updates(sessionId).slice(before);
       expect(agentText(replayed)).toBe("The password of the door is swordfish.Swordfish.");
+      expect(
+        JSON.stringify(replayed.filter(({ sessionUpdate }) => sessionUpdate === "user_message_chunk")),
+      ).toContain("/compact keep the password");
       expect(toolCalls(replayed).map(({ title, status }) => [title, status])).toEqual([
         ["Summarizing the conversation", "completed"],
       ]);
