@@ -1,7 +1,7 @@
 import { parse } from "unbash";
 import { messageOf } from "../base/errors.ts";
 import { hasInvisible } from "../base/text/invisible.ts";
-import type { ShellContext, ShellEffect, ShellFacts } from "./facts.ts";
+import type { ShellContext, ShellEffect, ShellFacts, ShownText } from "./facts.ts";
 import { findAlternativeReadings } from "./readings.ts";
 import { ShellWalk } from "./walk.ts";
 
@@ -27,6 +27,19 @@ export function analyzeShell(command: string, context: ShellContext): ShellFacts
   const others = findAlternativeReadings(command);
   if ("parts" in read) return [...read.parts, ...analyzeReadings(others, context)];
   return [...createWholeParts(command, read.problem), ...analyzeOtherTexts([command, ...others], context)];
+}
+
+/** Returns the files whose text a command line prints unchanged if it succeeds. Never throws. */
+export function findShownText(command: string, context: ShellContext): readonly ShownText[] {
+  if (findRefusalReason(command) !== undefined) return [];
+  try {
+    const walk = new ShellWalk(context);
+    walk.script(parse(command), command, [context.start ?? context.cwd]);
+    return walk.shown;
+  } catch {
+    // Not shell text, or above a limit: then nothing is known.
+    return [];
+  }
 }
 
 type AnalyzedText = { readonly parts: ShellEffect[] } | { readonly problem: string };

@@ -56,6 +56,18 @@ export interface ShellEffect {
 /** The effects of a command line, in the order in which they were found. */
 export type ShellFacts = readonly ShellEffect[];
 
+/** A file or folder whose text a command line prints without changing it. */
+export interface ShownText {
+  /** Absolute real path. */
+  readonly path: string;
+  /** `matches`: matching lines of the file or of files below the folder, each after its name. */
+  readonly extent: "whole" | "part" | "matches";
+  /** The folder to which names in the output are relative. */
+  readonly base: string;
+  /** Nothing else is searched: the lines of a file come without its name. */
+  readonly isAlone?: boolean;
+}
+
 /** A simple command: its words after expansion, without redirections and assignments. */
 export interface SimpleCommand {
   readonly argv: readonly Argument[];

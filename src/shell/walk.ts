@@ -22,7 +22,8 @@ import { Collection } from "./collection.ts";
 import { findDirsAfter, negateOutcome, unionDirs } from "./syntax/working-dirs.ts";
 import type { WorkingDirs, Outcome } from "./syntax/working-dirs.ts";
 import { listPrintedFiles, type PipedFiles } from "./programs/piped-files.ts";
-import type { NameTerminator, EvalContext, ShellContext, ShellEffect } from "./facts.ts";
+import { filtersLines, listShownText } from "./programs/shown-files.ts";
+import type { NameTerminator, EvalContext, ShellContext, ShellEffect, ShownText } from "./facts.ts";
 import { addPath, addVisiblePaths } from "./syntax/paths.ts";
 import { collectAssignments, changesDirectory } from "./syntax/variable-assignments.ts";
 import type { VariableAssignments } from "./syntax/variable-assignments.ts";
@@ -47,6 +48,8 @@ interface Scope {
   readonly uncertain: boolean;
   /** The files that the previous command of a pipe passes on, if known. */
   readonly input?: EvalContext["input"] | undefined;
+  /** Which of the lines that the node prints are certainly in the output of the command line. */
+  readonly shows?: "all" | "some" | undefined;
 }
 
 /** Walks the syntax tree of a command line and collects its effects. Throws if a limit is exceeded. */
@@ -65,12 +68,16 @@ export class ShellWalk {
     return this.#scan.parts;
   }
 
+  /** The files whose text is printed. */
+  readonly shown: ShownText[] = [];
+
   /** Analyzes a whole text that starts in one of the given folders. */
   script(script: ParsedScript, source: string, workingDirs: WorkingDirs, depth = 0): void {
     if (depth > depthLimit) throw new Error(`shell texts are nested more than ${depthLimit} deep`);
     const assignments = collectAssignments(script);
     this.#mayRename ||= assignments.hasFunctions || /\balias\b/.test(source);
-    const scope: Scope = { source, assignments, variables: new Map(), depth, uncertain: false };
+    const shows = depth === 0 && !this.#mayRename ? "all" : undefined;
+    const scope: Scope = { source, assignments, variables: new Map(), depth, uncertain: false, shows };
     for (const name of assignments.indirect) addVariable(this.#scan, { name, text: name, value: undefined });
     this.#list(script, scope, assignments.functionsMayChangeDirectory ? undefined : workingDirs);
   }
@@ -89,12 +96,12 @@ export class ShellWalk {
 
   #statement(statement: Statement, scope: Scope, workingDirs: WorkingDirs): Outcome {
     if (!statement.background) return this.#node(statement.command, scope, workingDirs);
-    this.#node(statement.command, { ...scope, uncertain: true }, workingDirs);
+    this.#node(statement.command, { ...scope, uncertain: true, shows: undefined }, workingDirs);
     return { success: workingDirs, failure: workingDirs };
   }
 
   #node(node: SyntaxNode, scope: Scope, workingDirs: WorkingDirs): Outcome {
-    const unsure = { ...scope, uncertain: true };
+    const unsure = { ...scope, uncertain: true, shows: undefined };
     // oxlint-disable-next-line typescript/switch-exhaustiveness-check -- the other kinds only lead to their children
     switch (node.type) {
       case "AndOr":
@@ -178,12 +185,13 @@ export class ShellWalk {
 
   #andOr(node: AndOr, scope: Scope, workingDirs: WorkingDirs): Outcome {
     let outcome: Outcome = { success: workingDirs, failure: workingDirs };
+    const shows = node.operators.every((operator) => operator === "&&") ? scope.shows : undefined;
     for (const [index, command] of node.commands.entries()) {
       const operator = index === 0 ? undefined : node.operators[index - 1];
       const inner =
         operator === undefined
-          ? scope
-          : { ...scope, uncertain: scope.uncertain || operator === "||" || index > 0 };
+          ? { ...scope, shows }
+          : { ...scope, shows, uncertain: scope.uncertain || operator === "||" || index > 0 };
       const next = this.#node(command, inner, operator === "||" ? outcome.failure : outcome.success);
       if (operator === "&&")
         outcome = { success: next.success, failure: unionDirs(outcome.failure, next.failure) };
@@ -197,15 +205,26 @@ export class ShellWalk {
   #pipeline(node: Pipeline, scope: Scope, workingDirs: WorkingDirs): Outcome {
     if (node.commands.length === 1 && node.commands[0])
       return negateOutcome(this.#node(node.commands[0], scope, workingDirs), isNegated(node));
-    const { input: _, ...inPipe } = { ...scope, uncertain: true };
+    const { input: _, ...inPipe } = { ...scope, uncertain: true, shows: undefined };
+    const isFiltered = node.commands
+      .slice(1)
+      .every((command) => this.#filtersLines(command, inPipe, workingDirs));
+    const shows: Scope["shows"] =
+      scope.shows !== undefined && isFiltered && !isNegated(node) ? "some" : undefined;
     let input: EvalContext["input"] | undefined;
     for (const [index, command] of node.commands.entries()) {
-      const piped = command.type === "Command" ? { ...inPipe, input } : inPipe;
+      const own = index === 0 ? { ...inPipe, shows } : inPipe;
+      const piped = command.type === "Command" ? { ...own, input } : own;
       this.#node(command, piped, workingDirs);
       const isPlain = node.operators[index] === "|";
       input = isPlain ? (end) => this.#printed(command, end, piped, workingDirs) : undefined;
     }
     return { success: workingDirs, failure: workingDirs };
+  }
+
+  #filtersLines(node: SyntaxNode, scope: Scope, workingDirs: WorkingDirs): boolean {
+    if (node.type !== "Command" || node.prefix.length > 0 || sendsOutputAway(node)) return false;
+    return filtersLines(toArgv(node, scope.source, this.#evalContext(scope, workingDirs)));
   }
 
   /** Lists the files that a command passes through a pipe. Undefined if its output is redirected elsewhere. */
@@ -232,7 +251,7 @@ export class ShellWalk {
   }
 
   #command(node: Command, scope: Scope, workingDirs: WorkingDirs): Outcome {
-    const { input, ...around } = scope;
+    const { input, shows, ...around } = scope;
     const evalContext = this.#evalContext(readsPipe(node) ? { ...around, input } : around, workingDirs);
     this.#children(node, { ...around, uncertain: true }, workingDirs);
     const assignments = node.prefix.filter((item) => item.type === "Assignment");
@@ -245,6 +264,9 @@ export class ShellWalk {
     const raw = scope.source.slice(node.pos, node.end);
     const named = assignments.map((assignment) => toShellAssignment(assignment, evalContext));
     addCommand(this.#scan, { argv, raw, assignments: named }, evalContext);
+    if (shows !== undefined && node.prefix.length === 0 && !sendsOutputAway(node))
+      for (const one of listShownText(this.#scan, argv, evalContext))
+        this.shown.push(shows === "some" && one.extent === "whole" ? { ...one, extent: "part" } : one);
     return findDirsAfter(argv, evalContext, scope.assignments);
   }
 
@@ -313,6 +335,14 @@ function enterScript(script: ParsedScript, scope: Scope): Scope {
 /** Whether the command reads the pipe, not a redirection. */
 function readsPipe({ redirects }: Command): boolean {
   return redirects.every(({ type, operator }) => type === "Redirect" && operator.startsWith(">"));
+}
+
+/** Whether a redirection changes the input, or where the output goes; errors may go anywhere. */
+function sendsOutputAway({ redirects }: Command): boolean {
+  return redirects.some((redirect) => {
+    if (redirect.type !== "Redirect" || !redirect.operator.startsWith(">")) return true;
+    return redirect.descriptor?.type !== "FileDescriptor" || redirect.descriptor.value !== 2;
+  });
 }
 
 function isNegated({ prefixes }: Pipeline): boolean {

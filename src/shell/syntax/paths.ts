@@ -167,6 +167,13 @@ function addPathFrom(scan: Scan, base: string, value: Value, use: PathUse, evalC
   });
 }
 
+/** Returns the real paths of the files that a pattern matches; undefined if unknown. */
+export function listGlobMatches(scan: Scan, pattern: string, base: string): string[] | undefined {
+  const real = resolveGlob(scan, base, pattern);
+  const found = real === undefined ? undefined : listMatches(scan, real, false);
+  return found?.map((path) => scan.realPath("/", path));
+}
+
 /** Adds the targets outside the workspace of links below a folder. */
 function addFollowedLinks(scan: Scan, real: string, { text, glob }: Value, evalContext: EvalContext): void {
   const folders = glob ? listMatches(scan, real, evalContext.hasWideGlobs) : [real];
