@@ -159,7 +159,7 @@ async function toolSchemas(): Promise<Record<string, unknown>> {
   const endpoint = { url: "http://localhost" };
   const analyze = () => Promise.reject(new Error("no command is run here"));
   const tools = [
-    ...builtInTools({ analyze, skills: [], search: { web: endpoint, code: endpoint } }),
+    ...builtInTools({ analyze, findShown: analyze, skills: [], search: { web: endpoint, code: endpoint } }),
     taskTool({ agents: [] }),
   ];
   return Object.fromEntries(tools.map(({ name, input }) => [name, inputSchema(input)]));

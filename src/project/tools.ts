@@ -42,7 +42,7 @@ export function createProjectTools(options: ProjectToolsOptions): Pick<Project, 
 /** Loads the built-in tools lazily: they and the shell grammar are large. */
 async function loadBuiltIn({ skills, search }: ProjectToolsOptions): Promise<readonly Tool[]> {
   const { builtInTools } = await import("../tool/registry.ts");
-  return builtInTools({ analyze, skills, search });
+  return builtInTools({ analyze, findShown, skills, search });
 }
 
 const loadAnalysis = () => import("../shell/analysis.ts");
@@ -65,6 +65,11 @@ const sampleCommand = 'cd src && git log --oneline -- "$1" | head -n 5 > out.txt
 async function analyze(command: string, folders: ShellFolders) {
   const { analyzeShell } = await loadAnalysis();
   return toShellRequests(analyzeShell(command, createShellContext(folders)));
+}
+
+async function findShown(command: string, folders: ShellFolders) {
+  const { findShownText } = await loadAnalysis();
+  return findShownText(command, createShellContext(folders));
 }
 
 /** Finds plugin modules, with a stamp that changes when they do. Returns undefined when there are none. */

@@ -12,7 +12,8 @@ import type { Decisions } from "../conversation/decisions.ts";
 import type { SessionDiff } from "../conversation/session-diff.ts";
 import type { Transcript } from "../conversation/transcript.ts";
 import type { PluginEvents } from "../session-state/plugin-events.ts";
-import type { SeenFiles, ToolContext } from "../tool/tool.ts";
+import { SeenFiles } from "../tool/seen-files.ts";
+import type { ToolContext } from "../tool/tool.ts";
 import { RefusedMedia } from "../model/request/refused-media.ts";
 import type { ParsedCommand, CommandContext } from "../slash-commands/commands.ts";
 import type { Project } from "../conversation/project.ts";
@@ -52,7 +53,7 @@ export class SessionTurns {
   readonly #deps: SessionTurnsDeps;
   readonly #services: SessionServices;
   readonly #commandContext: CommandContext;
-  readonly #seen: SeenFiles = new Map<string, string>();
+  readonly #seen = new SeenFiles();
   readonly #shown = new ShownInstructions();
   #offers: AgentOffers | undefined;
   readonly #refusedMedia = new RefusedMedia();

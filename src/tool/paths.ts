@@ -16,7 +16,7 @@ import type { ResolvedPath } from "../workspace/paths.ts";
 import type { Workspace } from "../workspace/workspace.ts";
 import { findNearPaths, nearPathNote, type NearPath, toPlainPath } from "./near-path.ts";
 import { ToolFailure } from "./tool.ts";
-import type { Access, ToolContext } from "./tool.ts";
+import type { Access, PreparedCall, ToolContext } from "./tool.ts";
 
 type InWorkspace = Pick<ToolContext, "workspace">;
 
@@ -119,6 +119,20 @@ export function searchRequest(
   const isOutput = isInside(path, [workspace.outputFolder]);
   const subject = isOutput ? { text: toSlashes(path), also: [pattern] } : { text: pattern };
   return { permission, subjects: [subject], always: isOutput ? [] : ["*"] };
+}
+
+/** Creates a call that fails with words about a file's content, which the model must not read without permission. */
+export function failAfterReading(
+  context: InWorkspace,
+  resolved: ResolvedPath,
+  problem: string,
+): PreparedCall {
+  return {
+    title: titleOf(context, resolved),
+    locations: [{ path: resolved.path }],
+    permissions: pathPermissions(context, resolved, "read"),
+    run: () => Promise.reject(new ToolFailure(problem)),
+  };
 }
 
 /** The path for titles: relative to the working directory if inside. */

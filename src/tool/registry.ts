@@ -1,6 +1,6 @@
 import type { Config } from "../config/schema.ts";
 import { applyPatchTool } from "./patch/apply-patch.ts";
-import { bashTool, type AnalyzeCommand } from "./bash/bash.ts";
+import { bashTool, type ShellAnalysis } from "./bash/bash.ts";
 import { editTool } from "./edit/edit.ts";
 import { globTool } from "./search/glob.ts";
 import { grepTool } from "./search/grep.ts";
@@ -19,11 +19,9 @@ import { searchTools } from "./web/websearch.ts";
 import { writeTool } from "./edit/write.ts";
 
 /** Creates the built-in tools. */
-export function builtInTools(deps: {
-  analyze: AnalyzeCommand;
-  skills: readonly Skill[];
-  search: Config["search"];
-}): Tool[] {
+export function builtInTools(
+  deps: ShellAnalysis & { skills: readonly Skill[]; search: Config["search"] },
+): Tool[] {
   return [
     applyPatchTool,
     bashTool(deps),

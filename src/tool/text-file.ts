@@ -9,7 +9,8 @@ import type { Workspace } from "../workspace/workspace.ts";
 import { compareTexts } from "./diff.ts";
 import type { Comparison } from "./diff.ts";
 import { ToolFailure } from "./tool.ts";
-import type { SeenFiles, ToolContext } from "./tool.ts";
+import type { SeenFiles } from "./seen-files.ts";
+import type { ToolContext } from "./tool.ts";
 
 /** The encoding with which unedited text becomes the same bytes again. */
 export interface TextFormat {
@@ -93,11 +94,37 @@ export function isBinary(bytes: Uint8Array): boolean {
   return controls.filter((sign) => sign !== escape).length > sample.length * 0.3;
 }
 
-/** Throws {@link ToolFailure} unless this session has read the file's current content. */
-export function requireSeen(seen: SeenFiles, { path, hash }: TextFile): void {
+/** Throws {@link ToolFailure} unless the model knows the file's current content, so that it may replace all of it. */
+export function requireSeen(seen: SeenFiles, file: TextFile): void {
+  const unseen = findUnseen(seen, file);
+  if (unseen !== undefined) throw new ToolFailure(unseen.problem);
+  if (seen.isWhole(file.path)) return;
+  throw new ToolFailure(
+    `Only a part of ${file.path} was shown in this session. Read it first, or change that part with an edit.`,
+  );
+}
+
+/** Why the model may not know a file's current content. */
+export interface Unseen {
+  readonly hasChanged: boolean;
+  readonly problem: string;
+}
+
+/** Returns why the model may not know the file's current content; undefined if it has seen at least a part of it. */
+export function findUnseen(seen: SeenFiles, { path, hash }: TextFile): Unseen | undefined {
   const known = seen.get(path);
-  if (known === undefined) throw new ToolFailure(`${path} was not read in this session. Read it first.`);
-  if (known !== hash) throw new ToolFailure(staleMessage(path));
+  if (known === undefined)
+    return { hasChanged: false, problem: `${path} was not read in this session. Read it first.` };
+  return known === hash ? undefined : { hasChanged: true, problem: staleMessage(path) };
+}
+
+/** Follows the result of a change that did not need a file to be read again. */
+export const changedNote =
+  "The file had changed since it was read; of its new text you know only these lines. Read it before larger changes.";
+
+/** Whether exact, unique text of a file proves that the model knows the lines that it changes. */
+export function isProof(text: string): boolean {
+  return /[\p{L}\p{N}]/u.test(text);
 }
 
 export function staleMessage(path: string): string {
@@ -137,7 +164,7 @@ export async function saveText(context: ToolContext, change: TextChange): Promis
     await assertSameTarget(context.workspace, path);
     return files.write(path, bytes, before?.hash ?? null);
   });
-  context.seen.set(path, written.hash);
+  context.seen.setChanged(path, written.hash, before);
   const operation = before ? "update" : "add";
   if (written.bytes === undefined) {
     const { additions, deletions } = change.comparison ?? compareTexts(before?.text ?? null, text);

@@ -6,6 +6,7 @@ import type { Attachment, FileChange, Location, ToolKind } from "../message/part
 import type { PermissionRequest } from "../permission/rule.ts";
 import type { Workspace } from "../workspace/workspace.ts";
 import type { OutputLimits } from "./output-limit.ts";
+import type { SeenFiles } from "./seen-files.ts";
 
 /**
  * Definition of a tool. The runner validates the input, asks for permission, truncates the output and ends each call,
@@ -44,7 +45,7 @@ export interface ToolContext {
   readonly sessionId: SessionId;
   readonly agent: string;
   readonly workspace: Workspace;
-  /** Content of each file as last read in this session, for the stale check. */
+  /** For the checks before a change. */
   readonly seen: SeenFiles;
   /** Real paths of the instruction files (such as AGENTS.md) that the model has read in this session. */
   readonly instructed: Set<string>;
@@ -54,12 +55,6 @@ export interface ToolContext {
   readonly tasks: Tasks;
   /** Aborts when the turn is cancelled. */
   readonly signal: AbortSignal;
-}
-
-/** Content hashes (SHA-256, hex) of files as this session last read or wrote them, by absolute real path. */
-export interface SeenFiles {
-  get(path: string): string | undefined;
-  set(path: string, hash: string): void;
 }
 
 export interface TodoList {

@@ -206,16 +206,45 @@ describe("what a patch may not do", () => {
     expect(await place.text("c")).toBe("mine\n");
   });
 
-  test.each(["*** Update File: a\n@@\n-a\n+b", "*** Delete File: a", "*** Update File: a\n*** Move to: b"])(
-    "touch a file that was not read: %j",
-    async (text) => {
-      await using place = await toolPlace({ a: "a\n" });
-      await expect(prepare(applyPatchTool, patch(text), place)).rejects.toThrow("was not read");
-      await read(place, "a");
-      await place.write({ a: "a\nb\n" });
-      await expect(prepare(applyPatchTool, patch(text), place)).rejects.toThrow("was changed since");
-    },
-  );
+  test.each([
+    "*** Update File: a\n@@\n-c\n+b",
+    "*** Update File: a\n@@\n- a\n+b",
+    "*** Update File: a\n@@\n-}\n+b",
+    "*** Update File: a\n@@ a\n+b",
+    "*** Delete File: a",
+    "*** Update File: a\n*** Move to: b",
+  ])("touch a file that was not read: %j", async (text) => {
+    await using place = await toolPlace({ a: "a\n}\n" });
+    const attempt = async () => run(await prepare(applyPatchTool, patch(text), place), place);
+    await expect(attempt()).rejects.toThrow("was not read");
+    await read(place, "a");
+    await place.write({ a: "a\n}\nb\n" });
+    await expect(attempt()).rejects.toThrow("was changed since");
+    expect(await place.text("a")).toBe("a\n}\nb\n");
+  });
+
+  test("delete a file after an update by exact lines alone", async () => {
+    await using place = await toolPlace({ a: "total = 1\nx\n" });
+    const update = patch("*** Update File: a", "@@", "-total = 1", "+total = 2");
+    expect((await prepare(applyPatchTool, update, place)).permissions).toMatchObject([
+      { permission: "edit" },
+      { permission: "read" },
+    ]);
+    await call(applyPatchTool, update, place);
+    expect(await place.text("a")).toBe("total = 2\nx\n");
+    await expect(prepare(applyPatchTool, patch("*** Delete File: a"), place)).rejects.toThrow(
+      "Only a part of",
+    );
+  });
+
+  test("fail without naming the nearest lines", async () => {
+    await using place = await toolPlace({ a: "one\n  return total(list);\n}\n" });
+    await read(place, "a");
+    const wrong = patch("*** Update File: a", "@@", "-  return total(lists);", "+x");
+    await expect(prepare(applyPatchTool, wrong, place)).rejects.toThrow(
+      /fits nowhere: the file does not have its lines\. The nearest lines are:\n2: {3}return total\(list\);/,
+    );
+  });
 
   test("change folders, missing or binary files", async () => {
     await using place = await toolPlace({ "a.txt": "a\n" });

@@ -16,6 +16,7 @@ import { openProcesses, type Processes } from "../../src/workspace/process/proce
 import { Watchdog } from "../../src/workspace/process/watchdog.ts";
 import type { Search } from "../../src/workspace/search/search.ts";
 import type { Snapshots } from "../../src/workspace/files/snapshot.ts";
+import { SeenFiles } from "../../src/tool/seen-files.ts";
 import { bashTool, type ShellFolders } from "../../src/tool/bash/bash.ts";
 import {
   ToolFailure,
@@ -69,7 +70,7 @@ function context(): ToolContext {
       } satisfies Search,
       snapshots: { save: unused, load: unused } satisfies Snapshots,
     },
-    seen: { get: () => undefined, set: unused },
+    seen: new SeenFiles(),
     instructed: new Set<string>(),
     todos: { read: unused, write: unused },
     inquire: unused,
@@ -86,6 +87,7 @@ function prepare(input: Record<string, unknown>): Promise<PreparedCall> {
       analyzed.push({ command, place });
       return [{ permission: "bash", subjects: [{ text: command }], always: [] }];
     },
+    findShown: () => [],
   });
   return tool.prepare(tool.input.parse(input), context());
 }
@@ -151,6 +153,7 @@ test.each([true, false])(
         subjects.push({ text: `${subjects.length}.log` });
         return [{ permission: "read", subjects: [...subjects], always: [] }];
       },
+      findShown: () => [],
     });
     const call = await tool.prepare({ command: "echo ran", timeout: 20_000 }, context());
     const requested: unknown[] = [];

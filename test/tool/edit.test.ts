@@ -1,6 +1,7 @@
 import { rm } from "node:fs/promises";
-import { expect, test } from "vitest";
+import { describe, expect, test } from "vitest";
 import { editTool } from "../../src/tool/edit/edit.ts";
+import { writeTool } from "../../src/tool/edit/write.ts";
 import { readTool } from "../../src/tool/read/read.ts";
 import { sha256 } from "../../src/base/text/hash.ts";
 import { call, description, prepare, run, toolPlace } from "./tool-place.ts";
@@ -70,7 +71,10 @@ test("reports a tolerant match", async () => {
 });
 
 test.each([
-  [{ oldString: "none", newString: "x" }, "oldString not found in file. Read that part of the file again"],
+  [
+    { oldString: "none", newString: "x" },
+    "oldString not found in file. No line of the file is like it. Look",
+  ],
   [{ oldString: "1: one\n2: two", newString: "x" }, "line numbers that read shows: leave them out"],
   [
     { oldString: "one", newString: "x" },
@@ -126,18 +130,171 @@ test("byte order mark, line endings and encoding stay", async () => {
   expect(await place.bytes("latin1")).toEqual(Buffer.from("ä\nzwölf\n2\n", "latin1"));
 });
 
-test("a file that was not read, or changed since, is not edited", async () => {
-  await using place = await toolPlace({ a: "one\n" });
-  const edit = { filePath: "a", oldString: "one", newString: "two" };
-  await expect(prepare(editTool, edit, place)).rejects.toThrow(
-    "was not read in this session. Read it first.",
-  );
-  await read("a", place);
-  await place.write({ a: "one more\n" });
-  await expect(prepare(editTool, edit, place)).rejects.toThrow(
-    "was changed since it was read. Read it again",
-  );
+const unknownTexts: readonly (readonly [string, object])[] = [
+  ["a tolerant match", { oldString: "  total  = 1", newString: "total = 2" }],
+  ["signs only", { oldString: "}", newString: "]" }],
+  ["every place", { oldString: "x", newString: "y", replaceAll: true }],
+  ["several places", { oldString: "x", newString: "y" }],
+  ["a text that is not there", { oldString: "none", newString: "x" }],
+];
+
+describe("a file that was not read", () => {
+  const files = { a: "x\ntotal = 1\nx\n}\n" };
+
+  test.each(unknownTexts)("is not edited by %s", async (_, edit) => {
+    await using place = await toolPlace(files);
+    const prepared = await prepare(editTool, { filePath: "a", ...edit }, place);
+    // Only a model that may read the file learns its content.
+    expect(prepared.permissions).toMatchObject([{ permission: "read", subjects: [{ text: "a" }] }]);
+    await expect(run(prepared, place)).rejects.toThrow("was not read in this session. Read it first.");
+    expect(await place.text("a")).toBe(files.a);
+  });
+
+  test.each(unknownTexts)("is not edited by %s when it changed since it was read", async (_, edit) => {
+    await using place = await toolPlace({ a: "old\n" });
+    await read("a", place);
+    await place.write(files);
+    const prepared = await prepare(editTool, { filePath: "a", ...edit }, place);
+    await expect(run(prepared, place)).rejects.toThrow("was changed since it was read. Read it again");
+    expect(await place.text("a")).toBe(files.a);
+  });
+
+  test("is edited by exact, unique text, with the permissions to read and to edit", async () => {
+    await using place = await toolPlace(files);
+    const edit = { filePath: "a", oldString: "total = 1", newString: "total = 2" };
+    expect((await prepare(editTool, edit, place)).permissions).toMatchObject([
+      { permission: "edit", subjects: [{ text: "a" }] },
+      { permission: "read", subjects: [{ text: "a" }] },
+    ]);
+    expect(await call(editTool, edit, place)).toMatchObject({
+      output: expect.not.stringContaining("changed since"),
+    });
+    expect(await place.text("a")).toBe("x\ntotal = 2\nx\n}\n");
+  });
+
+  test("is edited by exact, unique text when it changed since, and the model learns that", async () => {
+    await using place = await toolPlace({ a: "old\n" });
+    await read("a", place);
+    await place.write(files);
+    const { output } = await call(editTool, { filePath: "a", oldString: "total = 1", newString: "2" }, place);
+    expect(output).toMatch(
+      /2: 2[^]*The file had changed since it was read; of its new text you know only these lines/,
+    );
+  });
+
+  test("is not overwritten after such an edit, but can be edited further", async () => {
+    await using place = await toolPlace(files);
+    await call(editTool, { filePath: "a", oldString: "total = 1", newString: "total = 2" }, place);
+    await expect(prepare(writeTool, { filePath: "a", content: "new" }, place)).rejects.toThrow(
+      /Only a part of .* was shown in this session\. Read it first/,
+    );
+    await call(editTool, { filePath: "a", oldString: "  total =  2", newString: "total = 3" }, place);
+    expect(await place.text("a")).toBe("x\ntotal = 3\nx\n}\n");
+  });
 });
+
+describe("text that is not found", () => {
+  const code =
+    "function total(list) {\n\tlet sum = 0;\n\tfor (const one of list) sum += one;\n\treturn sum;\n}\n";
+  const cases: readonly (readonly [string, string, string, RegExp])[] = [
+    [
+      "names the nearest line",
+      code,
+      "for (const one in list) total += one;",
+      /The nearest lines are:\n3: \tfor \(const one of list\) sum \+= one;\nCopy the line exactly, without the number\./,
+    ],
+    [
+      "names the first line that differs",
+      code,
+      "\tlet sum = 0;\n\tfor (const x of items) sum += x;\n\treturn sum + 1;",
+      /nearest lines are:\n3: \tfor[^]*The first difference is in line 3, where oldString has "\\tfor \(const x of items\)/,
+    ],
+    [
+      "names quotes",
+      "say(\u201chello there\u201d);\n",
+      'say("hello there");',
+      /only difference to oldString is in quotes or dashes/,
+    ],
+    [
+      "names dashes",
+      "range 1\u20132 of it\n",
+      "range 1-2 of it",
+      /only difference to oldString is in quotes or dashes/,
+    ],
+    [
+      "names HTML escapes",
+      "if (a < b && b > c) {}\n",
+      "if (a &lt; b &amp;&amp; b &gt; c) {}",
+      /only difference to oldString is in HTML escapes/,
+    ],
+    [
+      "names upper and lower case",
+      "const MaxSize = 10;\n",
+      "const maxSize = 10;",
+      /only difference to oldString is in upper and lower case/,
+    ],
+    ["names line numbers", code, "2\tlet sum = 0;\n3\tfor", /line numbers that read shows: leave them out/],
+    [
+      "names line numbers with bars",
+      code,
+      "  2| let sum = 0;",
+      /line numbers that read shows: leave them out/,
+    ],
+    ["names the signs of a diff", code, "-\tlet sum = 0;\n+\tlet sum = 1;", /signs of a diff/],
+    [
+      "names a placeholder",
+      code,
+      "function total(list) {\n\t// ... existing code ...\n}",
+      /existing code \.\.\." is not in the file: give the real lines/,
+    ],
+    [
+      "says that nothing is like it",
+      code,
+      "import React from 'react';",
+      /No line of the file is like it\. Look for the place with grep/,
+    ],
+  ];
+
+  test.each(cases)("%s", async (_, text, oldString, says) => {
+    await using place = await toolPlace({ a: text });
+    await read("a", place);
+    const message = await refusal({ filePath: "a", oldString, newString: "new" }, place);
+    expect(message).toMatch(says);
+    expect(message).toMatch(/Nothing was changed\.$/);
+    expect(message.length).toBeLessThan(refusalLimit);
+    expect(await place.text("a")).toBe(text);
+  });
+
+  test("shows few lines of long ones", async () => {
+    const long = `const list = [${"'entry', ".repeat(500)}];\n`;
+    await using place = await toolPlace({ a: long.repeat(3) });
+    await read("a", place);
+    const oldString = `const list = ["other", ${"'entry', ".repeat(500)}];\nconst list = [];`;
+    expect((await refusal({ filePath: "a", oldString, newString: "" }, place)).length).toBeLessThan(
+      refusalLimit,
+    );
+  });
+
+  test("in a file that was not read shows lines after reading was permitted", async () => {
+    await using place = await toolPlace({ a: code });
+    const prepared = await prepare(
+      editTool,
+      { filePath: "a", oldString: "let sum  = 0", newString: "" },
+      place,
+    );
+    await expect(run(prepared, place)).rejects.toThrow(
+      /was not read in this session\. Read it first\. [^]*2: \tlet sum = 0;/,
+    );
+  });
+});
+
+/** Characters; about 120 tokens. */
+const refusalLimit = 480;
+
+async function refusal(input: object, place: ToolPlace): Promise<string> {
+  const failure: unknown = await prepare(editTool, input, place).catch((error: unknown) => error);
+  return failure instanceof Error ? failure.message : "not refused";
+}
 
 test("keeps what a user changes between question and answer", async () => {
   await using place = await toolPlace({ a: "one\n", b: "one\n" });

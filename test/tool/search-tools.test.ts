@@ -14,6 +14,7 @@ import { dirname, join } from "node:path";
 import { afterEach, beforeEach, expect, test } from "vitest";
 import { newSessionId } from "../../src/message/ids.ts";
 import { openSearch } from "../../src/workspace/search/search.ts";
+import { SeenFiles } from "../../src/tool/seen-files.ts";
 import { globTool } from "../../src/tool/search/glob.ts";
 import { grepTool } from "../../src/tool/search/grep.ts";
 import { listTool } from "../../src/tool/search/list.ts";
@@ -63,7 +64,7 @@ function context(): ToolContext {
       search: openSearch({ env: {} }),
       snapshots: { save: unused, load: unused },
     },
-    seen: { get: () => undefined, set: unused },
+    seen: new SeenFiles(),
     instructed: new Set<string>(),
     todos: { read: unused, write: unused },
     inquire: unused,

@@ -5,6 +5,7 @@ import type { Todo } from "../../src/message/message.ts";
 import { type Tool, type ToolContext, type ToolResult, appendNotes } from "../../src/tool/tool.ts";
 import { openFiles } from "../../src/workspace/files/disk-files.ts";
 import type { Files as WorkspaceFiles } from "../../src/workspace/files/files.ts";
+import { SeenFiles } from "../../src/tool/seen-files.ts";
 import type { Processes } from "../../src/workspace/process/process.ts";
 import type { Search } from "../../src/workspace/search/search.ts";
 import { openSnapshots } from "../../src/workspace/files/snapshot.ts";
@@ -130,7 +131,7 @@ function toolContext(folder: string, cwd: string): ToolContext {
       } satisfies Search,
       snapshots: openSnapshots(join(folder, "snapshots")),
     },
-    seen: new Map<string, string>(),
+    seen: new SeenFiles(),
     instructed: new Set<string>(),
     todos: {
       read: () => todos,

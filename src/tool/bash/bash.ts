@@ -1,12 +1,14 @@
 import { z } from "zod";
 import description from "../../../prompts/tools/bash.md";
 import type { PermissionRequest } from "../../permission/rule.ts";
+import type { ShownText } from "../../shell/facts.ts";
 import type { ProcessOutcome } from "../../workspace/process/process.ts";
 import { BashOutput, type OutputResult } from "./bash-output.ts";
 import { endNote, nothingPrinted } from "./command-end.ts";
 import { resolveFolder } from "../search/folder.ts";
 import { hasNoNul } from "../invalid.ts";
 import { getOutsideAccess } from "../paths.ts";
+import { noteShownText } from "../shown-files.ts";
 import { assertSameTarget } from "../text-file.ts";
 import {
   defineTool,
@@ -30,11 +32,19 @@ export interface ShellFolders {
   roots: readonly string[];
 }
 
-/** Returns the permissions that a command line needs. */
-export type AnalyzeCommand = (
-  command: string,
-  folders: ShellFolders,
-) => PermissionRequest[] | Promise<PermissionRequest[]>;
+/** What a command line does, without running it. */
+export interface ShellAnalysis {
+  /** Returns the permissions that it needs. */
+  readonly analyze: (
+    command: string,
+    folders: ShellFolders,
+  ) => PermissionRequest[] | Promise<PermissionRequest[]>;
+  /** Returns the files whose text it prints. */
+  readonly findShown: (
+    command: string,
+    folders: ShellFolders,
+  ) => readonly ShownText[] | Promise<readonly ShownText[]>;
+}
 
 const nulRefusal = "A command cannot contain a NUL character; let printf '\\0' make one";
 
@@ -55,7 +65,7 @@ const inputSchema = z.object({
 });
 type Input = z.infer<typeof inputSchema>;
 
-export function bashTool({ analyze }: { analyze: AnalyzeCommand }): Tool {
+export function bashTool({ analyze, findShown }: ShellAnalysis): Tool {
   return defineTool<Input>({
     name: "bash",
     otherNames: [
@@ -103,7 +113,8 @@ export function bashTool({ analyze }: { analyze: AnalyzeCommand }): Tool {
         run: async (run) => {
           await assertSameTarget(context.workspace, folder.path);
           assertCovered(await analyze(input.command, folders), command, run);
-          return runCommand(input, folder.path, context, run);
+          const shown = await findShown(input.command, folders);
+          return runCommand(input, { cwd: folder.path, shown }, context, run);
         },
       };
     },
@@ -140,8 +151,8 @@ function describeRequest({ permission, subjects }: PermissionRequest): string {
 
 async function runCommand(
   input: Input,
-  cwd: string,
-  { workspace }: ToolContext,
+  { cwd, shown }: { cwd: string; shown: readonly ShownText[] },
+  { seen, workspace }: ToolContext,
   run: RunContext,
 ): Promise<ToolResult> {
   const output = new BashOutput({
@@ -151,14 +162,17 @@ async function runCommand(
   });
   const timeoutMs = Math.min(input.timeout ?? DEFAULT_TIMEOUT_MS, MAX_TIMEOUT_MS);
   const start = performance.now();
+  const startDate = Date.now();
   const command = { command: input.command, cwd, timeoutMs, signal: run.signal };
   try {
     const outcome = await workspace.processes.run({ ...command, onOutput: (text) => output.push(text) });
     const seconds = ((performance.now() - start) / 1_000).toFixed(1);
-    const shown = await output.end();
+    const printed = await output.end();
+    if (outcome.exitCode === 0 && outcome.end === "exited" && !printed.truncated)
+      await noteShownText(seen, shown, { text: printed.text, start: startDate });
     const notes = endNotes(outcome, { seconds, timeoutMs });
     if (outcome.end === "timed-out" || outcome.background) output.note(notes);
-    return toResult(outcome, shown, notes);
+    return toResult(outcome, printed, notes);
   } finally {
     await output.close();
   }

@@ -6,9 +6,12 @@ import { compareTexts } from "../diff.ts";
 import type { Comparison } from "../diff.ts";
 import { applyEdit } from "./edit-match.ts";
 import type { Edit, EditOutcome } from "./edit-match.ts";
+import { splitLines } from "./match-source.ts";
+import { describeNearest } from "./nearest-lines.ts";
 import { replaceLimit, type Strategy } from "./match-strategies.ts";
 import { runWithMatchLimit } from "./match-time.ts";
 import {
+  failAfterReading,
   missingPathMessage,
   requirePlainPath,
   pathPermissions,
@@ -16,8 +19,8 @@ import {
   titleOf,
   getOutsideAccess,
 } from "../paths.ts";
-import { loadTextFile, requireSeen, saveText, staleMessage } from "../text-file.ts";
-import type { TextFile } from "../text-file.ts";
+import { changedNote, findUnseen, isProof, loadTextFile, saveText, staleMessage } from "../text-file.ts";
+import type { TextFile, Unseen } from "../text-file.ts";
 import { defineTool, ToolFailure } from "../tool.ts";
 import type { PreparedCall, RunContext, ToolContext, ToolResult } from "../tool.ts";
 
@@ -96,14 +99,44 @@ export async function prepareEdits(
 ): Promise<PreparedCall> {
   const resolved = await resolveToolPath(context, filePath);
   const before = await loadBefore(context, resolved, filePath, edits);
-  const edited = editText(before?.text, edits);
+  const unseen = before && findUnseen(context.seen, before);
+  if (unseen !== undefined) return prepareUnseen(context, { resolved, before, edits, unseen });
+  return createCall(context, { resolved, before, edited: editText(before?.text, edits), edits });
+}
+
+/** Prepares edits of a file that the model may not know: only exact, unique text is accepted. */
+function prepareUnseen(
+  context: ToolContext,
+  target: Omit<PreparedEdits, "edited"> & { unseen: Unseen },
+): PreparedCall {
+  const { resolved, before, edits, unseen } = target;
+  try {
+    const edited = editText(before?.text, edits);
+    const isKnown = edited.matches.every(({ strategy, places }) => strategy === "exact" && places === 1);
+    if (isKnown && edits.every(({ oldString }) => isProof(oldString)))
+      return createCall(context, { ...target, edited });
+    const nearest =
+      edits.length === 1 ? describeNearest(before?.text ?? "", edits[0]?.oldString ?? "") : undefined;
+    return failAfterReading(context, resolved, [unseen.problem, nearest ?? ""].join(" ").trim());
+  } catch (error) {
+    if (!(error instanceof ToolFailure)) throw error;
+    return failAfterReading(context, resolved, `${unseen.problem} ${error.message}`);
+  }
+}
+
+function createCall(context: ToolContext, prepared: PreparedEdits): PreparedCall {
+  const { resolved, before, edited, unseen } = prepared;
   const { path } = resolved;
+  const reading = pathPermissions(context, resolved, "read").filter(
+    ({ permission }) => permission === "read",
+  );
   return {
     title: titleOf(context, resolved),
     locations: [{ path, line: edited.comparison.firstLine }],
     preview: { diffs: [{ path, oldText: before?.text ?? null, newText: edited.text }] },
-    permissions: pathPermissions(context, resolved, "edit"),
-    run: (run) => runEdits(context, { resolved, before, edited, edits }, run),
+    // A match tells what is in the file.
+    permissions: [...pathPermissions(context, resolved, "edit"), ...(unseen === undefined ? [] : reading)],
+    run: (run) => runEdits(context, prepared, run),
   };
 }
 
@@ -116,6 +149,7 @@ interface EditedText {
 
 interface Match {
   readonly strategy: Strategy;
+  readonly places: number;
   /** The new text's missing indentation was added. */
   readonly indented?: boolean;
 }
@@ -125,6 +159,7 @@ interface PreparedEdits {
   readonly before: TextFile | undefined;
   readonly edited: EditedText;
   readonly edits: readonly Edit[];
+  readonly unseen?: Unseen | undefined;
 }
 
 async function loadBefore(
@@ -134,18 +169,12 @@ async function loadBefore(
   [first]: readonly Edit[],
 ): Promise<TextFile | undefined> {
   if (resolved.kind === "directory") throw new ToolFailure(`${raw} is a folder. Give the path of a file.`);
-  if (resolved.exists) return loadSeen(context, resolved.path);
+  if (resolved.exists) return loadTextFile(context.workspace, resolved.path);
   if (first?.oldString === "") {
     await requirePlainPath(context, raw);
     return undefined;
   }
   throw new ToolFailure(await missingPathMessage(context, resolved, raw));
-}
-
-async function loadSeen({ workspace, seen }: ToolContext, path: string): Promise<TextFile> {
-  const file = await loadTextFile(workspace, path);
-  requireSeen(seen, file);
-  return file;
 }
 
 /** Applies the edits; `before` is undefined if the file does not exist yet. */
@@ -169,29 +198,49 @@ function editText(before: string | undefined, edits: readonly Edit[]): EditedTex
 function replaceIn(text: string | undefined, edit: Edit, which: string): Match & { text: string } {
   if (edit.oldString === edit.newString)
     throw new ToolFailure(`${which}oldString and newString are the same. ${nothingDone}`);
-  if (text === undefined) return { text: edit.newString, strategy: "exact" };
+  if (text === undefined) return { text: edit.newString, strategy: "exact", places: 1 };
   if (edit.oldString === "")
     throw new ToolFailure(`${which}oldString is empty, but the file exists. ${emptyHint}`);
   const outcome = runWithMatchLimit(text.length, edit.oldString.length, () => applyEdit(text, edit));
-  if (outcome.outcome === "replaced") return outcome;
-  throw new ToolFailure(`${which}${describeProblem(outcome, edit)} ${nothingDone}`);
+  if (outcome.outcome === "replaced") return { ...outcome, places: outcome.spans.length };
+  throw new ToolFailure(`${which}${describeProblem(outcome, edit, text)} ${nothingDone}`);
 }
 
 const nothingDone = "Nothing was changed.";
 const emptyHint = "Give the text to replace, or use write to replace the whole file.";
 
-function describeProblem(outcome: Exclude<EditOutcome, { outcome: "replaced" }>, edit: Edit): string {
+function describeProblem(
+  outcome: Exclude<EditOutcome, { outcome: "replaced" }>,
+  edit: Edit,
+  text: string,
+): string {
   if (outcome.outcome === "ambiguous") return describeAmbiguity(outcome);
   if (outcome.outcome === "tooMany")
     return `oldString was found in more than ${replaceLimit} places. Use a command (sed, a script) instead.`;
-  if (outcome.outcome === "missing") return `oldString not found in file. ${missingHint(edit.oldString)}`;
+  if (outcome.outcome === "missing")
+    return `oldString not found in file. ${missingHint(edit.oldString, text)}`;
   return `oldString not found in file; the closest match, at line ${outcome.line}, is much longer. Read the file there and give the exact text.`;
 }
 
-function missingHint(oldString: string): string {
-  const isNumbered = oldString.split("\n").every((line) => /^\s*\d+: /.test(line));
-  if (isNumbered) return "It begins with the line numbers that read shows: leave them out.";
-  return "Read that part of the file again and copy the text exactly, with its indentation.";
+function missingHint(oldString: string, text: string): string {
+  const lines = splitLines(oldString);
+  if (lines.every((line) => /^\s*\d+(?:: |\t|\| ?|→)/.test(line)))
+    return "It begins with the line numbers that read shows: leave them out.";
+  if (
+    lines.length > 1 &&
+    lines.every((line) => /^[-+ ]/.test(line)) &&
+    lines.some((line) => /^[-+]/.test(line))
+  )
+    return "Its lines begin with the signs of a diff: give the text of the file without them.";
+  const placeholder = lines.find((line) =>
+    /^\W*\.\.\.\s*(?:existing|rest|other|remaining|unchanged)\b/i.test(line),
+  );
+  if (placeholder !== undefined)
+    return `${JSON.stringify(placeholder.trim())} is not in the file: give the real lines, or one edit for each side of the gap.`;
+  return (
+    describeNearest(text, oldString) ??
+    "No line of the file is like it. Look for the place with grep, then read it and copy the text exactly."
+  );
 }
 
 const shownPlaces = 10;
@@ -221,9 +270,11 @@ async function runEdits(
     const wanted = { path, before: current.before, text, comparison };
     return { ...(await saveText(context, wanted)), edited: current.edited };
   });
+  const unread = prepared.unseen?.hasChanged === true ? changedNote : "";
+  const notes = [unread, note].filter((one) => one !== "").map((one) => `\n\n${one}`);
   return {
     status: "completed",
-    output: `${describeEdits(titleOf(context, prepared.resolved), change, edited)}${note && `\n\n${note}`}`,
+    output: `${describeEdits(titleOf(context, prepared.resolved), change, edited)}${notes.join("")}`,
     changes: [change],
   };
 }

@@ -111,6 +111,15 @@ export function collapsed(line: string): string {
   return line.trim().replaceAll(/\s+/g, " ");
 }
 
+/** Replaces typographic dashes, quotes and blanks by those of ASCII. */
+export function plainPunctuation(line: string): string {
+  return line
+    .replaceAll(/[\u2010-\u2015\u2212]/g, "-")
+    .replaceAll(/[\u2018-\u201B]/g, "'")
+    .replaceAll(/[\u201C-\u201F]/g, '"')
+    .replaceAll(/[\u00A0\u2002-\u200A\u202F\u205F\u3000]/g, " ");
+}
+
 export function normalizeNewlines(text: string): string {
   return text.includes("\r\n") ? text.replaceAll("\r\n", "\n") : text;
 }

@@ -14,17 +14,26 @@ import { applyHunks } from "./patch-match.ts";
 import type { PatchedText } from "./patch-match.ts";
 import { parsePatch } from "./patch.ts";
 import type { FilePatch, Hunk } from "./patch.ts";
-import { missingPathMessage, pathPermissions, resolveToolPath, titleOf, getOutsideAccess } from "../paths.ts";
 import {
+  failAfterReading,
+  missingPathMessage,
+  pathPermissions,
+  resolveToolPath,
+  titleOf,
+  getOutsideAccess,
+} from "../paths.ts";
+import {
+  changedNote,
   decodeText,
   editLimitBytes,
   encodeText,
   explainFileErrors,
+  findUnseen,
   loadTextFile,
   newFileFormat,
   requireSeen,
 } from "../text-file.ts";
-import type { TextFile, TextFormat } from "../text-file.ts";
+import type { TextFile, TextFormat, Unseen } from "../text-file.ts";
 import { defineTool, ToolFailure } from "../tool.ts";
 import type { RunContext, ToolContext, ToolResult } from "../tool.ts";
 
@@ -47,7 +56,11 @@ export const applyPatchTool = defineTool<Input>({
     getOutsideAccess(context, parsePatch(patchText).flatMap(getNamedPaths), { permission: "edit" }),
   async prepare({ patchText }, context) {
     const plans: FilePlan[] = [];
-    for (const patch of parsePatch(patchText)) plans.push(...(await planFile(context, patch)));
+    for (const patch of parsePatch(patchText)) {
+      const planned = await planFile(context, patch);
+      if ("problem" in planned) return failAfterReading(context, planned.resolved, planned.problem);
+      plans.push(...planned);
+    }
     assertDistinct(plans);
     return {
       title: titleOfPatch(context, plans),
@@ -77,9 +90,16 @@ interface FilePlan {
   readonly comparison: Comparison;
   /** Hunks, from 1, that did not match exactly. */
   readonly tolerated: readonly number[];
+  readonly unseen?: Unseen | undefined;
 }
 
-async function planFile(context: ToolContext, patch: FilePatch): Promise<FilePlan[]> {
+/** A patch that does not fit a file that the model may not know. */
+interface UnseenProblem {
+  readonly resolved: ResolvedPath;
+  readonly problem: string;
+}
+
+async function planFile(context: ToolContext, patch: FilePatch): Promise<FilePlan[] | UnseenProblem> {
   switch (patch.kind) {
     case "add":
       return [await planAdd(context, patch.path, patch.text)];
@@ -115,15 +135,19 @@ async function planDelete(context: ToolContext, path: string): Promise<FilePlan>
 async function planUpdate(
   context: ToolContext,
   { path, movePath, hunks, later = [] }: FilePatch & { kind: "update" },
-): Promise<FilePlan[]> {
-  const { from, before } = await loadOld(context, path);
-  const { text, tolerated } = prefixErrorsWithPath(path, () => applySections(before, [hunks, ...later]));
+): Promise<FilePlan[] | UnseenProblem> {
+  const { from, before } = await loadExisting(context, path);
+  const unseen = findUnseen(context.seen, before);
+  const patched = patchText(path, before, [hunks, ...later], unseen);
+  if ("problem" in patched) return { ...patched, resolved: from };
+  const { text, tolerated } = patched;
   const after = encodeWithinLimit(path, text, before.format);
-  const changed = { from, before, after, comparison: compareTexts(before.text, text), tolerated };
+  const changed = { from, before, after, comparison: compareTexts(before.text, text), tolerated, unseen };
   if (movePath !== undefined) {
     await assertNoLink(context, path, from);
     const to = await resolveToolPath(context, movePath);
     if (!to.exists) return [{ ...changed, operation: "move", to }];
+    if (unseen !== undefined) return { problem: unseen.problem, resolved: from };
     if (to.path !== from.path) return planMoveOver(context, { from, before, text, tolerated }, movePath);
   }
   if (text === before.text) throw new ToolFailure(`${path}: the patch leaves it as it is. ${unchanged}`);
@@ -148,9 +172,25 @@ async function planMoveOver(
   ];
 }
 
+/** Applies the sections. In a file that the model may not know, only exact, unique lines are accepted. */
+function patchText(
+  path: string,
+  before: TextFile,
+  sections: readonly (readonly Hunk[])[],
+  unseen: Unseen | undefined,
+): PatchedText | Pick<UnseenProblem, "problem"> {
+  try {
+    const patched = prefixErrorsWithPath(path, () => applySections(before, sections));
+    return unseen === undefined || patched.isKnown ? patched : unseen;
+  } catch (error) {
+    if (unseen === undefined || !(error instanceof ToolFailure)) throw error;
+    return { problem: `${unseen.problem} ${error.message}` };
+  }
+}
+
 /** Applies the sections in order; hunks are numbered across all of them. */
 function applySections({ text, format }: TextFile, sections: readonly (readonly Hunk[])[]): PatchedText {
-  let patched: PatchedText = { text, tolerated: [] };
+  let patched: PatchedText = { text, tolerated: [], isKnown: true };
   let count = 0;
   for (const hunks of sections) {
     const { text: current, tolerated } = patched;
@@ -158,7 +198,8 @@ function applySections({ text, format }: TextFile, sections: readonly (readonly 
       applyHunks(current, hunks, format.lineEnd),
     );
     const numbers = done.tolerated.map((number) => number + count);
-    patched = { text: done.text, tolerated: [...tolerated, ...numbers] };
+    const isKnown = patched.isKnown && done.isKnown;
+    patched = { text: done.text, tolerated: [...tolerated, ...numbers], isKnown };
     count += hunks.length;
   }
   return patched;
@@ -179,13 +220,18 @@ function encodeWithinLimit(path: string, text: string, format: TextFormat) {
 
 const unchanged = "Nothing was changed.";
 
-/** `why` is put before the message for a file that was not read. */
+/** Loads a file that the model knows. `why` is put before the message for one that was not read. */
 async function loadOld(context: ToolContext, path: string, why = "") {
+  const loaded = await loadExisting(context, path);
+  prefixErrors(why, () => requireSeen(context.seen, loaded.before));
+  return loaded;
+}
+
+async function loadExisting(context: ToolContext, path: string) {
   const from = await resolveToolPath(context, path);
   if (from.kind === "directory") throw new ToolFailure(`${path} is a folder. Give the path of a file.`);
   if (!from.exists) throw new ToolFailure(await missingPathMessage(context, from, path));
   const before = await loadTextFile(context.workspace, from.path);
-  prefixErrors(why, () => requireSeen(context.seen, before));
   const { mode } = await explainFileErrors(from.path, () => stat(from.path));
   return { from, before: { ...before, mode: mode & 0o777 } };
 }
@@ -259,9 +305,14 @@ function targetOf({ from, to }: FilePlan): string {
   return resolved.path;
 }
 
-function createPermissions(context: ToolContext, { from, to }: FilePlan): PermissionRequest[] {
+function createPermissions(context: ToolContext, { from, to, unseen }: FilePlan): PermissionRequest[] {
   const paths = from === to ? [from] : [from, to];
-  return paths.flatMap((resolved) => (resolved ? pathPermissions(context, resolved, "edit") : []));
+  const reading = from === undefined || unseen === undefined ? [] : pathPermissions(context, from, "read");
+  return [
+    ...paths.flatMap((resolved) => (resolved ? pathPermissions(context, resolved, "edit") : [])),
+    // A match tells what is in the file.
+    ...reading.filter(({ permission }) => permission === "read"),
+  ];
 }
 
 async function runPatch(
@@ -276,7 +327,8 @@ async function runPatch(
   });
   if (done.outcome === "failed") return createFailure(done.error, done.left);
   const results = plans.map((plan) => createResult(plan, done.writes));
-  for (const { change } of results) if (change.after) context.seen.set(change.path, change.after);
+  for (const { plan, change } of results)
+    if (change.after) context.seen.setChanged(change.path, change.after, plan.before);
   return {
     status: "completed",
     output: results.map((result) => describeResult(context, result)).join("\n\n"),
@@ -359,6 +411,7 @@ function describeResult(context: ToolContext, { plan, change, isFormatted }: Pla
   const name = operation === "move" ? `${old} to ${fresh}` : fresh || old;
   const notes = [
     ...(tolerated.length === 0 ? [] : [nearlyNote(tolerated)]),
+    ...(plan.unseen?.hasChanged === true ? [changedNote] : []),
     ...(isFormatted ? [formattedNote] : []),
   ];
   const head = [

@@ -1,12 +1,17 @@
 import { placeChange, refineChange } from "../edit/match-change.ts";
 import { findRuns } from "../edit/match-runs.ts";
+import { plainPunctuation } from "../edit/match-source.ts";
+import { describeNearest } from "../edit/nearest-lines.ts";
 import type { Hunk } from "./patch.ts";
+import { isProof } from "../text-file.ts";
 import { ToolFailure } from "../tool.ts";
 
 export interface PatchedText {
   readonly text: string;
   /** Hunks, from 1, whose lines differ slightly from the file's. */
   readonly tolerated: readonly number[];
+  /** Whether each change matched exactly one place by exact lines, which proves that the model knows them. */
+  readonly isKnown: boolean;
 }
 
 interface Line {
@@ -28,7 +33,7 @@ const readings: readonly ((line: string) => string)[] = [
   (line) => line,
   (line) => line.trimEnd(),
   (line) => line.trim(),
-  normalizePunctuation,
+  (line) => plainPunctuation(line.trim()),
 ];
 
 /**
@@ -50,7 +55,13 @@ export function applyHunks(text: string, given: readonly Hunk[], lineEnd: "\n" |
   const places = choosePlaces(changing.map(({ candidates }) => candidates));
   const chosen = changing.map(({ hunk }, index) => ({ hunk, place: places[index] ?? failMissingPlace() }));
   const tolerated = chosen.flatMap(({ hunk, place }) => (place.reading > 0 ? [all.indexOf(hunk) + 1] : []));
-  return { text: joinLines(source, replaceLines(source, chosen, lineEnd), lineEnd), tolerated };
+  const isKnown =
+    changing.length > 0 &&
+    changing.every(
+      ({ hunk, candidates }, index) =>
+        candidates.places.length === 1 && places[index]?.reading === 0 && isProof(oldLines(hunk).join("\n")),
+    );
+  return { text: joinLines(source, replaceLines(source, chosen, lineEnd), lineEnd), tolerated, isKnown };
 }
 
 /** Adds the forgotten marker blank to unchanged lines if the hunk matches only with it. */
@@ -122,7 +133,7 @@ function findPlaces(source: Source, hunk: Hunk, name: string): Candidates {
     }
     if (places.length > 0) return { name, places };
   }
-  throw new ToolFailure(`${name} fits nowhere: ${missingReason(source, hunk, old)} ${readAgain}`);
+  throw new ToolFailure(`${name} fits nowhere: ${missingReason(source, hunk, old)}`);
 }
 
 const readAgain = "Read the file there and copy its lines exactly. Nothing was changed.";
@@ -132,9 +143,14 @@ function missingReason(source: Source, hunk: Hunk, old: readonly string[]): stri
   const elsewhere: number[] = [];
   for (const first of findRuns(trimmed, source.read(2))) if (elsewhere.push(first) > shownPlaces) break;
   const at = shownLines(elsewhere);
-  if (elsewhere.length === 0) return `the file does not have its lines, from ${quote(old[0] ?? "")} on.`;
-  if (hunk.atEnd) return `its lines are at line ${at}, not at the end of the file.`;
-  return `its lines are at line ${at}, which is not below ${hunk.anchors.map(quote).join(" and ")}.`;
+  if (elsewhere.length === 0) {
+    const text = source.lines.map((line) => line.text).join("\n");
+    const nearest = describeNearest(text, old.join("\n"), "the hunk");
+    if (nearest !== undefined) return `the file does not have its lines. ${nearest} Nothing was changed.`;
+    return `the file does not have its lines, from ${quote(old[0] ?? "")} on. ${readAgain}`;
+  }
+  if (hunk.atEnd) return `its lines are at line ${at}, not at the end of the file. ${readAgain}`;
+  return `its lines are at line ${at}, which is not below ${hunk.anchors.map(quote).join(" and ")}. ${readAgain}`;
 }
 
 /** Places hunks without old lines after their `@@` line, or at the end of the file. */
@@ -344,13 +360,4 @@ function failMissingPlace(): never {
 
 function quote(line: string): string {
   return JSON.stringify(line.length > 120 ? `${line.slice(0, 120)}…` : line);
-}
-
-function normalizePunctuation(line: string): string {
-  return line
-    .trim()
-    .replaceAll(/[\u2010-\u2015\u2212]/g, "-")
-    .replaceAll(/[\u2018-\u201B]/g, "'")
-    .replaceAll(/[\u201C-\u201F]/g, '"')
-    .replaceAll(/[\u00A0\u2002-\u200A\u202F\u205F\u3000]/g, " ");
 }

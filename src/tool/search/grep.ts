@@ -7,6 +7,7 @@ import type { LineMatch, LinesQuery, Search } from "../../workspace/search/searc
 import { nameOf, resolveSearchTarget } from "./folder.ts";
 import { hasNoNul } from "../invalid.ts";
 import { getOutsideAccess, readRequest, searchRequest } from "../paths.ts";
+import { noteFoundLines } from "../shown-files.ts";
 import { assertSameTarget } from "../text-file.ts";
 import { defineTool, ToolFailure, type Tool } from "../tool.ts";
 
@@ -94,6 +95,7 @@ export const grepTool: Tool = defineTool<z.infer<typeof inputSchema>>({
           signal,
         };
         const { matches, truncated, large } = await findLines(search, query);
+        await noteFoundLines(context.seen, matches);
         const where = `${nameOf(target)}${include === undefined ? "" : ` (${include})`}`;
         const none = `No lines match in ${where}.${spansLines(pattern) ? lineHint : ""}`;
         return {
