@@ -36,24 +36,25 @@ const isLoose = ({ pattern, action }: Rule): boolean => isCatchAll(pattern) && a
 export function filterByLimit(rules: Ruleset, builtIn: Ruleset, limit: Ruleset): Rule[] {
   const specific = builtIn.filter(({ pattern, action }) => action === "allow" && !isCatchAll(pattern));
   const permissions = new Set(specific.map(({ permission }) => permission));
-  const guarded = new Set([...permissions].filter((permission) => isClosed(permission, limit)));
+  const general = limit.filter(({ pattern }) => isCatchAll(pattern));
+  const guarded = new Set([...permissions].filter((permission) => isClosed(permission, general)));
   const own = builtIn.filter(({ permission }) => guarded.has(permission));
-  const counting = rules.filter((rule, at) => !isIneffective(rule, rules.slice(0, at), limit));
+  const counting = rules.filter((rule, at) => !isIneffective(rule, rules.slice(0, at), general));
   return reinstate(counting, (rule) =>
     isLoose(rule) ? own.filter(({ permission }) => matches(rule.permission, permission)) : [],
   );
 }
 
-function isIneffective(rule: Rule, before: Ruleset, limit: Ruleset): boolean {
+function isIneffective(rule: Rule, before: Ruleset, generalLimit: Ruleset): boolean {
   if (!isLoose(rule) || /[*?]/.test(rule.permission)) return false;
   const hides = before.some(({ permission }) => overlaps(permission, rule.permission));
-  return isClosed(rule.permission, limit) && !hides;
+  return isClosed(rule.permission, generalLimit) && !hides;
 }
 
-/** Whether the limit asks for or denies everything it does not specifically allow. */
-function isClosed(permission: string, limit: Ruleset): boolean {
-  const general = limit.findLast((rule) => isCatchAll(rule.pattern) && matches(rule.permission, permission));
-  return general !== undefined && general.action !== "allow";
+/** Whether the limit asks for or denies everything it does not specifically allow, by its rules for `*`. */
+function isClosed(permission: string, generalLimit: Ruleset): boolean {
+  const last = generalLimit.findLast((rule) => matches(rule.permission, permission));
+  return last !== undefined && last.action !== "allow";
 }
 
 /**
