@@ -19,7 +19,6 @@ import { messageIdSchema, partIdSchema, sessionIdSchema } from "../src/message/i
 import { messageSchema, sessionInfoSchema } from "../src/message/message.ts";
 import { credentialsSchema } from "../src/model/keys/credentials.ts";
 import { storedApprovalsSchema } from "../src/permission/approvals.ts";
-import { permissionConfigSchema, toolsConfigSchema } from "../src/permission/evaluate.ts";
 import { projectSchema } from "../src/project/records.ts";
 import { changeSchema, storedMessageSchema } from "../src/storage/change.ts";
 import { modelTable } from "./model-table.ts";
@@ -41,10 +40,8 @@ const checkedSchemas: Readonly<Record<string, z.ZodType>> = {
   change: changeSchema,
   credentials: credentialsSchema,
   message: storedMessageSchema,
-  permission: permissionConfigSchema,
   project: projectSchema,
   session: sessionInfoSchema,
-  tools: toolsConfigSchema,
 };
 
 /** JSON schemas cannot express a custom check: the patterns of ids. */

@@ -1,8 +1,10 @@
+import { excerpt } from "../base/text/excerpt.ts";
 import { nearest } from "../base/text/nearest.ts";
 import { isRecord } from "../base/text/record.ts";
 import { describeIssue } from "../config/files/expectation.ts";
-import { agentConfigSchema, type AgentConfig, type PermissionConfig } from "../config/schema.ts";
+import { agentConfigSchema, type AgentConfig } from "../config/schema.ts";
 import type { ModelRef } from "../message/message.ts";
+import { type PermissionConfig, repairLongPattern } from "../permission/permission-config.ts";
 import { type Action, actionSchema } from "../permission/rule.ts";
 import { providerParameter, providerParameterNames } from "./provider-parameters.ts";
 
@@ -69,11 +71,25 @@ function repairRules(fields: Fields, report: Report): Fields {
 
 function repairPermission(value: unknown, report: Report): PermissionConfig {
   if (!isRecord(value)) return repairAction(value, "permission", report);
-  return mapRecord(value, (entry, permission) => {
+  return mapRecord(repairPatterns(value, "permission", report), (entry, permission) => {
     const field = `permission.${permission}`;
     if (!isRecord(entry)) return repairAction(entry, field, report);
-    return mapRecord(entry, (action, pattern) => repairAction(action, `${field}.${pattern}`, report));
+    const patterns = repairPatterns(entry, field, report);
+    return mapRecord(patterns, (action, pattern) => repairAction(action, `${field}.${pattern}`, report));
   });
+}
+
+/** Characters of a long pattern that a message shows. */
+const shownLength = 60;
+
+function repairPatterns(patterns: Fields, field: string, report: Report): Fields {
+  const repaired = Object.entries(patterns).map(([pattern, value]) => {
+    const shorter = repairLongPattern(pattern, value);
+    if (shorter === undefined) return [pattern, value];
+    report(`${field}.${excerpt(pattern, shownLength)}`, shorter.problem);
+    return [shorter.pattern, shorter.action];
+  });
+  return Object.fromEntries(repaired);
 }
 
 function repairAction(value: unknown, field: string, report: Report): Action {

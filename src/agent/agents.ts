@@ -1,4 +1,4 @@
-import type { AgentConfig, PermissionConfig } from "../config/schema.ts";
+import type { AgentConfig } from "../config/schema.ts";
 import {
   defaultRules,
   isHidden,
@@ -6,6 +6,7 @@ import {
   parseToolSwitches,
   readingTools,
 } from "../permission/evaluate.ts";
+import type { PermissionConfig } from "../permission/permission-config.ts";
 import type { Rule, Ruleset } from "../permission/rule.ts";
 import { lazy } from "../base/lazy.ts";
 import { parseAgentConfig, toModelRef } from "./agent-config.ts";

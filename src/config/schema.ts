@@ -1,19 +1,6 @@
 import { z } from "zod";
 import { apis } from "./api.ts";
-import { actionSchema } from "../permission/rule.ts";
-
-const patternsSchema = z
-  .union([actionSchema, z.record(z.string(), actionSchema)])
-  .describe("An action for everything, or actions by pattern; the last pattern that matches wins.");
-
-export const permissionSchema = z
-  .union([actionSchema, z.record(z.string(), patternsSchema)])
-  .describe("What may be done: allow, ask or deny, for all or by permission name (read, edit, bash, …).");
-export type PermissionConfig = z.infer<typeof permissionSchema>;
-
-const toolsSchema = z
-  .record(z.string(), z.boolean())
-  .describe("Old form of permission: true allows a tool, false denies it.");
+import { permissionSchema, toolsSchema } from "../permission/permission-config.ts";
 
 /** Other keys are passed on if they are known provider parameters, else reported. */
 export const agentConfigSchema = z

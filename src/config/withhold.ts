@@ -1,8 +1,9 @@
 import { isAbsolute } from "node:path";
 import { getToolPermission } from "../permission/evaluate.ts";
 import { matches } from "../permission/pattern.ts";
+import type { PermissionConfig } from "../permission/permission-config.ts";
 import type { Action } from "../permission/rule.ts";
-import type { AgentConfig, Config, PermissionConfig, ProviderConfig } from "./schema.ts";
+import type { AgentConfig, Config, ProviderConfig } from "./schema.ts";
 
 /** The settings a project may set without trust, and the dotted names of those that need the user's consent. */
 export interface UntrustedSettings {

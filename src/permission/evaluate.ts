@@ -1,11 +1,6 @@
-import { z } from "zod";
-import checks from "../../schema/checks.json" with { type: "json" };
-import { UserError } from "../base/errors.ts";
-import { generatedCheck } from "../base/json-schema.ts";
 import { lazy } from "../base/lazy.ts";
-import { fastValidator } from "../base/validator.ts";
 import { covers, expandHome, isCatchAll, matches, overlaps } from "./pattern.ts";
-import { actionSchema } from "./rule.ts";
+import type { PermissionConfig, ToolsConfig } from "./permission-config.ts";
 import type { Action, PermissionRequest, Rule, Ruleset, Subject } from "./rule.ts";
 
 /** The result of the rules for a call, with the deciding subject and rule. */
@@ -151,20 +146,6 @@ function describeReason({ action, scope: about }: Application, rule: Rule, subje
   return about === undefined ? named : `${named} ${about}`;
 }
 
-/** Maximum length of a pattern in characters, which bounds the time of a match. */
-const patternLimit = 1000;
-
-const patternSchema = z.string().max(patternLimit);
-const patternsSchema = z.record(patternSchema, actionSchema);
-export const permissionConfigSchema = z.union([
-  actionSchema,
-  z.record(patternSchema, z.union([actionSchema, patternsSchema])),
-]);
-export const toolsConfigSchema = z.record(z.string(), z.boolean());
-
-const permissionConfig = fastValidator(generatedCheck(checks, "permission"), permissionConfigSchema);
-const toolsConfig = fastValidator(generatedCheck(checks, "tools"), toolsConfigSchema);
-
 /** Tools that change files, under the permission `edit`. */
 const editTools = new Set(["edit", "write", "multiedit", "apply_patch", "patch"]);
 
@@ -174,13 +155,12 @@ export function getToolPermission(tool: string): string {
 }
 
 /**
- * Parses the configuration key `permission`: an action for everything, or for each permission an action or actions by
- * pattern. Keeps the order. Throws {@link UserError} for anything else.
+ * Converts the configuration key `permission`: an action for everything, or for each permission an action or actions by
+ * pattern. Keeps the order.
  */
-export function parseRules(config: unknown, home: string): Rule[] {
-  const permissions = toPermissions(config);
-  if (typeof permissions === "string") return [{ permission: "*", pattern: "*", action: permissions }];
-  return Object.entries(permissions).flatMap(([name, value]) => {
+export function parseRules(config: PermissionConfig, home: string): Rule[] {
+  if (typeof config === "string") return [{ permission: "*", pattern: "*", action: config }];
+  return Object.entries(config).flatMap(([name, value]) => {
     const patterns = typeof value === "string" ? { "*": value } : value;
     return Object.entries(patterns).map(([pattern, action]) => {
       return { permission: getToolPermission(name), pattern: expandHome(pattern, home), action };
@@ -188,27 +168,11 @@ export function parseRules(config: unknown, home: string): Rule[] {
   });
 }
 
-type Permissions = z.infer<typeof permissionConfigSchema>;
-
-function toPermissions(config: unknown): Permissions {
-  const parsed = permissionConfig.safeParse(config);
-  if (parsed.success) return parsed.data;
-  throw new UserError(`permission: ${z.prettifyError(parsed.error)}. Use "allow", "ask" or "deny".`);
-}
-
-/** Parses the older key `tools`, which switches tools on and off by name. Throws {@link UserError}. */
-export function parseToolSwitches(config: unknown): Rule[] {
-  return Object.entries(toSwitches(config)).map(([tool, on]) => {
+/** Converts the older key `tools`, which switches tools on and off by name. */
+export function parseToolSwitches(config: ToolsConfig): Rule[] {
+  return Object.entries(config).map(([tool, on]) => {
     return { permission: getToolPermission(tool), pattern: "*", action: on ? "allow" : "deny" };
   });
-}
-
-type Switches = z.infer<typeof toolsConfigSchema>;
-
-function toSwitches(config: unknown): Switches {
-  const parsed = toolsConfig.safeParse(config);
-  if (parsed.success) return parsed.data;
-  throw new UserError(`tools: ${z.prettifyError(parsed.error)}. Use true or false for each tool.`);
 }
 
 /** Returns the first layer of every agent's rules. The folders are absolute real paths outside the workspace to allow. */

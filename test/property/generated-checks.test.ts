@@ -8,7 +8,6 @@ import { fastValidator } from "../../src/base/validator.ts";
 import { sessionInfoSchema } from "../../src/message/message.ts";
 import { credentialsSchema } from "../../src/model/keys/credentials.ts";
 import { storedApprovalsSchema } from "../../src/permission/approvals.ts";
-import { permissionConfigSchema, toolsConfigSchema } from "../../src/permission/evaluate.ts";
 import { projectSchema } from "../../src/project/records.ts";
 import { changeSchema, storedMessageSchema } from "../../src/storage/change.ts";
 import { tries } from "../support/run-length.ts";
@@ -18,10 +17,8 @@ const schemas: Readonly<Record<string, z.ZodType>> = {
   change: changeSchema,
   credentials: credentialsSchema,
   message: storedMessageSchema,
-  permission: permissionConfigSchema,
   project: projectSchema,
   session: sessionInfoSchema,
-  tools: toolsConfigSchema,
 };
 
 type Json = Readonly<Record<string, unknown>>;

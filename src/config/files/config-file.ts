@@ -3,7 +3,9 @@ import { getNodeValue, parseTree, printParseErrorCode, type Node, type ParseErro
 import type { z } from "zod";
 import generatedSchema from "../../../schema/config.schema.json" with { type: "json" };
 import { compileSchema } from "../../base/json-schema.ts";
+import { excerpt } from "../../base/text/excerpt.ts";
 import { isRecord } from "../../base/text/record.ts";
+import { repairLongPattern } from "../../permission/permission-config.ts";
 import { describeExpectation, describeUnknownSetting, getValue } from "./expectation.ts";
 import {
   findNode,
@@ -47,6 +49,9 @@ const wrongValuesLimit = 200;
 
 /** Syntax errors and repeated keys reported per file. */
 const faultsLimit = 50;
+
+/** Characters of a name in a path that a message shows. */
+const nameLength = 60;
 
 /** Nesting limit, so that recursive walks cannot overflow the stack. */
 const depthLimit = 200;
@@ -132,7 +137,9 @@ function checkValues(file: ParsedFile, value: unknown): CheckedConfig {
       if (!problems.has(pathKey)) problems.set(pathKey, createProblemAtPath(file, path, message));
     }
     // Remove from the end of a list, so that the other indexes stay valid.
-    for (const { path } of wrong.toReversed()) repairValue(candidate, path);
+    for (const { path, isKey } of wrong.toReversed())
+      if (isKey === true) repairKey(candidate, path);
+      else repairValue(candidate, path);
     if (problems.size > wrongValuesLimit)
       return { config: {}, problems: reportTooManyErrors(file, problems), notes: [] };
   }
@@ -159,7 +166,8 @@ function isValid(value: unknown): value is Config {
 
 /** Creates a problem at a path, or at its nearest parent that exists in the file. */
 export function createProblemAtPath(file: ParsedFile, path: Path, message: string): ConfigProblem {
-  const where = path.length === 0 ? "" : `${path.join(".")}: `;
+  const names = path.map((name) => excerpt(String(name), nameLength));
+  const where = names.length === 0 ? "" : `${names.join(".")}: `;
   return createProblem(file.path, file.text, offsetOf(file.root, path), where + message);
 }
 
@@ -196,6 +204,8 @@ function offsetOf(root: Node | undefined, path: Path): number {
 interface IssueLocation {
   readonly path: Path;
   readonly message: string;
+  /** Whether the last name of the path is invalid, not its value. */
+  readonly isKey?: boolean;
 }
 
 /** `config` is the value that was validated. */
@@ -203,6 +213,10 @@ function locateIssue(issue: z.core.$ZodIssue, config: unknown, around: Path = []
   const path = [...around, ...keysOf(issue.path)];
   if (issue.code === "unrecognized_keys")
     return issue.keys.map((key) => ({ path: [...path, key], message: describeUnknownSetting(path, key) }));
+  if (issue.code === "invalid_key") {
+    const { problem = describeExpectation(issue, undefined) } = repairPattern(config, path) ?? {};
+    return [{ path, message: problem, isKey: true }];
+  }
   const intended = issue.code === "invalid_union" ? findIntendedForm(issue.errors) : undefined;
   if (intended !== undefined) return intended.flatMap((inner) => locateIssue(inner, config, path));
   return [{ path, message: describeExpectation(issue, getValue(config, path)) }];
@@ -229,6 +243,21 @@ function repairValue(value: unknown, path: Path): void {
   const isRule = path.includes("permission") && key !== undefined && isRecord(parent);
   if (isRule && typeof parent[key] === "string") parent[key] = "ask";
   else removeValue(value, path);
+}
+
+const repairPattern = (value: unknown, path: Path) =>
+  repairLongPattern(String(path.at(-1)), getValue(value, path));
+
+/** Shortens a pattern that is too long, and keeps its place: the last pattern that matches wins. */
+function repairKey(value: unknown, path: Path): void {
+  const parent = getValue(value, path.slice(0, -1));
+  const shorter = repairPattern(value, path);
+  if (!isRecord(parent) || shorter === undefined) return removeValue(value, path);
+  for (const [key, current] of Object.entries(parent)) {
+    delete parent[key];
+    if (key === path.at(-1)) parent[shorter.pattern] = shorter.action;
+    else parent[key] = current;
+  }
 }
 
 function removeValue(value: unknown, path: Path): void {

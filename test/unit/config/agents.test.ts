@@ -3,7 +3,6 @@ import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import { type AgentSources, loadAgents } from "../../../src/agent/agents.ts";
-import type { PermissionConfig } from "../../../src/config/schema.ts";
 import {
   defaultRules,
   evaluate,
@@ -11,6 +10,7 @@ import {
   readingCommandRules,
 } from "../../../src/permission/evaluate.ts";
 import { judge } from "../../../src/permission/judge.ts";
+import type { PermissionConfig } from "../../../src/permission/permission-config.ts";
 import type { Action, Rule, Ruleset } from "../../../src/permission/rule.ts";
 
 const outputFolder = "/data/output";
@@ -283,6 +283,22 @@ describe("agents of the configuration", () => {
     ]);
     expect(ownRules(agents, "two")[0]).toEqual(rule("*", "*", "ask"));
     expect(ownRules(agents, "three")).toEqual([rule("*", "*", "deny")]);
+  });
+
+  test("keep their other rules when a pattern is too long", async () => {
+    const long = "rm ".repeat(400);
+    const permission = { bash: { "ls *": "allow", [long]: "deny", [`git ${long}`]: "allow" } } as const;
+    const { agents, problems } = await load({ agent: { one: { permission } } });
+    expect(rulesOf(agents, "one").slice(-3)).toEqual([
+      rule("bash", "ls *", "allow"),
+      rule("bash", `${long.slice(0, 999)}*`, "deny"),
+      rule("bash", `${`git ${long}`.slice(0, 999)}*`, "ask"),
+    ]);
+    expect(problems.map(({ message }) => message.slice(0, 40))).toEqual([
+      "agent.one: permission.bash.rm rm rm rm r",
+      "agent.one: permission.bash.git rm rm rm ",
+    ]);
+    expect(problems[0]?.message).toContain("the pattern is longer than 1000 characters");
   });
 
   test("plan cannot hand a task to one that edits", async () => {

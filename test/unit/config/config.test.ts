@@ -417,6 +417,23 @@ test("a trusted project counts in full", async () => {
   });
 });
 
+test("a pattern that is too long is reported, and its beginning allows nothing", async () => {
+  const long = "x".repeat(1_001);
+  await write(
+    "work/fairlead.json",
+    `{ "permission": { "bash": { "${long}": "allow", "*": "deny" }, "${long}": { "a": "allow" } } }`,
+  );
+  const { config, problems } = await load({ trusted: true });
+  const short = `${"x".repeat(999)}*`;
+  expect(JSON.stringify(config.permission)).toBe(
+    JSON.stringify({ bash: { [short]: "ask", "*": "deny" }, [short]: "ask" }),
+  );
+  expect(problems.map(({ line, message }) => [line, message])).toEqual([
+    [1, expect.stringMatching(/^permission\.bash\.x{60}… .*: the pattern is longer than 1000 characters; /)],
+    [1, expect.stringMatching(/^permission\.x{60}… .*: the pattern is longer than 1000 characters; /)],
+  ]);
+});
+
 test("an untrusted project's ask does not override the user's deny", async () => {
   await write("home/.config/fairlead/fairlead.json", {
     permission: { bash: { "*": "allow", "rm *": "deny" }, webfetch: "deny" },
