@@ -80,6 +80,13 @@ export const skillFrontMatterSchema = z
 
 const modalitySchema = z.enum(["text", "image", "audio", "video", "pdf"]);
 
+const toolCallsSchema = z
+  .enum(["native", "text"])
+  .optional()
+  .describe(
+    "How tool calls are exchanged: native over the API, or as text in the conversation, for servers that do not recognise them. Calls that the model writes as text are run only with text, under the same permissions.",
+  );
+
 const modelConfigSchema = z
   .looseObject({
     id: z.string().optional().describe("The provider's name for the model, if the key is a different one."),
@@ -94,6 +101,7 @@ const modelConfigSchema = z
       .enum(["all", "small"])
       .optional()
       .describe("The built-in tools it is offered: all, or only read, edit, write, bash, grep and glob."),
+    tool_calls: toolCallsSchema,
     api: z.enum(apis).optional().describe("The API of this model, if it differs from the provider's."),
     limit: z
       .looseObject({
@@ -164,6 +172,7 @@ const providerConfigSchema = z
       })
       .optional(),
     models: z.record(z.string(), modelConfigSchema).optional(),
+    tool_calls: toolCallsSchema,
     discover: z
       .boolean()
       .optional()

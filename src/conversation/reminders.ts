@@ -5,6 +5,7 @@ import emptyAnswer from "../../prompts/reminders/empty-answer.md";
 import leakedCall from "../../prompts/reminders/leaked-call.md";
 import planAgain from "../../prompts/reminders/plan-again.md";
 import plan from "../../prompts/reminders/plan.md";
+import uncertainCall from "../../prompts/reminders/uncertain-call.md";
 import steer from "../../prompts/reminders/steer.md";
 import stepLimit from "../../prompts/reminders/step-limit.md";
 import { PLAN_FILES } from "../agent/plan-files.ts";
@@ -109,6 +110,11 @@ export function emptyAnswerReminder(): string {
 /** Follows an answer in which a call was written as text. */
 export function leakedCallReminder(tool: string): string {
   return fill(leakedCall, { tool }).trim();
+}
+
+/** Follows an answer with a call that was not run because it may be an example. */
+export function uncertainCallReminder(tool: string): string {
+  return fill(uncertainCall, { tool }).trim();
 }
 
 /** Follows an answer that announces a step and ends. */

@@ -177,6 +177,8 @@ const toolPartSchema = z.object({
       wrapper: z.string().optional(),
     })
     .optional(),
+  /** The part of the answer that contains the call, if the model wrote it as text. */
+  markup: z.string().optional(),
   title: z.string().optional(),
   kind: toolKindSchema.optional(),
   locations: z.array(locationSchema).optional(),

@@ -267,11 +267,11 @@ const hints: readonly { pattern: RegExp; hint: string }[] = [
   },
   {
     pattern: /does not support tools/i,
-    hint: ' Choose another model, or set "tool_call": false for this one to talk with it without tools.',
+    hint: ' Choose another model, set "tool_calls": "text" for this one so that it writes its calls as text, or "tool_call": false to talk with it without tools.',
   },
   {
     pattern: /requires? --jinja/i,
-    hint: " Start llama.cpp with --jinja.",
+    hint: ' Start llama.cpp with --jinja, or set "tool_calls": "text" for this model.',
   },
   {
     pattern: /model '[^']*' not found|try pulling it/i,
@@ -284,7 +284,7 @@ const hints: readonly { pattern: RegExp; hint: string }[] = [
   {
     // vLLM: https://docs.vllm.ai/en/stable/features/tool_calling.html
     pattern: /enable-auto-tool-choice/,
-    hint: " Start vLLM with --enable-auto-tool-choice and the --tool-call-parser of the model.",
+    hint: ' Start vLLM with --enable-auto-tool-choice and the --tool-call-parser of the model, or set "tool_calls": "text" for this model.',
   },
 ];
 

@@ -12,6 +12,8 @@ export interface Model {
   readonly family: Family;
   /** Which built-in tools it is offered: all, or the few that small models use well; all if undefined. */
   readonly toolSet?: ToolSet;
+  /** Whether its tool calls are exchanged as text, because its server does not recognise them. */
+  readonly callsAsText?: true;
   /** Which tools it edits files with: `apply_patch`, or `edit`, `multiedit` and `write`. */
   readonly editsBy: "patch" | "replacement";
   /** In tokens; undefined if unknown. */
@@ -98,7 +100,14 @@ export type StepEvent =
   | { type: "reasoning-delta"; id: string; text: string }
   | { type: "reasoning-end"; id: string; metadata?: ProviderMetadata }
   /** The model began a call; its arguments are still streaming. */
-  | { type: "call-start"; providerCallId: string; tool: string; metadata?: ProviderMetadata }
+  | {
+      type: "call-start";
+      providerCallId: string;
+      tool: string;
+      metadata?: ProviderMetadata;
+      /** The part of the answer that contains the call, if it was written as text. */
+      markup?: string;
+    }
   /** The call is complete; `input` is the parsed JSON. With a `problem` (a text for the model) it must not be run. */
   | {
       type: "call";

@@ -94,7 +94,7 @@ export class ToolRunner {
     messageId: MessageId,
     tool: string,
     providerCallId: string,
-    providerMetadata?: ProviderMetadata,
+    { metadata: providerMetadata, markup }: CallOrigin = {},
   ): ToolPart {
     const id = newPartId();
     const known = this.#find(tool);
@@ -104,6 +104,7 @@ export class ToolRunner {
       callId: id,
       providerCallId,
       ...(providerMetadata !== undefined && { providerMetadata }),
+      ...(markup !== undefined && { markup }),
       tool: known?.name ?? tool,
       kind: known?.kind ?? "other",
       state: { status: "pending", input: undefined },
@@ -395,6 +396,14 @@ export class ToolRunner {
     const hint = bytes <= minShareBytes ? noSpaceHint : this.#tools.has("task") ? taskHint : undefined;
     return { ...limits, maxBytes, ...(hint !== undefined && { hint }) };
   }
+}
+
+/** What is stored about the origin of a call. */
+export interface CallOrigin {
+  /** The provider's data, to be sent back with the call. */
+  readonly metadata?: ProviderMetadata | undefined;
+  /** The part of the answer that contains the call, if the model wrote it as text. */
+  readonly markup?: string | undefined;
 }
 
 export interface ToolRunnerDeps extends ToolCallRecordDeps, CallPluginsDeps {

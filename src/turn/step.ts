@@ -4,7 +4,7 @@ import { hasVisibleText } from "../base/text/controls.ts";
 import type { Log } from "../base/log.ts";
 import { type MessageId, newPartId } from "../message/ids.ts";
 import type { AgentError, AssistantInfo, FinishReason } from "../message/message.ts";
-import type { FileChange, ProviderMetadata, ToolPart } from "../message/part.ts";
+import type { FileChange, ToolPart } from "../message/part.ts";
 import { findWrittenCalls, type WrittenCalls } from "../model/answer/written-calls/find-calls.ts";
 import type { Model, ModelRequest, Models, StepEnd, StepEvent } from "../model/model.ts";
 import { listMedia, omitMedia } from "../model/request/media.ts";
@@ -16,7 +16,7 @@ import { TextWriter } from "./text-writer.ts";
 import { splitParallelCall } from "../tool-calls/repair/parallel-call.ts";
 import type { ModelCall } from "../tool-calls/repair/repair-call.ts";
 import type { CallOutcome } from "../tool-calls/tool-call-record.ts";
-import type { ToolRunner } from "../tool-calls/tool-runner.ts";
+import type { CallOrigin, ToolRunner } from "../tool-calls/tool-runner.ts";
 import type { Transcript } from "../conversation/transcript.ts";
 import { noTokens } from "../conversation/turn-result.ts";
 import type { StepOutcome } from "../conversation/step-outcome.ts";
@@ -221,7 +221,7 @@ class Attempt {
   readonly #text: TextWriter;
   readonly #announced = new Map<string, ToolPart>();
   /** Metadata of unfinished calls that contain other calls. */
-  readonly #wrappers = new Map<string, ProviderMetadata | undefined>();
+  readonly #wrappers = new Map<string, CallOrigin>();
   readonly #running: Promise<CallOutcome>[] = [];
   /** Cost of the calls with empty answers, in US dollars. */
   repeatedCost = 0;
@@ -312,8 +312,8 @@ class Attempt {
         return this.#text.endReasoning(event.metadata);
       case "call-start":
         // The contained calls are shown instead of their wrapper.
-        if (this.#deps.runner.isWrapper(event.tool)) this.#wrappers.set(event.providerCallId, event.metadata);
-        else this.#announce(event.tool, event.providerCallId, event.metadata);
+        if (this.#deps.runner.isWrapper(event.tool)) this.#wrappers.set(event.providerCallId, event);
+        else this.#announce(event.tool, event.providerCallId, event);
         return;
       case "call":
         return this.#start(event);
@@ -321,11 +321,11 @@ class Attempt {
   }
 
   /** Shows a call while the model still writes its arguments. */
-  #announce(tool: string, providerCallId: string, metadata?: ProviderMetadata): ToolPart {
+  #announce(tool: string, providerCallId: string, origin?: CallOrigin): ToolPart {
     const announced = this.#announced.get(providerCallId);
     if (announced !== undefined) return announced;
     this.#text.end();
-    const part = this.#deps.runner.announce(this.messageId, tool, providerCallId, metadata);
+    const part = this.#deps.runner.announce(this.messageId, tool, providerCallId, origin);
     this.#announced.set(providerCallId, part);
     return part;
   }
@@ -341,9 +341,9 @@ class Attempt {
   }
 
   /** Runs the calls inside a call. Each has an id, so that its result is paired with it. */
-  #startContained(call: ModelCall, providerCallId: string, metadata: ProviderMetadata | undefined): void {
+  #startContained(call: ModelCall, providerCallId: string, origin: CallOrigin | undefined): void {
     for (const [index, contained] of splitParallelCall(call).entries()) {
-      const [id, own] = index === 0 ? [providerCallId, metadata] : [`${providerCallId}_${index + 1}`];
+      const [id, own] = index === 0 ? [providerCallId, origin] : [`${providerCallId}_${index + 1}`];
       this.#run(this.#announce(contained.tool, id, own), contained);
       this.#announced.delete(id);
     }

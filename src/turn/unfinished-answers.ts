@@ -4,7 +4,12 @@ import { announcesStep, isLeftOpen } from "../model/answer/announcement.ts";
 import { adviseServer } from "../model/answer/written-calls/server-advice.ts";
 import type { WrittenCalls } from "../model/answer/written-calls/find-calls.ts";
 import type { Model } from "../model/model.ts";
-import { announcedStepReminder, emptyAnswerReminder, leakedCallReminder } from "../conversation/reminders.ts";
+import {
+  announcedStepReminder,
+  emptyAnswerReminder,
+  leakedCallReminder,
+  uncertainCallReminder,
+} from "../conversation/reminders.ts";
 import type { StepOutcome } from "../conversation/step-outcome.ts";
 import type { TurnEnd } from "../conversation/turn-result.ts";
 
@@ -66,7 +71,9 @@ export class UnfinishedAnswers {
 
   #afterLeak(written: WrittenCalls, model: Model): FollowUp {
     const tool = written.calls.at(-1)?.tool ?? "";
-    if (this.#leaks++ < maxLeakReminders) return { remind: leakedCallReminder(tool) };
+    if (this.#leaks++ < maxLeakReminders)
+      return { remind: model.callsAsText ? uncertainCallReminder(tool) : leakedCallReminder(tool) };
+    if (model.callsAsText) return { end: { end: "failed", error: onlyUncertainCalls(tool, model) } };
     return { end: { end: "failed", error: onlyLeaks(tool, written, model) } };
   }
 }
@@ -100,8 +107,14 @@ const noAnswer = ({ name }: Model): AgentError => ({
   retryable: true,
 });
 
+const onlyUncertainCalls = (tool: string, { name }: Model): AgentError => ({
+  code: "invalid-response",
+  message: `${name} wrote its calls of ${tool} repeatedly in a form that may be an example, and nothing was run. Send the prompt again, or choose another model.`,
+  retryable: true,
+});
+
 const onlyLeaks = (tool: string, { parsers }: WrittenCalls, { name, ref }: Model): AgentError => ({
   code: "invalid-response",
-  message: `${name} wrote its calls of ${tool} as text repeatedly, and nothing was run, because the server did not recognise them as tool calls. ${adviseServer(ref.provider, parsers)}`,
+  message: `${name} wrote its calls of ${tool} as text repeatedly, and nothing was run, because the server did not recognise them as tool calls. ${adviseServer(ref.provider, parsers)} Or set "tool_calls": "text" under provider.${ref.provider}, so that such calls are run.`,
   retryable: false,
 });

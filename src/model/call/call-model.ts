@@ -5,6 +5,7 @@ import { estimateText } from "../../message/estimate.ts";
 import { estimateRequest } from "../../message/estimate-request.ts";
 import type { AgentError, FinishReason } from "../../message/message.ts";
 import type { Tokens } from "../../message/part.ts";
+import writtenCalls from "../../../prompts/written-calls.md";
 import { cancelled } from "../cancelled.ts";
 import { findRefusedCall, ProviderFailure, redact, toAgentError } from "../failure.ts";
 import type { ModelRequest, StepEnd, StepEvent } from "../model.ts";
@@ -13,8 +14,10 @@ import { toolSchema } from "../request/tool-schema.ts";
 import { Connection } from "../streams/connection.ts";
 import type { CallParams, Endpoint, StreamPart, WireCall } from "../wires/wire.ts";
 import { quirksFor, Wires } from "../wires/wires.ts";
+import { responseTag } from "./call-texts.ts";
 import { toPrompt } from "./prompt.ts";
 import { StepEvents } from "./step-events.ts";
+import { TextCalls } from "./text-calls.ts";
 
 export { Wires };
 
@@ -53,7 +56,9 @@ export async function callModel(
   take: (event: StepEvent) => void,
 ): Promise<StepEnd> {
   const { provider, model } = request.model.ref;
-  const events = new StepEvents({ provider, model, api: endpoint.api ?? "chat" }, take);
+  const owner = { provider, model, api: endpoint.api ?? "chat" };
+  const mayCall = request.model.callsAsText && request.toolChoice !== "none";
+  const events = new StepEvents(owner, take, mayCall ? new TextCalls(request) : undefined);
   const connection = new Connection(request.signal, endpoint.stallMs);
   const open = () => openStream(request, endpoint, wires, connection);
   const failure = await readAnswer(request, connection, open, events);
@@ -145,7 +150,7 @@ function toCallParams(
   const { model, messages } = request;
   const address = addressOf(request, endpoint);
   const quirks = quirksFor(endpoint);
-  const system = request.system.join("\n\n");
+  const system = [...request.system, ...describeTools(request)].join("\n\n");
   const prompt = toPrompt(messages, {
     model,
     api: endpoint.api ?? "chat",
@@ -160,6 +165,7 @@ function toCallParams(
       tools: toTools(request, quirks),
       toolChoice: { type: request.toolChoice ?? "auto" },
     }),
+    ...(model.callsAsText && request.tools.length > 0 && { stopSequences: [responseTag] }),
     ...(maxOutputTokens !== undefined && { maxOutputTokens }),
     ...(model.abilities.temperature && temperature !== undefined && { temperature }),
     ...(model.abilities.temperature && topP !== undefined && { topP }),
@@ -183,8 +189,18 @@ const addressOf = ({ messages }: ModelRequest, { baseURL, modelId }: Endpoint) =
 });
 
 /** Returns whether to send the tools. A server that cannot be asked to call none gets none. */
-function sendsTools({ tools, toolChoice }: ModelRequest, quirks: Quirks, isRefused: boolean): boolean {
+function sendsTools({ model, tools, toolChoice }: ModelRequest, quirks: Quirks, isRefused: boolean): boolean {
+  if (model.callsAsText) return false;
   return tools.length > 0 && (toolChoice === undefined || (quirks.takesToolChoice && !isRefused));
+}
+
+/** Describes the tools for a model that writes its calls as text. */
+function describeTools({ model, tools }: ModelRequest): string[] {
+  if (!model.callsAsText || tools.length === 0) return [];
+  const described = tools.map(({ name, description, schema }) =>
+    JSON.stringify({ name, description, parameters: schema }),
+  );
+  return [`${writtenCalls.trim()}\n\n${described.join("\n")}`];
 }
 
 const cachedTools = memoizePer<NonNullable<CallParams["tools"]>>();

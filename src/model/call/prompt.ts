@@ -15,6 +15,7 @@ import {
 } from "../../message/part.ts";
 import { startsTurn } from "../../message/starts-turn.ts";
 import type { Model } from "../model.ts";
+import { formatCall, formatResult } from "./call-texts.ts";
 import { quirksOf, type Quirks } from "../quirks.ts";
 import { acceptsMedium } from "../request/media.ts";
 import type { Prompt } from "../wires/wire.ts";
@@ -46,6 +47,7 @@ type ToolResult = Extract<
  * - Every call has exactly one result, which immediately follows its message.
  * - Media that the model does not accept become a line of text.
  * - Chat completions accept only text as the result of a tool: media follow the results in a user message.
+ * - If the model writes its calls as text, calls are text of the assistant and results text of the user.
  * - A provider's data is sent only to the model and API that it came from; see docs/models.md.
  */
 export function toPrompt(
@@ -60,7 +62,7 @@ export function toPrompt(
   const usedIds = new Set<string>();
   const turnStart = messages.findLastIndex(startsTurn);
   const changedAt = findLastChange(messages);
-  return messages.flatMap((message, index) => {
+  const prompt = messages.flatMap((message, index) => {
     if (isUnanswered(message, messages[index + 1])) return [];
     if (message.info.role === "user") return toUserMessage(message, model);
     const { provider, model: id } = message.info.model;
@@ -75,6 +77,19 @@ export function toPrompt(
     };
     return splitSteps(message.parts).flatMap((parts) => toStepMessages(parts, context));
   });
+  return model.callsAsText ? mergeUserMessages(prompt) : prompt;
+}
+
+/** Merges consecutive user messages: templates without a tool role often require user and assistant to alternate. */
+function mergeUserMessages(prompt: Prompt): Prompt {
+  const merged: Prompt = [];
+  for (const message of prompt) {
+    const last = merged.at(-1);
+    if (last?.role === "user" && message.role === "user")
+      merged[merged.length - 1] = { ...last, content: [...last.content, ...message.content] };
+    else merged.push(message);
+  }
+  return merged;
 }
 
 /**
@@ -142,12 +157,13 @@ function splitSteps(parts: readonly Part[]): Part[][] {
 }
 
 function toStepMessages(parts: readonly Part[], context: StepContext): Prompt {
+  const { callsAsText } = context.model;
   const calls = parts.filter((part) => part.type === "tool");
   const signatures = new Signatures(calls, context);
   const thoughts = pickThoughts(parts, calls.length > 0, context);
   const content = parts.flatMap((part): AssistantPart | AssistantPart[] => {
     if (part.type === "reasoning") return thoughts.parts.get(part) ?? [];
-    if (part.type === "tool") return toCall(part, context, signatures);
+    if (part.type === "tool") return callsAsText ? toTextCall(part) : toCall(part, context, signatures);
     if (part.type !== "text" || part.ignored || part.text.trim() === "") return [];
     return withData(text(part.text), ownData(part, context));
   });
@@ -159,6 +175,7 @@ function toStepMessages(parts: readonly Part[], context: StepContext): Prompt {
     ...(thoughts.fields && { providerOptions: { openaiCompatible: thoughts.fields } }),
   };
   if (calls.length === 0) return [assistant];
+  if (callsAsText) return [assistant, toTextResults(calls, context.model)];
   const isChat = context.api === "chat";
   const results = calls.map((part) => toResult(part, context, isChat ? [] : mediaOf(part, context.model)));
   const media = isChat ? calls.flatMap((part) => mediaOf(part, context.model, true)) : [];
@@ -279,6 +296,20 @@ class Signatures {
     const signature = ownData(part, this.#context)?.thoughtSignature;
     return typeof signature === "string" ? signature : this.#context.isOwn ? part.signature : undefined;
   }
+}
+
+function toTextCall(part: ToolPart): AssistantPart[] {
+  const written = formatCall(part);
+  return written === "" ? [] : [text(written)];
+}
+
+/** Returns the results of calls that were exchanged as text. */
+function toTextResults(calls: readonly ToolPart[], model: Model): PromptMessage {
+  const content = calls.flatMap((part) => [
+    text(formatResult(wireName(part.tool), textOfOutput(part))),
+    ...mediaOf(part, model, true),
+  ]);
+  return { role: "user", content };
 }
 
 function toCall(part: ToolPart, { callIds }: StepContext, signatures: Signatures): AssistantPart {

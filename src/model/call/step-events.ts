@@ -1,4 +1,5 @@
 import { randomUuid } from "../../base/text/hash.ts";
+import { hasVisibleText } from "../../base/text/controls.ts";
 import { isHighSurrogate } from "../../base/text/excerpt.ts";
 import type { FinishReason } from "../../message/message.ts";
 import { type ProviderMetadata, providerMetadataSchema, type Tokens } from "../../message/part.ts";
@@ -6,6 +7,7 @@ import { CallArguments, parseArguments } from "../answer/call-arguments.ts";
 import type { RefusedCall } from "../answer/refused-call.ts";
 import type { StepEvent } from "../model.ts";
 import type { StreamPart } from "../wires/wire.ts";
+import type { TextCalls } from "./text-calls.ts";
 import { ThinkTags } from "./think-tags.ts";
 
 /** To whom a provider's data belongs. */
@@ -36,6 +38,8 @@ export class StepEvents {
   readonly #output: string[] = [];
   readonly #calls = new Map<string, OpenCall>();
   readonly #tags = new ThinkTags();
+  /** Finds calls in the text; undefined if text is only text. */
+  readonly #textCalls: TextCalls | undefined;
   /** A high surrogate at the end of the last text. Dropped if the text does not continue. */
   #highSurrogate = "";
   #highSurrogateKind: BlockKind = "text";
@@ -44,8 +48,9 @@ export class StepEvents {
   /** Data of the open block. */
   #data: Data | undefined;
 
-  constructor(owner: MetadataOwner, take: (event: StepEvent) => void) {
+  constructor(owner: MetadataOwner, take: (event: StepEvent) => void, textCalls?: TextCalls) {
     this.#owner = owner;
+    this.#textCalls = textCalls;
     this.#take = take;
   }
 
@@ -94,10 +99,16 @@ export class StepEvents {
     this.tokens = toTokens(part.usage);
   }
 
-  /** Closes the open block if an answer ends early. */
+  /** Closes the open block if an answer ends early. Text that was held back is text. */
   close(): void {
     this.#appendAll(this.#tags.end());
+    this.#release("reasoning");
+    this.#release("text");
     this.#closeBlock();
+  }
+
+  #release(kind: BlockKind): void {
+    this.#emitText(kind, this.#textCalls?.release(kind) ?? "");
   }
 
   /** Appends text that may end in the middle of a surrogate pair. */
@@ -146,6 +157,13 @@ export class StepEvents {
   #append(kind: BlockKind, text: string): void {
     if (text === "") return;
     this.#output.push(text);
+    // Visible text ends the reasoning: what was held back of it is no call.
+    if (kind === "text" && hasVisibleText(text)) this.#release("reasoning");
+    this.#emitText(kind, this.#textCalls === undefined ? text : this.#textCalls.add(kind, text));
+  }
+
+  #emitText(kind: BlockKind, text: string): void {
+    if (text === "") return;
     this.#emitEmptyCalls();
     if (this.#block?.kind !== kind) this.#openBlock(kind);
     if (this.#block !== undefined) this.#take({ type: `${kind}-delta`, id: this.#block.id, text });
@@ -183,10 +201,36 @@ export class StepEvents {
     }
   }
 
+  /** Emits the calls at the end of the text. */
+  #emitTextCalls(reason: FinishReason): void {
+    this.#appendAll(this.#tags.end());
+    const end = this.#textCalls?.end(reason === "length");
+    if (end === undefined) return;
+    for (const kind of ["reasoning", "text"] as const) this.#emitText(kind, end.shown[kind]);
+    for (const { name, raw, markup } of end.calls) {
+      const { id, call } = this.#startTextCall(name, markup);
+      call.arguments.add(raw);
+      this.#emitCall(id, call);
+    }
+    if (end.cut === undefined) return;
+    const { id, call } = this.#startTextCall(end.cut.tool, end.cut.markup);
+    this.#emitCall(id, call, reason);
+  }
+
+  #startTextCall(tool: string, markup: string): { id: string; call: OpenCall } {
+    this.#closeBlock();
+    const id = `call_${randomUuid()}`;
+    const call = { tool, arguments: new CallArguments(), isEmitted: false };
+    this.#calls.set(id, call);
+    this.#take({ type: "call-start", providerCallId: id, tool, markup });
+    return { id, call };
+  }
+
   #finish(raw: string | undefined): void {
     const reason = reasons.get(raw?.toLowerCase() ?? "") ?? "unknown";
     // After any other finish reason, a call without arguments may have been cut off.
     const isWhole = reason === "stop" || reason === "tool-calls" || reason === "unknown";
+    if (isWhole || reason === "length") this.#emitTextCalls(reason);
     this.close();
     for (const [id, call] of this.#calls) {
       if (!call.isEmitted) this.#emitCall(id, call, isWhole ? undefined : reason);

@@ -84,6 +84,8 @@ export interface ModelFacts {
   /** Limits of the provider's chat completions; undefined for other APIs. */
   readonly chat?: Pick<Quirks, "effortWithTools" | "hasEfforts" | "acceptsTools"> | undefined;
   readonly cache?: CacheKind | undefined;
+  /** How the provider exchanges tool calls, unless the model's configuration says otherwise. */
+  readonly toolCalls?: ModelConfig["tool_calls"];
   /** Whether the server decides how much the model thinks if the user does not. */
   readonly leavesEffort?: boolean;
 }
@@ -91,7 +93,7 @@ export interface ModelFacts {
 /** Describes a model from the catalog and the configuration, which takes precedence. */
 export function describeModel(
   ref: ModelRef,
-  { known, config = {}, api, chat, cache, leavesEffort = false }: ModelFacts = {
+  { known, config = {}, api, chat, cache, toolCalls, leavesEffort = false }: ModelFacts = {
     known: undefined,
     api: "chat",
   },
@@ -100,11 +102,14 @@ export function describeModel(
   const family = detectFamily(familyName, known?.parameters);
   const thinksWithTools = chat === undefined || (chat.hasEfforts && chat.effortWithTools === undefined);
   const variants = listVariants(thinksWithTools ? known?.variants : undefined, config);
+  const callsAsText = (config.tool_calls ?? toolCalls) === "text";
   const cost = costFrom(config.cost) ?? known?.cost;
   const leaves = leavesEffort || namesEffort(config.options) || !thinksWithTools;
   const lostOverChat = [
     ...(known?.reasoning === true && !thinksWithTools ? (["thinking"] as const) : []),
-    ...(chat?.acceptsTools === false && config.tool_call !== true ? (["tools"] as const) : []),
+    ...(chat?.acceptsTools === false && config.tool_call !== true && !callsAsText
+      ? (["tools"] as const)
+      : []),
   ];
   const effort = leaves ? undefined : defaultEffort(known, variants);
   return {
@@ -113,6 +118,7 @@ export function describeModel(
     name: config.name ?? known?.name ?? ref.model,
     family,
     toolSet: config.tool_set ?? (family === "small" ? "small" : "all"),
+    ...(callsAsText && { callsAsText }),
     editsBy: writesPatches(familyName, family) ? "patch" : "replacement",
     limit: {
       context: config.limit?.context || known?.context,
@@ -121,7 +127,7 @@ export function describeModel(
     },
     ...(cost && { cost }),
     abilities: {
-      tools: config.tool_call ?? (chat?.acceptsTools !== false && (known?.tools ?? true)),
+      tools: config.tool_call ?? (callsAsText || (chat?.acceptsTools !== false && (known?.tools ?? true))),
       reasoning: config.reasoning ?? (thinksWithTools && (known?.reasoning ?? variants.length > 0)),
       images: takes("image", known, config) ?? (known === undefined && likelySeesImages(familyName, family)),
       pdf: takes("pdf", known, config) ?? false,

@@ -4,7 +4,7 @@ import type { Provider } from "./usable-providers.ts";
 
 /** A feature that a model runs without, and what the user can do about it. */
 export interface MissingFeature {
-  readonly feature: "tool calls" | "thinking" | "prompt cache" | "known context window";
+  readonly feature: "tool calls" | "native tool calls" | "thinking" | "prompt cache" | "known context window";
   readonly advice: string;
 }
 
@@ -18,7 +18,12 @@ export function findMissingFeatures(model: Model, provider: Provider, isAsked: b
       feature: "tool calls",
       advice: lostOverChat.includes("tools")
         ? overChat
-        : "It can neither read nor change files. Choose another model for work with files.",
+        : `It can neither read nor change files. Choose another model for work with files, or set "tool_calls": "text" for it under provider.${ref.provider}.models, so that it writes its calls as text.`,
+    });
+  if (abilities.tools && model.callsAsText)
+    missing.push({
+      feature: "native tool calls",
+      advice: `Its calls are read from its text. Remove "tool_calls": "text" from provider.${ref.provider} once the server recognises tool calls.`,
     });
   if (lostOverChat.includes("thinking")) missing.push({ feature: "thinking", advice: overChat });
   if (cache === "none") missing.push({ feature: "prompt cache", advice: overChat });

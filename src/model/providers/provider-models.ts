@@ -130,6 +130,7 @@ export class ProviderModels {
       config,
       api,
       chat,
+      toolCalls: provider.config.tool_calls,
       cache: chat?.marksCache === true ? "marks" : cacheOf(provider, api),
       leavesEffort: provider.isCustom && api === "chat",
     });

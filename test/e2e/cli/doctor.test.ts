@@ -206,6 +206,29 @@ test("doctor says which API to use if the server does not have the configured on
   });
 });
 
+test("doctor and models say that a model's calls are text", async () => {
+  const work = {
+    options: { baseURL: "https://ai.example.com/v1" },
+    models: { coder: {} },
+    tool_calls: "text",
+  };
+  const config = { model: "work/coder", provider: { work } };
+  const { exitCode, stdout } = await doctor(config, ["--offline"]);
+  expect(exitCode).toBe(0);
+  expect(stdout).toContain(
+    'note Model          runs without native tool calls\n     Its calls are read from its text. Remove "tool_calls": "text" from provider.work once',
+  );
+  await using home = await temporaryFolder({}, "fairlead-home-");
+  const env = { FAIRLEAD_CONFIG_CONTENT: JSON.stringify(config) };
+  const listed = await fairlead(home.path, ["models"], { env });
+  expect(listed.stdout).toMatch(/^work\/coder\t.*\tnative tool calls/m);
+  const refused = {
+    ...config,
+    provider: { work: { ...work, tool_calls: undefined, models: { coder: { tool_call: false } } } },
+  };
+  expect((await doctor(refused, ["--offline"])).stdout).toContain('or set "tool_calls": "text" for it under');
+});
+
 test("doctor and models say what a model runs without, and what to do", async () => {
   const chat = { api: "chat", options: { apiKey: "sk-work-0123456789abcdef" } };
   const config = { model: "anthropic/claude-opus-5-5", provider: { anthropic: chat, openai: chat } };

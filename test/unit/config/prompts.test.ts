@@ -44,6 +44,8 @@ const expectedPlaceholders: Record<string, string[]> = {
   "reminders/steer.md": [],
   "reminders/step-limit.md": [],
   "reminders/summarise.md": ["form", "instructions"],
+  "reminders/uncertain-call.md": ["tool"],
+  "written-calls.md": [],
 };
 
 test("each prompt has exactly the placeholders that the program fills", () => {

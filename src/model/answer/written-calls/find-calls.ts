@@ -239,3 +239,28 @@ function withMarkup(calls: readonly ReadCall[], text: string, start: number): Wr
     return { ...call, markup };
   });
 }
+
+/** Where a cut call may name its tool in JSON. */
+const nameInJson = /^\s*\[?\s*\{\s*["'](?:name|tool_name)["']\s*:\s*["']([\w.:-]+)["']/;
+
+/** Finds a call whose arguments end with the text. Only markup that ordinary text does not look like counts. */
+export function findCutCall(
+  answer: string,
+  { tools: offered, otherToolNames = new Map() }: OfferedTools,
+): { readonly tool: string; readonly start: number } | undefined {
+  const offset = Math.max(0, answer.length - searchLimit);
+  const text = answer.slice(offset);
+  const tools = indexTools(offered, otherToolNames);
+  const { firstMarked } = findStarts(text);
+  const before = firstMarked === undefined ? "" : trimWrappers(text.slice(0, firstMarked));
+  if (firstMarked === undefined || isQuoted(before)) return undefined;
+  for (const { open, isLoose } of formats) {
+    const opening = isLoose === true ? undefined : matchAt(open, text, firstMarked);
+    if (opening === undefined) continue;
+    const rest = text.slice(firstMarked + opening[0].length);
+    const named = opening.groups?.tool ?? nameInJson.exec(rest)?.[1];
+    const tool = named === undefined ? undefined : findTool(named, tools);
+    if (tool !== undefined) return { tool: tool.name, start: offset + before.length };
+  }
+  return undefined;
+}

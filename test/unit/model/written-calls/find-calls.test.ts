@@ -1,22 +1,8 @@
 import { describe, expect, test } from "vitest";
 import { findWrittenCalls } from "../../../../src/model/answer/written-calls/find-calls.ts";
-import { lookAlikes, writtenCallCases } from "./written-calls-cases.ts";
+import { lookAlikes, offeredTools, writtenCallCases } from "./written-calls-cases.ts";
 
-const text = { type: "string" };
-const tools = [
-  { name: "read", properties: { filePath: text, offset: { type: "integer" } }, required: ["filePath"] },
-  { name: "bash", properties: { command: text }, required: ["command"] },
-  { name: "edit", properties: { filePath: text, oldString: text, newString: text }, required: ["filePath"] },
-  { name: "list", properties: { path: text }, required: [] },
-  { name: "todoread", properties: {}, required: [] },
-].map(({ name, properties, required }) => ({
-  name,
-  description: "",
-  schema: { type: "object", properties, required },
-}));
-
-const find = (answer: string) =>
-  findWrittenCalls(answer, { tools, otherToolNames: new Map([["read_file", "read"]]) });
+const find = (answer: string) => findWrittenCalls(answer, offeredTools);
 const callsIn = (answer: string) =>
   find(answer)?.calls.map(({ tool, input, raw }) => ({ tool, input: input ?? raw }));
 

@@ -1,5 +1,21 @@
 /** Tool calls as text, in the shapes of public reports; the contents are our own. */
 
+const text = { type: "string" };
+const tools = [
+  { name: "read", properties: { filePath: text, offset: { type: "integer" } }, required: ["filePath"] },
+  { name: "bash", properties: { command: text }, required: ["command"] },
+  { name: "edit", properties: { filePath: text, oldString: text, newString: text }, required: ["filePath"] },
+  { name: "list", properties: { path: text }, required: [] },
+  { name: "todoread", properties: {}, required: [] },
+].map(({ name, properties, required }) => ({
+  name,
+  description: "",
+  schema: { type: "object", properties, required },
+}));
+
+/** The tools that the cases are offered. */
+export const offeredTools = { tools, otherToolNames: new Map([["read_file", "read"]]) };
+
 const github = "https://github.com/";
 const path = '{"filePath": "src/a.ts"}';
 const input = { filePath: "src/a.ts" };
