@@ -77,7 +77,7 @@ describe("negotiation", () => {
     });
   });
 
-  test("ACP-INIT-202 asking for 1 gives version 1 and its methods", async () => {
+  test("ACP-INIT-202 a request for version 1 returns version 1 and its methods", async () => {
     await story({ config: { experimental: { acp_v2: true } } }, async ({ editor, model }) => {
       const { sessionId } = await editor.newSession();
       model.reply("Hello.");
@@ -85,7 +85,7 @@ describe("negotiation", () => {
     });
   });
 
-  test("ACP-INIT-003 asking for 65535 gives 2", async () => {
+  test("ACP-INIT-003 a request for version 65535 returns version 2", async () => {
     await draftStory({ initialize: false }, async ({ editor }) => {
       expect(await editor.initialize({ protocolVersion: 65_535 })).toMatchObject({ protocolVersion: 2 });
     });
@@ -161,7 +161,7 @@ describe("lines", () => {
     });
   });
 
-  test("ACP-SHUTDOWN-001 the agent ends when stdin is closed", async () => {
+  test("ACP-SHUTDOWN-001 exits when stdin closes", async () => {
     await draftStory({}, async (context) => {
       await busySession(context);
       await context.editor.close();
@@ -198,7 +198,7 @@ describe("batches", () => {
   const batchOf = (editor: DraftEditor, id: string) =>
     editor.wire.entries.find(({ message }) => message?.kind === "response" && message.id === id)?.batchOf;
 
-  test("ACP-BATCH-201 an empty array gets one error and no array", async () => {
+  test("ACP-BATCH-201 an empty array returns one error and no array", async () => {
     await draftStory({}, async ({ editor }) => {
       expect(await rawAnswers(editor, ["[]"], 1)).toEqual([invalid]);
       expect(editor.wire.entries.some(({ direction, batchOf }) => direction === "fromAgent" && batchOf)).toBe(
@@ -207,7 +207,7 @@ describe("batches", () => {
     });
   });
 
-  test("ACP-BATCH-202 ACP-JSONRPC-003 a batch of notifications gets nothing", async () => {
+  test("ACP-BATCH-202 ACP-JSONRPC-003 a batch of notifications gets no response", async () => {
     await draftStory({}, async ({ editor }) => {
       const notes = [
         { jsonrpc: "2.0", method: "_test/note" },
@@ -361,7 +361,7 @@ describe("logging in", () => {
     });
   });
 
-  test("ACP-AUTH-202 ACP-AUTH-207 a terminal login is offered to who has terminals", async () => {
+  test("ACP-AUTH-202 ACP-AUTH-207 offers a terminal login to clients with terminals", async () => {
     const capabilities = { auth: { terminal: {} } };
     await draftStory({ initialize: false, capabilities }, async ({ editor }) => {
       const { authMethods } = await editor.initialize();
@@ -580,7 +580,7 @@ describe("turns", () => {
     });
   });
 
-  test("ACP-CANCEL-204 a cancel ends the command that runs", async () => {
+  test("ACP-CANCEL-204 a cancel ends the running command", async () => {
     await draftStory({ config: { permission: { bash: "allow" } } }, async (context) => {
       const { editor, model } = context;
       const sessionId = await newSession(context);
@@ -754,7 +754,7 @@ describe("tools", () => {
     });
   });
 
-  test("ACP-CLIENTCAP-201 questions come as forms to who has forms", async () => {
+  test("ACP-CLIENTCAP-201 questions are forms for clients with forms", async () => {
     const elicit = () => ({ action: "accept" as const, content: { question_1: "Tabs" } });
     await draftStory({ capabilities: { elicitation: { form: {} } }, elicit }, async (context) => {
       const { editor, model } = context;
@@ -881,7 +881,7 @@ describe("resuming", () => {
     });
   });
 
-  test("ACP-INFO-UNKNOWNSESSION-001 an unknown session is named in the error", async () => {
+  test("ACP-INFO-UNKNOWNSESSION-001 the error names an unknown session", async () => {
     await draftStory({}, async ({ editor, repository }) => {
       const sessionId = "ses_00000000000000000000000000000000";
       const failures = await Promise.all([

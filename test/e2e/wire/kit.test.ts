@@ -65,7 +65,7 @@ describe("mandatory rows", () => {
   });
 
   test.each([1, 0, -7, "text", "", "ünï"])(
-    "ACP-JSONRPC-001 the answer to the id %j has the same id",
+    "ACP-JSONRPC-001 a response has the id %j of its request",
     async (id) => {
       await story({ initialize: false }, async ({ editor }) => {
         await editor.writeLine({ jsonrpc: "2.0", id, method: "initialize", params: { protocolVersion: 1 } });
@@ -86,7 +86,7 @@ describe("mandatory rows", () => {
     });
   });
 
-  test("ACP-JSONRPC-003 notifications are never answered", async () => {
+  test("ACP-JSONRPC-003 notifications get no response", async () => {
     await story({}, async ({ editor }) => {
       await editor.notify("session/cancel", { sessionId: unusedId });
       await editor.notify("session/cancel", {});
@@ -104,13 +104,13 @@ describe("mandatory rows", () => {
     });
   });
 
-  test("ACP-INIT-002 asking for version 1 gives version 1", async () => {
+  test("ACP-INIT-002 a request for version 1 returns version 1", async () => {
     await story({ initialize: false }, async ({ editor }) => {
       expect(await editor.initialize()).toMatchObject({ protocolVersion: 1 });
     });
   });
 
-  test("ACP-INIT-003 asking for version 65535 gives an own version", async () => {
+  test("ACP-INIT-003 a request for version 65535 returns a supported version", async () => {
     await story({ initialize: false }, async ({ editor }) => {
       const params = {
         protocolVersion: 65_535,
@@ -152,13 +152,13 @@ describe("mandatory rows", () => {
     });
   });
 
-  test("ACP-SESSION-001 session/new with an absolute folder gives an id", async () => {
+  test("ACP-SESSION-001 session/new with an absolute folder returns an id", async () => {
     await story({}, async ({ editor }) => {
       expect((await editor.newSession()).sessionId).toMatch(/./);
     });
   });
 
-  test("ACP-SESSION-002 two sessions have two ids", async () => {
+  test("ACP-SESSION-002 two sessions have different ids", async () => {
     await story({}, async ({ editor }) => {
       const [one, other] = await Promise.all([editor.newSession(), editor.newSession()]);
       expect(one.sessionId).not.toBe(other.sessionId);
@@ -184,7 +184,7 @@ describe("mandatory rows", () => {
     });
   });
 
-  test("ACP-CANCEL-001 a cancelled prompt succeeds with the reason cancelled", async () => {
+  test("ACP-CANCEL-001 a cancelled prompt returns the stop reason cancelled", async () => {
     await story({}, async ({ editor, model }) => {
       const { sessionId, turn } = await busySession(editor, model);
       await editor.cancel(sessionId);
@@ -192,7 +192,7 @@ describe("mandatory rows", () => {
     });
   });
 
-  test("ACP-CANCEL-002 no update follows the answer to a cancelled prompt", async () => {
+  test("ACP-CANCEL-002 no update follows the response to a cancelled prompt", async () => {
     await story({}, async ({ editor, model }) => {
       const titleGate = reply.gate();
       model.title([titleGate, "A late title"]);
@@ -257,7 +257,7 @@ describe("capability rows", () => {
     });
   });
 
-  test("ACP-LOAD-001 a session that was never prompted is loaded while it lives", async () => {
+  test("ACP-LOAD-001 loads an open session without prompts", async () => {
     await story({}, async ({ editor }) => {
       const { sessionId } = await editor.newSession();
       expect(await editor.load(sessionId)).toMatchObject({ modes: { currentModeId: "build" } });
@@ -265,7 +265,7 @@ describe("capability rows", () => {
     });
   });
 
-  test("ACP-LOAD-002 every update of a load comes before its answer and none after it", async () => {
+  test("ACP-LOAD-002 every update of a load comes before its response", async () => {
     await story({}, async ({ editor, model }) => {
       const sessionId = await usedSession(editor, model);
       const before = editor.updates(sessionId).length;
@@ -297,7 +297,7 @@ describe("capability rows", () => {
     });
   });
 
-  test("ACP-RESUME-001 a session that was never prompted is resumed without mcpServers", async () => {
+  test("ACP-RESUME-001 resumes a session without prompts and without mcpServers", async () => {
     await story({}, async ({ editor, repository }) => {
       const { sessionId } = await editor.newSession();
       const result = await editor.request("session/resume", { sessionId, cwd: repository.path });
@@ -343,7 +343,7 @@ describe("capability rows", () => {
     });
   });
 
-  test("ACP-CLOSE-001 closing an idle session gives an empty object", async () => {
+  test("ACP-CLOSE-001 closing an idle session returns an empty object", async () => {
     await story({}, async ({ editor }) => {
       const { sessionId } = await editor.newSession();
       expect(await editor.closeSession(sessionId)).toEqual({});
@@ -406,7 +406,7 @@ describe("capability rows", () => {
     });
   });
 
-  test("ACP-MODES-001 the current mode is one of the list", async () => {
+  test("ACP-MODES-001 the current mode is in the list", async () => {
     await story({}, async ({ editor }) => {
       const { modes } = await editor.newSession();
       expect(modes?.availableModes.map(({ id }) => id)).toContain(modes?.currentModeId);
@@ -424,7 +424,7 @@ describe("capability rows", () => {
     });
   });
 
-  test("ACP-CONFIG-001 each option's value is one of its values", async () => {
+  test("ACP-CONFIG-001 each option's value is in its list", async () => {
     await story({}, async ({ editor }) => {
       const { configOptions } = await editor.newSession();
       const sound = configOptions?.map((option) =>
@@ -436,7 +436,7 @@ describe("capability rows", () => {
     });
   });
 
-  test("ACP-CONFIG-002 setting an option answers with the full list and the new value", async () => {
+  test("ACP-CONFIG-002 setting an option returns all options with the new value", async () => {
     await story({}, async ({ editor }) => {
       const { sessionId, configOptions } = await editor.newSession();
       const result = await editor.setConfigOption(sessionId, "mode", "plan");
@@ -459,7 +459,7 @@ describe("capability rows", () => {
     });
   });
 
-  test("ACP-AUTH-004 logout succeeds, and what needs no stored key works on", async () => {
+  test("ACP-AUTH-004 logout succeeds, and models without a stored key still work", async () => {
     await story({}, async ({ editor, model }) => {
       expect(await editor.request("logout")).toEqual({});
       expect(agentText(editor.updates(await usedSession(editor, model)))).toBe("Hello.");
@@ -476,13 +476,13 @@ describe("capability rows", () => {
 });
 
 describe("advisory rows", () => {
-  test("ACP-JSONRPC-004 an unknown method is answered with -32601", async () => {
+  test("ACP-JSONRPC-004 an unknown method returns -32601", async () => {
     await story({}, async ({ editor }) => {
       expect(await expectFailure(editor.request("no/such/method"))).toMatchObject({ code: -32601 });
     });
   });
 
-  test("ACP-JSONRPC-005 the connection works on after an error", async () => {
+  test("ACP-JSONRPC-005 the connection works after an error", async () => {
     await story({}, async ({ editor, model }) => {
       await expectFailure(editor.request("session/prompt", { sessionId: 5 }));
       await expectFailure(editor.request("no/such/method"));
@@ -490,7 +490,7 @@ describe("advisory rows", () => {
     });
   });
 
-  test("ACP-INIT-004 the agent says its name and version", async () => {
+  test("ACP-INIT-004 initialize returns the agent's name and version", async () => {
     await story({ initialize: false }, async ({ editor }) => {
       const { agentInfo } = await editor.initialize();
       expect(agentInfo).toEqual({
@@ -501,7 +501,7 @@ describe("advisory rows", () => {
     });
   });
 
-  test("ACP-PROMPT-003 a resource link is accepted and its file put before the model", async () => {
+  test("ACP-PROMPT-003 a resource link is accepted and its file sent to the model", async () => {
     await story({ files: { "a.txt": "linked text\n" } }, async ({ editor, model, repository }) => {
       const { sessionId } = await editor.newSession();
       model.reply("Read.");
@@ -514,7 +514,7 @@ describe("advisory rows", () => {
     });
   });
 
-  test("ACP-LOAD-003 load and resume of a never prompted session give an object", async () => {
+  test("ACP-LOAD-003 load and resume of a session without prompts return an object", async () => {
     await story({}, async ({ editor }) => {
       const { sessionId } = await editor.newSession();
       for (const result of [await editor.load(sessionId), await editor.resume(sessionId)]) {
@@ -524,7 +524,7 @@ describe("advisory rows", () => {
     });
   });
 
-  test("ACP-DELETE-002 deleting an unknown session is silent, twice and with odd ids", async () => {
+  test("ACP-DELETE-002 deleting an unknown session is no error, twice and with odd ids", async () => {
     await story({}, async ({ editor }) => {
       for (const id of [unusedId, unusedId, "", "../../etc/passwd", "__proto__"])
         expect(await editor.delete(id)).toEqual({});
@@ -547,7 +547,7 @@ describe("advisory rows", () => {
     });
   });
 
-  test("ACP-ERROR-001 errors have a message of one line", async () => {
+  test("ACP-ERROR-001 error messages have one line", async () => {
     await story({}, async ({ editor, repository }) => {
       const { sessionId } = await editor.newSession();
       const failures = await Promise.all([
@@ -575,7 +575,7 @@ describe("advisory rows", () => {
     });
   });
 
-  test("ACP-SCHEMA-002 answers have no root keys that the schema does not know", async () => {
+  test("ACP-SCHEMA-002 responses have no root keys outside the schema", async () => {
     await story({}, async ({ editor, model }) => {
       const { sessionId, ...rest } = await editor.newSession();
       expect(Object.keys(rest).sort()).toEqual(["configOptions", "modes"]);
@@ -586,14 +586,14 @@ describe("advisory rows", () => {
     });
   });
 
-  test("ACP-AUTH-001 login methods have ids of their own", async () => {
+  test("ACP-AUTH-001 login methods have unique ids", async () => {
     await story({ initialize: false }, async ({ editor }) => {
       const ids = (await editor.initialize()).authMethods?.map(({ id }) => id) ?? [];
       expect(new Set(ids).size).toBe(ids.length);
     });
   });
 
-  test("ACP-AUTH-005 with a usable model nothing is refused for a missing login", async () => {
+  test("ACP-AUTH-005 with a usable model no request requires a login", async () => {
     await story({ initialize: false }, async ({ editor, model }) => {
       await editor.initialize();
       expect(agentText(editor.updates(await usedSession(editor, model)))).toBe("Hello.");

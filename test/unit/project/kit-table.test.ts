@@ -14,9 +14,9 @@ const levels: readonly KitLevel[] = ["mandatory", "capability", "advisory", "inf
 
 const introduction = `# The compatibility kit, row by row
 
-The protocol's compatibility kit (acp-tck) has these rows. For each one there is a test with the row's id in its title, which
-plays what the kit does against the built program; \`npm run test:all\` runs them all. This page is made from those titles by
-\`UPDATE_GOLDEN=1 npx vitest run test/unit/project/kit-table.test.ts\`, and a test fails when it is not what they say. So "passes"
+These are the rows of the protocol's compatibility kit (acp-tck). Each has a test with the row's id in its title, which does
+the same as the kit with the built program; \`npm run test:all\` runs them all. \`UPDATE_GOLDEN=1 npx vitest run
+test/unit/project/kit-table.test.ts\` generates this page from the titles, and a test fails if the page differs. "passes"
 means: the suite contains the test, and the suite passes.
 `;
 
@@ -37,7 +37,7 @@ async function tableOf(version: Version): Promise<string> {
   const titles = await titlesOf(file);
   const lines = levels.flatMap((level) => kitRows[version][level].map((row) => lineOf(row, level, titles)));
   const name = version === 1 ? "Version 1" : "Version 2 (draft, with experimental.acp_v2)";
-  return `\n## ${name}\n\nTests: [${file}](../${file})\n\n| row | level | asks that | test | result |\n|---|---|---|---|---|\n${lines.join("\n")}\n`;
+  return `\n## ${name}\n\nTests: [${file}](../${file})\n\n| row | level | requirement | test | result |\n|---|---|---|---|---|\n${lines.join("\n")}\n`;
 }
 
 function lineOf([id, rule, withoutTest]: KitRow, level: KitLevel, titles: readonly string[]): string {
@@ -49,7 +49,7 @@ function lineOf([id, rule, withoutTest]: KitRow, level: KitLevel, titles: readon
 
 describe("the page about the compatibility kit", () => {
   test.each(versions)(
-    "has a test or a reason for each row of version %i, and each test's row",
+    "has a test or a reason for each row of version %i, and a row for each test",
     async (version) => {
       const rows = levels.flatMap((level) => kitRows[version][level]);
       const titles = await titlesOf(testFiles[version]);
@@ -58,12 +58,12 @@ describe("the page about the compatibility kit", () => {
       const tested = new Set(titles.flatMap((title) => [...title.matchAll(rowId)].map(([id]) => id)));
       const known = new Set(rows.map(([id]) => `ACP-${id}`));
       expect([...tested].filter((id) => !known.has(id))).toEqual([]);
-      const excused = rows.filter(([id, , reason]) => reason !== undefined && tested.has(`ACP-${id}`));
-      expect(excused, "what has a test needs no excuse").toEqual([]);
+      const explained = rows.filter(([id, , reason]) => reason !== undefined && tested.has(`ACP-${id}`));
+      expect(explained, "a row with a test needs no reason").toEqual([]);
     },
   );
 
-  test("says what the tests' titles say", async () => {
+  test("contains the tests' titles", async () => {
     const text = `${introduction}${await tableOf(1)}${await tableOf(2)}`;
     if (process.env.UPDATE_GOLDEN === "1") await writeFile(page, text);
     expect(await readFile(page, "utf8")).toBe(text);
