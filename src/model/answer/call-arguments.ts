@@ -92,9 +92,42 @@ export function parseArguments(raw: string): ParsedArguments {
     if (isRecord(input)) return { input };
     return { problem: "no JSON object" };
   } catch (thrown) {
+    const cut = describeCut(raw);
+    if (cut !== undefined) return { problem: `not valid JSON: they end too early. ${cut}` };
     const reason = thrown instanceof Error ? thrown.message.slice(0, 200) : "";
     return { problem: `not valid JSON: ${reason}${quotePlace(raw, reason)}` };
   }
+}
+
+/** Length of arguments above which the model is advised to send less at once, in characters. */
+const longArguments = 2_000;
+/** Characters of a parameter's name that are quoted. */
+const quotedKey = 60;
+
+/** Describes how much of cut arguments arrived; undefined if their brackets and texts are closed. */
+export function describeCut(raw: string): string | undefined {
+  const { isClosed, key } = findEnd(raw);
+  if (isClosed) return undefined;
+  const within = key === undefined ? "" : `, cut within \`${key.slice(0, quotedKey).toWellFormed()}\``;
+  const arrived = `Arrived: ${raw.length.toLocaleString("en-US")} characters${within}`;
+  const advice = "Send less at once: write the first part, then add the rest with further calls";
+  return raw.length < longArguments ? arrived : `${arrived}. ${advice}`;
+}
+
+/** Finds out whether everything is closed at the end of the text, and the parameter whose value is open. */
+function findEnd(raw: string): { isClosed: boolean; key: string | undefined } {
+  let depth = 0;
+  let key: string | undefined;
+  let text: string | undefined;
+  for (const [token] of raw.matchAll(/"(?:[^"\\]|\\.)*"|[{}[\]:,]|"/gs)) {
+    if (token === '"') return { isClosed: false, key };
+    if (token === "{" || token === "[") depth++;
+    if (token === "}" || token === "]") depth--;
+    if (depth === 1 && token === ":") key = text?.slice(1, -1);
+    if (depth === 1 && token === ",") key = undefined;
+    text = token.startsWith('"') ? token : undefined;
+  }
+  return { isClosed: depth <= 0, key };
 }
 
 /** Characters quoted around a mistake. */

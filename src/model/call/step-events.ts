@@ -3,7 +3,7 @@ import { hasVisibleText } from "../../base/text/controls.ts";
 import { isHighSurrogate } from "../../base/text/excerpt.ts";
 import type { FinishReason } from "../../message/message.ts";
 import { type ProviderMetadata, providerMetadataSchema, type Tokens } from "../../message/part.ts";
-import { CallArguments, parseArguments } from "../answer/call-arguments.ts";
+import { CallArguments, describeCut, parseArguments } from "../answer/call-arguments.ts";
 import type { RefusedCall } from "../answer/refused-call.ts";
 import type { StepEvent } from "../model.ts";
 import type { StreamPart } from "../wires/wire.ts";
@@ -252,7 +252,7 @@ export class StepEvents {
       tool,
       input,
       raw,
-      ...(cutOff !== undefined && { problem: cutOffProblem(cutOff) }),
+      ...(cutOff !== undefined && { problem: cutOffProblem(cutOff, raw) }),
       ...(problem !== undefined && {
         problem: `The arguments of ${tool} are ${problem}. Call it again.`,
         isMalformed: true,
@@ -279,9 +279,10 @@ function toTokens({ inputTokens, outputTokens }: Usage): Tokens | undefined {
   return input === undefined ? undefined : { input, output, reasoning, cache: { read, write } };
 }
 
-function cutOffProblem(reason: FinishReason): string {
+function cutOffProblem(reason: FinishReason, raw: string): string {
   const why = reason === "length" ? "the limit of output tokens was reached" : `the answer ended (${reason})`;
-  return `The arguments were cut off because ${why}. Nothing was run; make the call again, in smaller pieces if they are long.`;
+  const cut = describeCut(raw) ?? `Arrived: ${raw.length} characters`;
+  return `The arguments were cut off because ${why}. Nothing was run. ${cut}. Call it again.`;
 }
 
 /** The finish reasons of all providers. */

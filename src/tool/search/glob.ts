@@ -1,7 +1,8 @@
 import { z } from "zod";
 import description from "../../../prompts/tools/glob.md";
 import { formatPath } from "../../workspace/paths.ts";
-import { nameOf, resolveSearchFolder } from "./folder.ts";
+import { nameOf, resolveSearchFolder, type SearchTarget } from "./folder.ts";
+import { explainGlob } from "./pattern-hints.ts";
 import { getOutsideAccess, searchRequest } from "../paths.ts";
 import { assertSameTarget } from "../text-file.ts";
 import { defineTool, type Tool } from "../tool.ts";
@@ -62,7 +63,7 @@ export const globTool: Tool = defineTool<z.infer<typeof inputSchema>>({
           status: "completed",
           notes: folder.note,
           output: [
-            ...(lines.length > 0 ? lines : [`No files match in ${nameOf(folder)}.`]),
+            ...(lines.length > 0 ? lines : [explainNone(pattern, folder)]),
             ...truncationNote(truncated),
           ].join("\n"),
           metadata: { count: paths.length, truncated },
@@ -71,6 +72,11 @@ export const globTool: Tool = defineTool<z.infer<typeof inputSchema>>({
     };
   },
 });
+
+function explainNone(pattern: string, folder: SearchTarget): string {
+  const reason = explainGlob(pattern, folder.path);
+  return `No files match in ${nameOf(folder)}.${reason === undefined ? "" : ` ${reason}`}`;
+}
 
 function truncationNote(truncated: boolean): string[] {
   if (!truncated) return [];

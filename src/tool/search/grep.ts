@@ -5,6 +5,7 @@ import { formatPath } from "../../workspace/paths.ts";
 import { MAX_FILE_BYTES } from "../../workspace/search/search-engine.ts";
 import type { LineMatch, LinesQuery, Search } from "../../workspace/search/search.ts";
 import { nameOf, resolveSearchTarget } from "./folder.ts";
+import { explainExpression, explainGlob } from "./pattern-hints.ts";
 import { hasNoNul } from "../invalid.ts";
 import { getOutsideAccess, readRequest, searchRequest } from "../paths.ts";
 import { noteFoundLines } from "../shown-files.ts";
@@ -97,7 +98,8 @@ export const grepTool: Tool = defineTool<z.infer<typeof inputSchema>>({
         const { matches, truncated, large } = await findLines(search, query);
         await noteFoundLines(context.seen, matches);
         const where = `${nameOf(target)}${include === undefined ? "" : ` (${include})`}`;
-        const none = `No lines match in ${where}.${spansLines(pattern) ? lineHint : ""}`;
+        const none =
+          matches.length > 0 ? "" : `No lines match in ${where}.${await explainNone(search, query)}`;
         return {
           status: "completed",
           notes: target.note,
@@ -117,11 +119,22 @@ export const grepTool: Tool = defineTool<z.infer<typeof inputSchema>>({
   },
 });
 
-/** Whether the pattern contains a line break, which no single line does. */
-const spansLines = (pattern: string): boolean => /\n|(?<!\\)(?:\\\\)*\\[nr]/.test(pattern);
-
-const lineHint =
-  " The pattern contains a line break, but each line is matched alone: search for a part on one line, then read around it.";
+/** Returns why nothing matched, after a blank: the pattern cannot match, or only upper and lower case differ. */
+async function explainNone(search: Search, query: LinesQuery): Promise<string> {
+  const { pattern, include, folder } = query;
+  const reason =
+    explainExpression(pattern) ?? (include === undefined ? undefined : explainGlob(include, folder));
+  if (reason !== undefined) return ` ${reason}`;
+  if (pattern.toLowerCase() === pattern.toUpperCase() || /\(\?[a-z]*i/.test(pattern)) return "";
+  const { matches, truncated } = await findLines(search, { ...query, pattern: `(?i)${pattern}` });
+  if (matches.length === 0) return "";
+  const count = truncated
+    ? `more than ${matches.length} lines match`
+    : matches.length === 1
+      ? "1 line matches"
+      : `${matches.length} lines match`;
+  return ` Without regard to upper and lower case ${count}: put (?i) before the pattern to see them.`;
+}
 
 async function findLines(search: Search, query: LinesQuery): ReturnType<Search["lines"]> {
   try {

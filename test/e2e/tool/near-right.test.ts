@@ -214,6 +214,71 @@ describe("refusals", () => {
   });
 });
 
+describe("searches that find nothing say why", () => {
+  const source = { "src/a.ts": "const Total = price(1);\nlet cost = $5;\n", "src/b.ts": "x\n" };
+  const grep = (pattern: string, more: object = {}) => reply.call("grep", { pattern, ...more });
+  const glob = (pattern: string, path?: string) => reply.call("glob", { pattern, path });
+  test.each([
+    [grep("cost = $5"), /write \\\$ for the character \$/],
+    [grep("let ^cost"), /write \\\^ for the character \^/],
+    [grep(String.raw`total\|cost`), /write \| between alternatives/],
+    [grep(String.raw`price\(\d\)`), /1: const Total/],
+    [grep("/cost/"), /slashes around the pattern/],
+    [grep("'cost'"), /quotes around the pattern/],
+    [grep("const total"), /Without regard to upper and lower case 1 line matches: put \(\?i\) before/],
+    [grep("(?i)absent"), /^No lines match in the working directory\.$/],
+    [grep("absent"), /^No lines match in the working directory\.$/],
+    [grep("Total", { include: String.raw`src\*.ts` }), /No lines match.*separate folders by \//],
+    [grep("price("), /is not valid: unclosed group/],
+    [glob(String.raw`src\*.ts`), /No files match.*separate folders by \//],
+    [glob("/somewhere/else/*.ts"), /A leading \/ means the folder that is searched/],
+    [glob("../*.ts"), /does not lead out of the folder/],
+    [glob("src/*.ts", "src"), /Patterns are relative to the folder that is searched/],
+    [glob("{a,b.ts"), /bracket is not closed/],
+    [glob("a"), /no wildcard/],
+    [glob("**/*.py"), /^No files match in the working directory\.$/],
+  ])("%#", async (call, says) => {
+    const { toolResults } = await runCalls([call], undefined, { files: source });
+    expect(toolResults).toEqual([expect.stringMatching(says)]);
+    expect(toolResults[0]?.length).toBeLessThan(480);
+  });
+});
+
+describe("cut calls", () => {
+  const cut = `{"filePath": "new.txt", "content": "${"line\\n".repeat(535)}`;
+  test.each([
+    [
+      "the limit of output tokens",
+      "length",
+      /The arguments were cut off because the limit of output tokens was reached\. Nothing was run\. /,
+    ],
+    [
+      "a server that does not say so",
+      "tool_calls",
+      /The arguments of write are not valid JSON: they end too early\. /,
+    ],
+  ])("by %s say how much arrived, and what to do", async (_, reason, says) => {
+    const { toolResults } = await runCalls(
+      [reply.call("write", cut), reply.finish(reason)],
+      async ({ repository }) => {
+        expect(existsSync(join(repository.path, "new.txt"))).toBe(false);
+      },
+    );
+    expect(toolResults).toEqual([expect.stringMatching(says)]);
+    expect(toolResults[0]).toContain(
+      `Arrived: ${cut.length.toLocaleString("en-US")} characters, cut within \`content\`. Send less at once: write the first part, then add the rest with further calls`,
+    );
+    expect(toolResults[0]?.length).toBeLessThan(480);
+  });
+
+  test("of a few characters are sent again whole", async () => {
+    const { toolResults } = await runCalls([reply.call("bash", '{"command": "ls'), reply.finish("length")]);
+    expect(toolResults).toEqual([
+      expect.stringMatching(/Arrived: 15 characters, cut within `command`\. Call it again\.$/),
+    ]);
+  });
+});
+
 describe("calls that could do harm", () => {
   test.each([
     ["write", '{"filePath": "new.txt", "content": "half'],
