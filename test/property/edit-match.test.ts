@@ -1,7 +1,8 @@
 import * as fc from "fast-check";
-import { expect, test } from "vitest";
+import { describe, expect, test } from "vitest";
 import { applyEdit } from "../../src/tool/edit/edit-match.ts";
 import type { EditOutcome } from "../../src/tool/edit/edit-match.ts";
+import { plainPunctuation } from "../../src/tool/edit/match-source.ts";
 import { tries } from "../support/run-length.ts";
 
 const word = fc.constantFrom(
@@ -137,3 +138,94 @@ function shown(outcome: EditOutcome) {
     ? { strategy: outcome.strategy, text: outcome.text }
     : { text: undefined, outcome };
 }
+
+/** Blocks that differ from each other in one line, with the distortions that models make of the text of one. */
+describe("in a file of similar blocks", () => {
+  const indents = fc.constantFrom("", "  ", "    ", "\t", "\t\t");
+  const body = fc.array(
+    fc.constantFrom(
+      "let sum = 0;",
+      'say("it’s “new”");',
+      "if (a) {",
+      "}",
+      "",
+      "return sum;",
+      "a — b",
+      "x = y",
+    ),
+    { minLength: 1, maxLength: 4 },
+  );
+  const source = fc
+    .record({
+      indent: indents,
+      bodies: fc.array(body, { minLength: 1, maxLength: 3 }),
+      order: fc.array(fc.nat(), { minLength: 2, maxLength: 6 }),
+      end: lineEnd,
+    })
+    .map(({ indent, bodies, order, end }) => {
+      const blocks = order.map((pick, index) => {
+        const inner = bodies[pick % bodies.length] ?? [];
+        // Only some blocks have a name that no other has.
+        const name = pick % 3 === 0 ? "same" : `name${index}`;
+        return [`function ${name}() {`, ...inner.map((text) => `  ${text}`), "}"].map((text) =>
+          text === "" ? text : `${indent}${text}`,
+        );
+      });
+      return { blocks, end, text: blocks.map((lines) => lines.join(end)).join(end) };
+    });
+
+  const distortions: Readonly<Record<string, (text: string) => string>> = {
+    none: (text) => text,
+    "no indentation": (text) => text.replaceAll(/^[ \t]+/gm, ""),
+    "other indentation": (text) => text.replaceAll(/^/gm, "      "),
+    tabs: (text) => text.replaceAll(/^ {2}/gm, "\t"),
+    spaces: (text) => text.replaceAll("\t", "    "),
+    "blanks at the end": (text) => text.replaceAll(/$/gm, "  "),
+    "other line ends": (text) =>
+      text.includes("\r") ? text.replaceAll("\r\n", "\n") : text.replaceAll("\n", "\r\n"),
+    "straight quotes": (text) => text.replaceAll(/[“”]/g, '"').replaceAll("’", "'"),
+    "straight dashes": (text) => text.replaceAll("—", "-"),
+    escapes: (text) => text.replaceAll('"', String.raw`\"`),
+    "empty lines around": (text) => `\n${text}\n`,
+    "no last line": (text) => text.split("\n").slice(0, -1).join("\n"),
+    "a changed line": (text) => text.replace("sum", "total"),
+  };
+  const plainLines = (text: string) =>
+    plainPunctuation(plain(text))
+      .split("\n")
+      .map((one) => one.trim())
+      .filter((one) => one !== "");
+
+  test.each(Object.keys(distortions))("%s: the block meant is changed, or none", (kind) => {
+    const distort = distortions[kind] ?? String;
+    fc.assert(
+      fc.property(source, fc.nat(), ({ blocks, end, text }, pick) => {
+        const target = pick % blocks.length;
+        const own = (blocks[target] ?? []).join(end);
+        const oldString = distort(own);
+        fc.pre(oldString.trim() !== "");
+        const outcome = applyEdit(text, { oldString, newString: "<<changed>>" });
+        if (outcome.outcome !== "replaced") return;
+        expect(outcome.spans).toHaveLength(1);
+        const [span] = outcome.spans;
+        if (outcome.strategy === "exact") {
+          // What the model wrote is there once, literally.
+          expect(plain(text).split(plain(oldString))).toHaveLength(2);
+          return;
+        }
+        const begin = blocks
+          .slice(0, target)
+          .reduce((sum, lines) => sum + lines.join(end).length + end.length, 0);
+        const isWithin =
+          span !== undefined && span.start >= begin && span.end <= begin + own.length + end.length;
+        // Another block is the right place only if it has the same text.
+        const found = text.slice(span?.start, span?.end);
+        const copies = blocks.filter((lines) => lines.join("\n") === plain(own)).length;
+        expect({ isWithin, found, copies }).toMatchObject({ isWithin: true, copies: 1 });
+        // Nothing but the text of the block is removed.
+        for (const line of plainLines(found)) expect(plainLines(own)).toContain(line);
+      }),
+      { numRuns: tries(5000) },
+    );
+  });
+});
