@@ -268,7 +268,7 @@ export const formats: readonly CallFormat[] = [
     close: pattern(String.raw`\s*\[END_TOOL_REQUEST\]`),
   },
   {
-    source: "https://docs.openclaw.ai/gateway/local-models",
+    source: "https://github.com/openclaw/openclaw",
     parsers: {},
     open: pattern(String.raw`${lineStart}\[(?<tool>[\w.-]+)\]\s{0,9}(?=\{)`),
     body: jsonBody,

@@ -10,7 +10,7 @@ test("the corpus has each format in two shapes, with its report", () => {
   const formats = new Set(writtenCallCases.map(({ format }) => format));
   expect(formats.size).toBeGreaterThanOrEqual(30);
   for (const { source } of writtenCallCases)
-    expect(source).toMatch(/^https:\/\/(github\.com\/.+\/(issues|pull)\/\d+|docs\.vllm\.ai\/.+)$/);
+    expect(source).toMatch(/^https:\/\/(github\.com|docs\.vllm\.ai|lmstudio\.ai)\/.+$/);
   expect(lookAlikes.length).toBeGreaterThanOrEqual(40);
 });
 

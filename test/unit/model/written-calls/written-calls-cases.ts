@@ -386,6 +386,41 @@ const others = [
   ]),
 ];
 
+const vllmDocs = "https://docs.vllm.ai/en/stable/features/tool_calling.html";
+const documented = [
+  ...cases("LongCat", { vllm: "longcat" }, [
+    [
+      "lablup/mlxcel/issues/765",
+      "<longcat_tool_call>read\n<longcat_arg_key>filePath</longcat_arg_key>\n<longcat_arg_value>src/a.ts</longcat_arg_value>\n</longcat_tool_call>",
+    ],
+  ]),
+  ...cases("Olmo 3", { vllm: "olmo3" }, [
+    [
+      vllmDocs,
+      '<function_calls>\nread(filePath="src/a.ts")\nread(filePath="b.ts")\n</function_calls>',
+      [input, { filePath: "b.ts" }],
+    ],
+  ]),
+  ...cases("FunctionGemma", { vllm: "functiongemma" }, [
+    [vllmDocs, "<start_function_call>call:read{filePath:<escape>src/a.ts<escape>}<end_function_call>"],
+  ]),
+  ...cases("Granite 20B", { vllm: "granite-20b-fc" }, [
+    [vllmDocs, `<function_call> {"name": "read", "arguments": ${path}}`],
+  ]),
+  ...cases("Jamba", { vllm: "jamba" }, [
+    [vllmDocs, `<tool_calls>[\n  {"name": "read", "arguments": ${path}}\n]</tool_calls>`],
+  ]),
+  ...cases("LM Studio", {}, [
+    [
+      "https://lmstudio.ai/docs/developer/openai-compat/tools",
+      `[TOOL_REQUEST]{"name": "read", "arguments": ${path}}[END_TOOL_REQUEST]`,
+    ],
+  ]),
+  ...cases("a name in brackets", {}, [
+    ["https://github.com/openclaw/openclaw", `[read]\n${path}\n[END_TOOL_REQUEST]`],
+  ]),
+];
+
 export const writtenCallCases: readonly WrittenCallCase[] = [
   ...hermes,
   ...qwenCoder,
@@ -402,6 +437,7 @@ export const writtenCallCases: readonly WrittenCallCase[] = [
   ...toolCode,
   ...cline,
   ...others,
+  ...documented,
 ];
 
 const call = `<tool_call>\n{"name": "read", "arguments": ${path}}\n</tool_call>`;
