@@ -181,7 +181,7 @@ describe("a patch of several files", () => {
     );
     // f/x becomes a file, so that no folder of that name can be made for the last one.
     await expect(run(prepared, place)).rejects.toThrow(
-      /a file is in the place of a folder\. The whole patch was undone/,
+      /a file is in the place of a folder\. The whole change was undone/,
     );
     expect(await place.text("b.ts")).toBe("b\n");
     expect(await place.text("e.ts")).toBe("e\n");
