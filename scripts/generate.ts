@@ -149,14 +149,24 @@ async function withTable(path: string): Promise<string> {
 /** Input schema of each built-in tool, as sent to models, by name. */
 async function toolSchemas(): Promise<Record<string, unknown>> {
   registerHooks({ load: loadText });
-  const [{ builtInTools }, { taskTool }] = await Promise.all([
+  const [{ builtInTools }, { taskTool }, { LanguageQueries }] = await Promise.all([
     import("../src/tool/registry.ts"),
     import("../src/tool/task.ts"),
+    import("../src/lsp/language-queries.ts"),
   ]);
   const endpoint = { url: "http://localhost" };
   const analyze = () => Promise.reject(new Error("no command is run here"));
+  const folders = { servers: {}, root: "/", cwd: "/" };
+  const servers = () => Promise.reject(new Error("no language server runs here"));
+  const languages = new LanguageQueries({ folders, choices: [], servers });
   const tools = [
-    ...builtInTools({ analyze, findShown: analyze, skills: [], search: { web: endpoint, code: endpoint } }),
+    ...builtInTools({
+      analyze,
+      findShown: analyze,
+      skills: [],
+      search: { web: endpoint, code: endpoint },
+      languages,
+    }),
     taskTool({ agents: [] }),
   ];
   return Object.fromEntries(tools.map(({ name, input }) => [name, inputSchema(input)]));

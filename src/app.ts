@@ -139,7 +139,7 @@ export class App {
       configFolders: [configFolder, join(configHome(this.#user), "opencode")],
       bundledSkills: new BundledSkills(bundledSkills),
       workspace,
-      trust: this.records.trust,
+      records: this.records,
       models: this.models,
       lazyServices: this.#lazyServices,
       variables,

@@ -103,7 +103,7 @@ function general(): BuiltInAgent {
 }
 
 function explore(defaults: Ruleset): BuiltInAgent {
-  const allowed = ["grep", "glob", "list", "read", "webfetch", "websearch", "codesearch"];
+  const allowed = ["grep", "glob", "list", "read", "lsp", "webfetch", "websearch", "codesearch"];
   const own = [
     rule("*", "*", "deny"),
     ...allowed.map((permission) => rule(permission, "*", "allow")),

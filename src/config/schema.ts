@@ -265,7 +265,7 @@ const languageServerSchema = z
       .array(z.string())
       .min(1)
       .optional()
-      .describe("The program and its arguments; it speaks over stdio."),
+      .describe("The program and its arguments; it speaks over stdio. Optional for well-known servers."),
     extensions: z
       .array(z.string())
       .optional()
@@ -278,7 +278,7 @@ const languageServerSchema = z
       .describe("Its own settings, as initializationOptions and workspace configuration."),
     disabled: z.boolean().optional(),
   })
-  .describe("A language server, whose errors the model sees with its edits.");
+  .describe("A language server, which answers the model's questions about code and checks its edits.");
 export type LanguageServerConfig = z.infer<typeof languageServerSchema>;
 
 const ignored = () => z.unknown().optional().describe("Accepted from OpenCode's files; ignored.");
@@ -328,7 +328,9 @@ export const configSchema = z
     lsp: z
       .union([z.boolean(), z.record(z.string(), languageServerSchema)])
       .optional()
-      .describe("Language servers by name; false switches them off. Without a command none starts."),
+      .describe(
+        "Language servers by name. true uses those that are installed for the project's languages, false none; when left out you are asked once per project.",
+      ),
     plugin: z
       .array(z.union([z.string(), z.array(z.unknown()).min(1)]))
       .optional()

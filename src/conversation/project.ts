@@ -6,6 +6,7 @@ import type { FetchedTexts } from "../instruction/fetched-texts.ts";
 import type { LoadedInstructions } from "../instruction/instructions.ts";
 import type { FileChange } from "../message/part.ts";
 import type { OpenModels } from "../model/providers/providers.ts";
+import type { OfferedServers, ProjectServers } from "../lsp/project-servers.ts";
 import type { RetryPolicy } from "../model/retry.ts";
 import type { Plugins } from "../plugin/plugins.ts";
 import type { Skill } from "../skill/skill.ts";
@@ -27,6 +28,14 @@ export interface PendingConsent {
   readonly hasChanged: boolean;
   /** Stores the consent to the current configuration. */
   accept(): Promise<void>;
+}
+
+/** The language servers of a project. */
+export interface ProjectLanguages {
+  /** Installed servers that wait for the user's consent; undefined if there are none. */
+  offered(): Promise<OfferedServers | undefined>;
+  /** All servers, configured or installed, with their states. */
+  choices: ProjectServers["choices"];
 }
 
 /** Returns diagnostics; empty when there are none. Ends soon after the signal aborts. */
@@ -53,7 +62,9 @@ export interface Project {
   serverInstructions?(): readonly { name: string; text: string }[];
   /** Plugins and tools of the user and of a trusted project, if any; loaded on first use. */
   plugins(): Promise<Plugins | undefined>;
-  /** Diagnostics of language servers, as text for the model; undefined when none is configured. */
+  /** Undefined if the configuration switches them off. */
+  readonly languages?: ProjectLanguages | undefined;
+  /** Diagnostics of language servers, as text for the model; undefined when they are off. */
   readonly diagnose?: Diagnose | undefined;
   readonly retryPolicy: RetryPolicy;
   /** Reads the instruction files, and the texts of configured URLs as `fetched` first returned them. */

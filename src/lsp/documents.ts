@@ -1,5 +1,5 @@
 import { getLanguageId } from "./languages.ts";
-import { type Diagnostic, type Problem, toProblems } from "./problems.ts";
+import { type Diagnostic, errorSeverity, type Problem, toProblems } from "./problems.ts";
 import { type ServerConnection, toUri } from "./server-connection.ts";
 
 /** Text of a document to show to the server; null means "not found". */
@@ -26,10 +26,10 @@ const openLimit = 20;
 
 /** The open documents, least recently used first. */
 export class Documents {
-  readonly #connection: Pick<ServerConnection, "notify">;
+  readonly #connection: Pick<ServerConnection, "notify" | "encoding">;
   readonly #open = new Map<string, Document>();
 
-  constructor(connection: Pick<ServerConnection, "notify">) {
+  constructor(connection: Pick<ServerConnection, "notify" | "encoding">) {
     this.#connection = connection;
   }
 
@@ -37,8 +37,14 @@ export class Documents {
     return [...this.#open.keys()];
   }
 
-  get problems(): readonly Problem[] {
-    return [...this.#open.values()].flatMap(listProblems);
+  /** The errors of all open documents. */
+  get errors(): readonly Problem[] {
+    return [...this.#open.values()].flatMap((document) => this.errorsOf(document));
+  }
+
+  errorsOf(document: Document): readonly Problem[] {
+    const errors = listDiagnostics(document).filter(({ severity }) => severity === errorSeverity);
+    return toProblems(document.path, document.text, errors, this.#connection.encoding);
   }
 
   find(path: string): Document | undefined {
@@ -81,8 +87,7 @@ export class Documents {
 
 const unreported = { reportedAt: undefined, isSettled: false };
 
-export function listProblems({ path, text, pushed, pulled }: Document): Problem[] {
-  const problems = [...toProblems(path, text, pushed), ...toProblems(path, text, pulled)];
-  const unique = new Map(problems.map((problem) => [JSON.stringify(problem), problem]));
-  return [...unique.values()];
+/** The diagnostics of a document, without duplicates. */
+export function listDiagnostics({ pushed, pulled }: Pick<Document, "pushed" | "pulled">): Diagnostic[] {
+  return [...new Map([...pushed, ...pulled].map((one) => [JSON.stringify(one), one])).values()];
 }

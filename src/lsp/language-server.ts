@@ -1,10 +1,13 @@
-import { fileURLToPath } from "node:url";
 import { z } from "zod";
-import { type Document, Documents, listProblems, type DocumentText } from "./documents.ts";
+import { orAfter, sleep } from "../base/async.ts";
 import { messageOf, UserError } from "../base/errors.ts";
+import { excerpt } from "../base/text/excerpt.ts";
+import { type Document, Documents, listDiagnostics, type DocumentText } from "./documents.ts";
 import type { PipedProcess, PipedProcesses } from "../workspace/process/piped-process.ts";
-import { findNewProblems, type Problem, parseErrors } from "./problems.ts";
+import type { PositionEncoding } from "./positions.ts";
+import { type Diagnostic, findNewProblems, parseDiagnostics, type Problem } from "./problems.ts";
 import { type quietMs, DiagnosticsWaiter, firstReportMs } from "./reports.ts";
+import { toPath } from "./server-answers.ts";
 import { ServerConnection, type ServerConnectionDeps, toUri } from "./server-connection.ts";
 
 /** A file before and after an edit; null means "not found". */
@@ -17,24 +20,55 @@ export interface EditedFile {
 
 export interface LanguageServerDeps extends ServerConnectionDeps {
   readonly processes: PipedProcesses;
-  /** Reads a text file; undefined if it does not exist or is not text. */
-  readonly read: (path: string) => Promise<string | undefined>;
+  /** Reads a file from the disk. */
+  readonly read: ReadText;
   /** For tests. */
   readonly quietMs?: typeof quietMs | undefined;
+  readonly requestLimits?: typeof requestLimits | undefined;
 }
 
 /** Time to wait for diagnostics of a closed file, which come at once if at all. */
 const closedReportMs = 200;
 
-/** A running language server, which checks edits for new errors. Rejections have a message for the user. */
+/** Reads the current text of a file; undefined if it does not exist or is not text. */
+export type ReadText = (path: string) => Promise<string | undefined>;
+
+/** How a request waits. */
+export interface Waiting {
+  readonly signal: AbortSignal;
+  /** Gets what the server is busy with while the request waits for it. */
+  readonly onProgress: (text: string) => void;
+}
+
+/** Limits of a request, in milliseconds. */
+export const requestLimits = {
+  /** Time for the server to read the project first. */
+  indexingMs: 30_000,
+  answerMs: 30_000,
+  /** Age up to which an empty answer may mean that the server has not read the project yet. */
+  youngMs: 10_000,
+  /** Age up to which a server may register further methods. */
+  registerMs: 1_000,
+  /** Time for a young server to report what it is busy with. */
+  beginMs: 1_500,
+};
+
+/** A running language server: checks edits for new errors, and answers questions about files. Rejections have a message for the user. */
 export class LanguageServer {
-  readonly #read: LanguageServerDeps["read"];
+  readonly #name: string;
+  readonly #read: ReadText;
+  readonly #limits: typeof requestLimits;
   readonly #connection: ServerConnection;
   readonly #documents: Documents;
   readonly #reports: DiagnosticsWaiter;
   /** Problems from before the edits, or already shown to the model. */
   #known: readonly Problem[] = [];
   #reportsVersions = false;
+  /** Documents shown for a question, whose problems are not known yet. */
+  readonly #unchecked = new Set<string>();
+  readonly #startedAt = Date.now();
+  /** Times at which the server was informed about changed files, in milliseconds since 1970. */
+  readonly #informedAt = new Map<string, number>();
   /** A closed file whose diagnostics may still arrive. */
   #closing: string | undefined;
 
@@ -49,8 +83,11 @@ export class LanguageServer {
     return server;
   }
 
-  private constructor({ name, config, root, log, read, quietMs }: LanguageServerDeps, program: PipedProcess) {
+  private constructor(deps: LanguageServerDeps, program: PipedProcess) {
+    const { name, config, root, log, read, quietMs } = deps;
+    this.#name = name;
     this.#read = read;
+    this.#limits = deps.requestLimits ?? requestLimits;
     this.#reports = new DiagnosticsWaiter(quietMs);
     this.#connection = new ServerConnection({ name, config, root, log }, program, {
       onPublished: (params) => this.#take(params),
@@ -65,19 +102,151 @@ export class LanguageServer {
    */
   async check(edited: readonly EditedFile[]): Promise<Problem[]> {
     this.#connection.assertAlive();
-    const before = await this.#show(await this.#textsBefore(edited));
+    const changed = await this.#show(await this.#textsBefore(edited));
+    const before = [...new Set([...changed, ...this.#takeUnchecked()])];
     await this.#settle(before);
     this.#rememberProblems(before);
     const after = await this.#show(edited.map(({ path, after: text }) => ({ path, text })));
     await this.#notifySaved(edited);
     await this.#settle(after);
     await this.#documents.closeOldest();
-    return findNewProblems(this.#known, this.#documents.problems);
+    return findNewProblems(this.#known, this.#documents.errors);
   }
 
   /** Marks the current problems as known to the model. */
   accept(): void {
-    this.#known = this.#documents.problems;
+    this.#known = this.#documents.errors;
+  }
+
+  get isAlive(): boolean {
+    return this.#connection.isAlive;
+  }
+
+  /** The unit of columns in the server's positions. */
+  get encoding(): PositionEncoding {
+    return this.#connection.encoding;
+  }
+
+  /** What the server is busy with; empty if it is not. */
+  get busyWith(): string {
+    return this.#connection.progress.describe();
+  }
+
+  get hasOpenFiles(): boolean {
+    return this.#documents.paths.length > 0;
+  }
+
+  /** Whether the server supports the method. Waits for it briefly after the start: some servers register methods then. */
+  async supports(method: string): Promise<boolean> {
+    while (!this.#connection.supports(method)) {
+      const leftMs = this.#limits.registerMs - this.#connection.progress.ageMs;
+      if (leftMs <= 0 || !this.isAlive) return false;
+      await orAfter(this.#connection.registered, leftMs, undefined);
+    }
+    return true;
+  }
+
+  /** Shows the current texts of these files and of all open ones. Files that cannot be read are closed. */
+  async refresh(paths: readonly string[], read: ReadText): Promise<void> {
+    const others = this.#documents.paths.filter((path) => !paths.includes(path));
+    const texts = [...others, ...paths].map(async (path) => ({ path, text: (await read(path)) ?? null }));
+    for (const { path } of await this.#show(await Promise.all(texts))) this.#unchecked.add(path);
+  }
+
+  /** Closes the documents that were not used for the longest time. */
+  closeOldest(): Promise<void> {
+    return this.#documents.closeOldest();
+  }
+
+  /** The text of an open file. */
+  textOf(path: string): string | undefined {
+    return this.#documents.find(path)?.text;
+  }
+
+  /** Whether a file changed after the server started or was last informed about changes. */
+  isOutdated(path: string, changedAtMs: number | undefined): boolean {
+    return changedAtMs !== undefined && changedAtMs > (this.#informedAt.get(path) ?? this.#startedAt);
+  }
+
+  /** Reports files that other programs changed. */
+  async notifyChanged(paths: readonly string[]): Promise<void> {
+    const now = Date.now();
+    for (const path of paths) this.#informedAt.set(path, now);
+    const changes = paths.map((path) => ({ uri: toUri(path), type: fileChanged }));
+    await this.#connection.notify("workspace/didChangeWatchedFiles", { changes });
+  }
+
+  /** Returns the diagnostics of an open file; undefined if the server does not report in time. */
+  async diagnosticsOf(path: string): Promise<readonly Diagnostic[] | undefined> {
+    const document = this.#documents.find(path);
+    if (document === undefined) return [];
+    const isPulled = await this.supports("textDocument/diagnostic");
+    await this.#settle([document]);
+    if (!isPulled && document.reportedAt === undefined) return undefined;
+    return listDiagnostics(document);
+  }
+
+  /** Sends a request when the server has read the project. Rejects with a message that says what to do. */
+  async ask(method: string, params: unknown, waiting: Waiting): Promise<unknown> {
+    const { progress } = this.#connection;
+    const { youngMs, beginMs } = this.#limits;
+    const { signal } = waiting;
+    await this.#waitUntilIdle(waiting);
+    const wasReady = progress.hasFinished || progress.ageMs > youngMs;
+    const answer = await this.#askAgain(method, params, signal);
+    const isPartial = progress.isBusy || progress.hasFinished;
+    if (wasReady || (!isPartial && !isEmpty(answer))) return answer;
+    // Some servers answer from the open files alone while they read the project.
+    if (!isPartial) await progress.waitUntilBusy(beginMs, signal);
+    await this.#waitUntilIdle(waiting);
+    return this.#askAgain(method, params, signal);
+  }
+
+  #waitUntilIdle({ signal, onProgress }: Waiting): Promise<void> {
+    const { progress } = this.#connection;
+    return progress.waitUntilIdle(this.#limits.indexingMs, signal, onProgress);
+  }
+
+  /** Repeats a request that the server could not answer because something changed meanwhile. */
+  async #askAgain(method: string, params: unknown, signal: AbortSignal): Promise<unknown> {
+    for (let attempt = 1; ; attempt++) {
+      try {
+        return await this.#askOnce(method, params, signal);
+      } catch (error) {
+        if (!(error instanceof RepeatableError)) throw error;
+        if (attempt === attemptLimit) throw error;
+        await sleep(attempt * repeatMs, signal);
+      }
+    }
+  }
+
+  async #askOnce(method: string, params: unknown, signal: AbortSignal): Promise<unknown> {
+    const timeout = AbortSignal.timeout(this.#limits.answerMs);
+    try {
+      return await this.#connection.requestUntil(method, params, AbortSignal.any([signal, timeout]));
+    } catch (error) {
+      signal.throwIfAborted();
+      if (timeout.aborted)
+        throw new UserError(
+          `${this.#name} did not answer within ${this.#limits.answerMs / 1000} s; it may still be reading the project. Try again later, or use grep.`,
+          { cause: error },
+        );
+      throw this.#explain(error);
+    }
+  }
+
+  #explain(error: unknown): unknown {
+    const answer = errorAnswerSchema.safeParse(error).data;
+    if (answer === undefined) return error;
+    const text = `${this.#name} answered with an error: ${excerpt(answer.message, errorLimit)}`;
+    return repeatableCodes.has(answer.code) ? new RepeatableError(text) : new UserError(text);
+  }
+
+  /** Returns the open documents whose problems are not known yet. */
+  #takeUnchecked(): Document[] {
+    const documents = [...this.#unchecked].flatMap((path) => this.#documents.find(path) ?? []);
+    this.#unchecked.clear();
+    return documents;
   }
 
   end(): Promise<void> {
@@ -136,7 +305,9 @@ export class LanguageServer {
       type: fileEvent(before, after),
     }));
     await this.#connection.notify("workspace/didChangeWatchedFiles", { changes });
+    const now = Date.now();
     for (const { path, after } of edited) {
+      this.#informedAt.set(path, now);
       if (after === null) continue;
       await this.#connection.notify("textDocument/didSave", { textDocument: { uri: toUri(path) } });
     }
@@ -154,14 +325,14 @@ export class LanguageServer {
     const params = { textDocument: { uri } };
     const response = await this.#connection.request("textDocument/diagnostic", params, firstReportMs);
     const report = reportSchema.safeParse(response?.answer).data;
-    if (report?.items !== undefined) document.pulled = parseErrors(report.items);
+    if (report?.items !== undefined) document.pulled = parseDiagnostics(report.items);
   }
 
   /** Remembers problems that exist before an edit. */
   #rememberProblems(documents: readonly Document[]): void {
     const paths = new Set(documents.map(({ path }) => path));
     const others = this.#known.filter(({ path }) => !paths.has(path));
-    this.#known = [...others, ...documents.flatMap(listProblems)];
+    this.#known = [...others, ...documents.flatMap((document) => this.#documents.errorsOf(document))];
   }
 
   #take(params: unknown): void {
@@ -173,7 +344,7 @@ export class LanguageServer {
     const version = report.version ?? undefined;
     if (version !== undefined) this.#reportsVersions = true;
     if (document !== undefined && (version ?? document.version) >= document.version) {
-      document.pushed = parseErrors(report.diagnostics);
+      document.pushed = parseDiagnostics(report.diagnostics);
       this.#reports.note(document);
     }
     this.#reports.wake();
@@ -202,12 +373,20 @@ function fileEvent(before: string | null, after: string | null): 1 | 2 | 3 {
   return after === null ? 3 : 2;
 }
 
-/** Normalizes a file URI, because servers spell them differently. */
-function toPath(uri: string): string | undefined {
-  try {
-    return fileURLToPath(uri);
-  } catch {
-    // Not a file URI.
-    return undefined;
-  }
+const fileChanged = 2;
+
+/** How often, and after which pause, a request is repeated. */
+const attemptLimit = 4;
+const repeatMs = 300;
+const errorLimit = 300;
+
+/** ContentModified, ServerCancelled, RequestCancelled and ServerNotInitialized. */
+const repeatableCodes: ReadonlySet<number> = new Set([-32_801, -32_802, -32_800, -32_002]);
+const errorAnswerSchema = z.looseObject({ code: z.number(), message: z.string() });
+
+/** The server could not answer now. */
+class RepeatableError extends UserError {}
+
+function isEmpty(answer: unknown): boolean {
+  return answer === null || answer === undefined || (Array.isArray(answer) && answer.length === 0);
 }

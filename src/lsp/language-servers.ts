@@ -6,7 +6,12 @@ import type { LanguageServerConfig } from "../config/schema.ts";
 import type { FileChange } from "../message/part.ts";
 import type { PipedProcesses } from "../workspace/process/piped-process.ts";
 import type { Snapshots } from "../workspace/files/snapshot.ts";
-import { type EditedFile, LanguageServer, type LanguageServerDeps } from "./language-server.ts";
+import {
+  type EditedFile,
+  LanguageServer,
+  type LanguageServerDeps,
+  type ReadText,
+} from "./language-server.ts";
 import { servesFile } from "./languages.ts";
 import { describeProblems, type Problem } from "./problems.ts";
 
@@ -19,7 +24,10 @@ export interface LanguageServersDeps {
   /** Shows a warning to the user. */
   readonly warn: (text: string) => void;
   /** For tests; default {@link waits}. */
-  readonly waits?: { firstMs: number; laterMs: number; quietMs?: LanguageServerDeps["quietMs"] };
+  readonly waits?: { firstMs: number; laterMs: number } & Pick<
+    LanguageServerDeps,
+    "quietMs" | "requestLimits"
+  >;
 }
 
 /** Folders and configuration of a session. */
@@ -37,10 +45,12 @@ const waits = { firstMs: 15_000, laterMs: 5_000 };
 const timeoutsLimit = 3;
 /** Longer texts are not sent to servers. */
 const textLimitBytes = 1024 * 1024;
+/** How often a server is started, the first time included. */
+const startLimit = 4;
 
 /**
- * Language servers of this process, one per folder and configuration, started with the first matching edit.
- * They end with the process. A failed server is reported once and not restarted.
+ * Language servers of this process, one per folder and configuration, started with the first matching edit or
+ * question. They end with the process. A failed server is reported once; only a question starts it again.
  */
 export class LanguageServers {
   readonly #deps: LanguageServersDeps;
@@ -63,8 +73,29 @@ export class LanguageServers {
     return texts.filter((text) => text !== "").join("\n\n");
   }
 
+  /**
+   * Runs a task with a server, which is started if needed, and again if it ends meanwhile. Rejects with a message for
+   * the user, and with the signal's reason when it aborts.
+   */
+  async use<T>(
+    configured: ConfiguredServer,
+    task: (server: LanguageServer) => Promise<T>,
+    signal: AbortSignal,
+  ): Promise<T> {
+    const entry = this.#getQueue(configured);
+    if (entry === undefined) throw new UserError(`The language server ${configured.name} has no command.`);
+    const done = entry.use(task, signal).then((value) => ({ value }));
+    const result = await orWhenAborted(done, signal, undefined);
+    signal.throwIfAborted();
+    if (result === undefined) throw new Error("a task ended without a result");
+    return result.value;
+  }
+
+  /** Reads a file from the disk. */
+  readonly readText: ReadText = (path) => this.#readText(path);
+
   async #check(
-    { name, config, folders }: Configured,
+    { name, config, folders }: ConfiguredServer,
     edited: readonly EditedFile[],
     signal: AbortSignal,
   ): Promise<string> {
@@ -89,7 +120,7 @@ export class LanguageServers {
   }
 
   #onTimeout(name: string, entry: ServerQueue): string {
-    entry.timeouts++;
+    if (!entry.isInUse) entry.timeouts++;
     if (entry.timeouts < timeoutsLimit)
       return `${name} has not checked this yet; its errors are shown with a later edit.`;
     this.#giveUp(entry, `The language server ${name} was disabled: it does not respond in time.`);
@@ -102,7 +133,7 @@ export class LanguageServers {
     this.#deps.warn(`${why} Edits continue without its errors.`);
   }
 
-  #getQueue({ name, config, folders }: Configured): ServerQueue | undefined {
+  #getQueue({ name, config, folders }: ConfiguredServer): ServerQueue | undefined {
     const { command } = config;
     if (command === undefined || config.disabled === true) return undefined;
     const { root } = folders;
@@ -110,10 +141,11 @@ export class LanguageServers {
     const known = this.#entries.get(key);
     if (known !== undefined) return known;
     const { processes, log } = this.#deps;
-    const quietMs = this.#deps.waits?.quietMs;
-    const read = (path: string) => this.#readText(path);
-    const entry = new ServerQueue(() =>
-      LanguageServer.start({ name, config: { ...config, command }, root, processes, read, log, quietMs }),
+    const { quietMs, requestLimits } = this.#deps.waits ?? {};
+    const read = this.readText;
+    const limits = { quietMs, requestLimits };
+    const entry = new ServerQueue(name, () =>
+      LanguageServer.start({ name, config: { ...config, command }, root, processes, read, log, ...limits }),
     );
     this.#entries.set(key, entry);
     return entry;
@@ -151,7 +183,7 @@ export class LanguageServers {
   }
 }
 
-interface Configured {
+export interface ConfiguredServer {
   readonly name: string;
   readonly config: LanguageServerConfig;
   readonly folders: ServerFolders;
@@ -159,26 +191,79 @@ interface Configured {
 
 /** A server with its queue: requests run one at a time. */
 class ServerQueue {
+  readonly #name: string;
   readonly #start: () => Promise<LanguageServer>;
   readonly #queue = new Serial();
   #starting: Promise<LanguageServer> | undefined;
   #server: LanguageServer | undefined;
+  #starts = 0;
+  #uses = 0;
   hasAnswered = false;
   isGivenUp = false;
   timeouts = 0;
 
-  constructor(start: () => Promise<LanguageServer>) {
+  constructor(name: string, start: () => Promise<LanguageServer>) {
+    this.#name = name;
     this.#start = start;
+  }
+
+  /** Whether a question is being answered, which may take longer than a check. */
+  get isInUse(): boolean {
+    return this.#uses > 0;
   }
 
   check(files: readonly EditedFile[]): Promise<Problem[]> {
     return this.#queue.run(async () => {
-      this.#starting ??= this.#start();
-      this.#server = await this.#starting;
-      const found = await this.#server.check(files);
+      const found = await (await this.#open()).check(files);
       this.hasAnswered = true;
       return found;
     });
+  }
+
+  /** Runs a task when the earlier ones have ended; once more if the server ends during it. */
+  async use<T>(task: (server: LanguageServer) => Promise<T>, signal: AbortSignal): Promise<T> {
+    this.#uses++;
+    try {
+      return await this.#queue.run(() => this.#runTask(task, signal));
+    } finally {
+      this.#uses--;
+    }
+  }
+
+  async #runTask<T>(task: (server: LanguageServer) => Promise<T>, signal: AbortSignal): Promise<T> {
+    signal.throwIfAborted();
+    const server = await this.#open();
+    try {
+      return await task(server);
+    } catch (error) {
+      if (server.isAlive || signal.aborted || this.#starts >= startLimit) throw error;
+      return await task(await this.#open());
+    } finally {
+      this.hasAnswered = true;
+    }
+  }
+
+  /** Returns the running server; starts it if it does not run. */
+  async #open(): Promise<LanguageServer> {
+    if (this.#server?.isAlive === true && !this.isGivenUp) return this.#server;
+    if (this.#starting === undefined || this.#server !== undefined || this.isGivenUp) {
+      if (this.#starts >= startLimit)
+        throw new UserError(
+          `The language server ${this.#name} was started ${startLimit} times and ended each time.`,
+        );
+      this.#starts++;
+      this.#server = undefined;
+      this.isGivenUp = false;
+      this.timeouts = 0;
+      this.#starting = this.#start();
+    }
+    try {
+      this.#server = await this.#starting;
+      return this.#server;
+    } catch (error) {
+      this.#starting = undefined;
+      throw error;
+    }
   }
 
   accept(): void {

@@ -1,35 +1,5 @@
 import { basename, extname } from "node:path";
-
-/** File extensions by common language server names. */
-const extensionsOfServers: ReadonlyMap<string, readonly string[]> = new Map(
-  Object.entries({
-    astro: [".astro"],
-    bash: [".sh", ".bash", ".zsh", ".ksh"],
-    clangd: [".c", ".cpp", ".cc", ".cxx", ".c++", ".h", ".hpp", ".hh", ".hxx", ".h++"],
-    csharp: [".cs"],
-    dart: [".dart"],
-    deno: [".ts", ".tsx", ".js", ".jsx", ".mjs"],
-    "elixir-ls": [".ex", ".exs"],
-    eslint: [".ts", ".tsx", ".js", ".jsx", ".mjs", ".cjs", ".mts", ".cts", ".vue"],
-    fsharp: [".fs", ".fsi", ".fsx", ".fsscript"],
-    gopls: [".go"],
-    jdtls: [".java"],
-    "kotlin-ls": [".kt", ".kts"],
-    "lua-ls": [".lua"],
-    "ocaml-lsp": [".ml", ".mli"],
-    "php intelephense": [".php"],
-    pyright: [".py", ".pyi"],
-    "ruby-lsp": [".rb", ".rake", ".gemspec", ".ru"],
-    rust: [".rs"],
-    "sourcekit-lsp": [".swift", ".m", ".mm"],
-    svelte: [".svelte"],
-    terraform: [".tf", ".tfvars"],
-    typescript: [".ts", ".tsx", ".js", ".jsx", ".mjs", ".cjs", ".mts", ".cts"],
-    vue: [".vue"],
-    "yaml-ls": [".yaml", ".yml"],
-    zls: [".zig", ".zon"],
-  }),
-);
+import { knownServers } from "./known-servers.ts";
 
 /** Language ids of the protocol, where they differ from the file extension. */
 const languageIds: ReadonlyMap<string, string> = new Map(
@@ -45,7 +15,13 @@ const languageIds: ReadonlyMap<string, string> = new Map(
     ".fs": "fsharp",
     ".h": "c",
     ".hpp": "cpp",
+    ".clj": "clojure",
+    ".cljc": "clojure",
+    ".cljs": "clojure",
     ".hs": "haskell",
+    ".lhs": "haskell",
+    ".sbt": "scala",
+    ".zon": "zig",
     ".js": "javascript",
     ".jsx": "javascriptreact",
     ".kt": "kotlin",
@@ -71,14 +47,15 @@ const languageIds: ReadonlyMap<string, string> = new Map(
   }),
 );
 
-/**
- * Whether the server handles a file. `extensions` are configured and may contain names like `.env` or
- * `Makefile`.
- */
-export function servesFile(name: string, extensions: readonly string[] | undefined, path: string): boolean {
-  const served = extensions ?? extensionsOfServers.get(name) ?? [];
+/** Extensions and file names that a server handles; `configured` may contain names like `.env` or `Makefile`. */
+export function getServedFiles(name: string, configured: readonly string[] | undefined): readonly string[] {
+  return configured ?? knownServers.get(name)?.extensions ?? [];
+}
+
+/** Whether the server handles a file. */
+export function servesFile(name: string, configured: readonly string[] | undefined, path: string): boolean {
   const file = basename(path);
-  return served.some((extension) => file === extension || file.endsWith(withDot(extension)));
+  return getServedFiles(name, configured).some((served) => file === served || file.endsWith(withDot(served)));
 }
 
 export function getLanguageId(path: string): string {

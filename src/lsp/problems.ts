@@ -2,6 +2,7 @@ import { isAbsolute, relative } from "node:path";
 import { z } from "zod";
 import { excerpt } from "../base/text/excerpt.ts";
 import { isInside } from "../workspace/paths.ts";
+import { fromServerColumn, type PositionEncoding, splitLines } from "./positions.ts";
 
 /** An error of a language server with the text of its line, which identifies it when lines move. */
 export interface Problem {
@@ -15,10 +16,11 @@ export interface Problem {
   readonly lineText: string;
 }
 
-const errorSeverity = 1;
+export const errorSeverity = 1;
+const warningSeverity = 2;
 /**
- * Maximum lengths of a message, code and line text; maximum number of errors per file, and shown to the model
- * at once.
+ * Maximum lengths of a message, code and line text; maximum number of errors (and of warnings) per file, and of
+ * errors shown to the model at once.
  */
 const messageLimit = 500;
 const codeLimit = 100;
@@ -30,7 +32,10 @@ const positionSchema = z.object({ line: z.number(), character: z.number() });
 /** The used part of the protocol's Diagnostic. Without a severity it counts as an error. */
 const diagnosticSchema = z.object({
   range: z.object({ start: positionSchema }),
-  severity: z.number().nullish(),
+  severity: z
+    .number()
+    .nullish()
+    .transform((severity) => severity ?? errorSeverity),
   code: z
     .union([z.string(), z.number()])
     .nullish()
@@ -43,26 +48,33 @@ const diagnosticSchema = z.object({
 });
 export type Diagnostic = z.infer<typeof diagnosticSchema>;
 
-/** Picks the valid errors from a server's diagnostics. */
-export function parseErrors(values: readonly unknown[]): Diagnostic[] {
-  const errors: Diagnostic[] = [];
+/** Picks the valid errors and warnings from a server's diagnostics, each up to the limit. */
+export function parseDiagnostics(values: readonly unknown[]): Diagnostic[] {
+  const found: Diagnostic[] = [];
+  const counts = new Map<number, number>();
   for (const value of values) {
     const diagnostic = diagnosticSchema.safeParse(value).data;
-    if (diagnostic !== undefined && (diagnostic.severity ?? errorSeverity) === errorSeverity)
-      errors.push(diagnostic);
-    if (errors.length === problemsLimit) break;
+    if (diagnostic === undefined || diagnostic.severity > warningSeverity) continue;
+    const count = (counts.get(diagnostic.severity) ?? 0) + 1;
+    counts.set(diagnostic.severity, count);
+    if (count <= problemsLimit) found.push(diagnostic);
   }
-  return errors;
+  return found;
 }
 
-/** Adds the line texts to errors. */
-export function toProblems(path: string, text: string, errors: readonly Diagnostic[]): Problem[] {
-  if (errors.length === 0) return [];
-  const lines = text.split("\n");
-  return errors.map(({ range: { start }, code, message }) => ({
+/** Adds the line texts to diagnostics. */
+export function toProblems(
+  path: string,
+  text: string,
+  diagnostics: readonly Diagnostic[],
+  encoding: PositionEncoding,
+): Problem[] {
+  if (diagnostics.length === 0) return [];
+  const lines = splitLines(text);
+  return diagnostics.map(({ range: { start }, code, message }) => ({
     path,
     line: start.line + 1,
-    column: start.character + 1,
+    column: fromServerColumn(lines[start.line] ?? "", start.character, encoding) + 1,
     message,
     code,
     lineText: lines[start.line]?.trim().slice(0, lineLimit) ?? "",
@@ -92,13 +104,13 @@ function removeKnown(
 
 /** Formats problems for the model, one line each. */
 export function describeProblems(server: string, problems: readonly Problem[], cwd: string): string {
-  const shown = problems.slice(0, shownLimit).map((problem) => describe(problem, cwd));
+  const shown = problems.slice(0, shownLimit).map((problem) => describeProblem(problem, cwd));
   const more = problems.length - shown.length;
   const rest = more > 0 ? [`… and ${more} more.`] : [];
   return [`${server} reports new errors:`, ...shown, ...rest].join("\n");
 }
 
-function describe({ path, line, column, message, code }: Problem, cwd: string): string {
+export function describeProblem({ path, line, column, message, code }: Problem, cwd: string): string {
   const name = isAbsolute(path) && isInside(path, [cwd]) ? relative(cwd, path) : path;
   const text = message.replaceAll(/\s+/g, " ").trim();
   return `${name}:${line}:${column}: ${text}${code === "" ? "" : ` (${code})`}`;

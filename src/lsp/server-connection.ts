@@ -1,9 +1,13 @@
 import { basename } from "node:path";
 import { pathToFileURL } from "node:url";
-import { createMessageConnection, type MessageConnection } from "vscode-jsonrpc/node";
-import type { InitializeParams, WorkspaceFolder } from "vscode-languageserver-protocol";
+import {
+  CancellationTokenSource,
+  createMessageConnection,
+  type MessageConnection,
+} from "vscode-jsonrpc/node";
+import type { ClientCapabilities, InitializeParams, WorkspaceFolder } from "vscode-languageserver-protocol";
 import { z } from "zod";
-import { orAfter } from "../base/async.ts";
+import { orAfter, orWhenAborted } from "../base/async.ts";
 import { UserError } from "../base/errors.ts";
 import type { Log } from "../base/log.ts";
 import { isRecord } from "../base/text/record.ts";
@@ -11,6 +15,9 @@ import type { LanguageServerConfig } from "../config/schema.ts";
 import type { PipedExit, PipedProcess } from "../workspace/process/piped-process.ts";
 import { BoundedMessageReader } from "./message-reader.ts";
 import { CountingMessageWriter } from "./message-writer.ts";
+import type { PositionEncoding } from "./positions.ts";
+import { ServerCapabilities } from "./server-capabilities.ts";
+import { ServerProgress } from "./server-progress.ts";
 
 export interface ServerConnectionDeps {
   readonly name: string;
@@ -35,7 +42,8 @@ export class ServerConnection {
   readonly #listener: ServerListener;
   readonly #program: PipedProcess;
   readonly #messages: MessageConnection;
-  #isPulled = false;
+  readonly #capabilities = new ServerCapabilities();
+  readonly progress = new ServerProgress();
   #stderr = "";
   #failure: UserError | undefined;
 
@@ -52,7 +60,25 @@ export class ServerConnection {
 
   /** Whether the server supports pull diagnostics. */
   get isPulled(): boolean {
-    return this.#isPulled;
+    return this.supports("textDocument/diagnostic");
+  }
+
+  /** The unit of columns in the server's positions. */
+  get encoding(): PositionEncoding {
+    return this.#capabilities.encoding;
+  }
+
+  supports(method: string): boolean {
+    return this.#capabilities.supports(method);
+  }
+
+  /** Resolves when the server registers further methods. */
+  get registered(): Promise<void> {
+    return this.#capabilities.changed;
+  }
+
+  get isAlive(): boolean {
+    return this.#failure === undefined;
   }
 
   assertAlive(): void {
@@ -63,6 +89,23 @@ export class ServerConnection {
   async request(method: string, params: unknown, limitMs: number): Promise<{ answer: unknown } | undefined> {
     const request = this.#messages.sendRequest(method, params).then((answer) => ({ answer }));
     return orAfter(this.#orFailure(request), limitMs, undefined);
+  }
+
+  /** Sends a request until the signal aborts, which cancels it in the server too. */
+  async requestUntil(method: string, params: unknown, signal: AbortSignal): Promise<unknown> {
+    signal.throwIfAborted();
+    const source = new CancellationTokenSource();
+    const cancel = () => source.cancel();
+    signal.addEventListener("abort", cancel, { once: true });
+    try {
+      const request = this.#orFailure(this.#messages.sendRequest<unknown>(method, params, source.token));
+      const answer = await orWhenAborted(request, signal, undefined);
+      signal.throwIfAborted();
+      return answer;
+    } finally {
+      signal.removeEventListener("abort", cancel);
+      source.dispose();
+    }
   }
 
   notify(method: string, params: unknown): Promise<void> {
@@ -83,7 +126,7 @@ export class ServerConnection {
     const result = initializeResultSchema.safeParse(answered.answer).data;
     if (result === undefined)
       throw new UserError(`The language server ${name} sent an invalid response to initialize.`);
-    this.#isPulled = isFolderUri(result.capabilities?.diagnosticProvider);
+    this.#capabilities.setInitial(result.capabilities ?? {});
     await this.notify("initialized", {});
     if (config.initialization === undefined) return;
     await this.notify("workspace/didChangeConfiguration", { settings: config.initialization });
@@ -98,16 +141,7 @@ export class ServerConnection {
       rootUri: toUri(root),
       workspaceFolders: [this.#folder()],
       ...(config.initialization && { initializationOptions: config.initialization }),
-      capabilities: {
-        general: { positionEncodings: ["utf-16"] },
-        window: { workDoneProgress: true },
-        workspace: { configuration: true, workspaceFolders: true, didChangeConfiguration: {} },
-        textDocument: {
-          synchronization: { didSave: true },
-          publishDiagnostics: { versionSupport: true },
-          diagnostic: {},
-        },
-      },
+      capabilities: clientCapabilities,
     };
   }
 
@@ -124,7 +158,19 @@ export class ServerConnection {
       return items.map(({ section }) => getSetting(config.initialization, section));
     });
     messages.onRequest("workspace/workspaceFolders", () => [this.#folder()]);
-    messages.onRequest("workspace/applyEdit", () => ({ applied: false }));
+    messages.onRequest("workspace/applyEdit", () => ({
+      applied: false,
+      failureReason: "This client applies only edits that it requested.",
+    }));
+    messages.onRequest("client/registerCapability", (params: unknown) => {
+      this.#capabilities.register(params);
+      return null;
+    });
+    messages.onRequest("client/unregisterCapability", (params: unknown) => {
+      this.#capabilities.unregister(params);
+      return null;
+    });
+    messages.onUnhandledProgress((params) => this.progress.note(params));
     messages.onRequest("window/showDocument", () => ({ success: false }));
     for (const method of methodsWithNullResult) messages.onRequest(method, () => null);
     messages.onNotification("textDocument/publishDiagnostics", (params: unknown) =>
@@ -156,6 +202,7 @@ export class ServerConnection {
     if (this.#failure !== undefined) return;
     this.#failure = new UserError(`The language server ${this.#deps.name} was disabled: ${why}`);
     this.#messages.dispose();
+    this.progress.clear();
     this.#listener.onFailed();
   }
 
@@ -176,9 +223,35 @@ export function toUri(path: string): string {
   return pathToFileURL(path).href;
 }
 
-const initializeResultSchema = z.looseObject({
-  capabilities: z.looseObject({ diagnosticProvider: z.unknown().optional() }).nullish(),
-});
+const clientCapabilities: ClientCapabilities = {
+  general: { positionEncodings: ["utf-16"] },
+  window: { workDoneProgress: true },
+  workspace: {
+    configuration: true,
+    workspaceFolders: true,
+    didChangeConfiguration: {},
+    symbol: { dynamicRegistration: true },
+    workspaceEdit: {
+      documentChanges: true,
+      resourceOperations: ["create", "rename", "delete"],
+      failureHandling: "abort",
+    },
+  },
+  textDocument: {
+    synchronization: { didSave: true },
+    publishDiagnostics: { versionSupport: true },
+    diagnostic: { dynamicRegistration: true },
+    definition: { dynamicRegistration: true, linkSupport: true },
+    implementation: { dynamicRegistration: true, linkSupport: true },
+    references: { dynamicRegistration: true },
+    hover: { dynamicRegistration: true, contentFormat: ["markdown", "plaintext"] },
+    documentSymbol: { dynamicRegistration: true, hierarchicalDocumentSymbolSupport: true },
+    callHierarchy: { dynamicRegistration: true },
+    rename: { dynamicRegistration: true, prepareSupport: true },
+  },
+};
+
+const initializeResultSchema = z.looseObject({ capabilities: z.record(z.string(), z.unknown()).nullish() });
 /** Maximum number of settings per request, because each response may contain all of them. */
 const sectionsLimit = 1_000;
 const configurationSchema = z.looseObject({
@@ -186,8 +259,6 @@ const configurationSchema = z.looseObject({
 });
 
 const methodsWithNullResult = [
-  "client/registerCapability",
-  "client/unregisterCapability",
   "window/showMessageRequest",
   "window/workDoneProgress/create",
   "workspace/diagnostic/refresh",
@@ -199,8 +270,4 @@ function getSetting(settings: unknown, section: string | null | undefined): unkn
   for (const key of section?.split(".") ?? [])
     value = isRecord(value) && Object.hasOwn(value, key) ? value[key] : undefined;
   return value ?? null;
-}
-
-function isFolderUri(capability: unknown): boolean {
-  return capability !== undefined && capability !== null && capability !== false;
 }

@@ -147,7 +147,7 @@ function describeReason({ action, scope: about }: Application, rule: Rule, subje
 }
 
 /** Tools that change files, under the permission `edit`. */
-const editTools = new Set(["edit", "write", "multiedit", "apply_patch", "patch"]);
+const editTools = new Set(["edit", "write", "multiedit", "apply_patch", "patch", "rename_symbol"]);
 
 /** Returns the permission that a tool needs. */
 export function getToolPermission(tool: string): string {

@@ -2,10 +2,9 @@ import { once } from "../base/async.ts";
 import { UserError } from "../base/errors.ts";
 import type { Log } from "../base/log.ts";
 import { importModule } from "../base/import-module.ts";
-import type { Config } from "../config/schema.ts";
 import type { LanguageServers } from "../lsp/language-servers.ts";
+import type { ProjectServers, ProjectServersDeps } from "../lsp/project-servers.ts";
 import type { SharedPlugins } from "../plugin/shared-plugins.ts";
-import type { Diagnose } from "../conversation/project.ts";
 import type { ChildEnvironment } from "../workspace/process/child-variables.ts";
 import type { NodeProgramOptions } from "../workspace/process/node-program.ts";
 import type { PipedProcesses } from "../workspace/process/piped-process.ts";
@@ -48,13 +47,16 @@ export class LazyServices {
     return this.#plugins;
   }
 
-  /** Returns undefined when no servers are configured. The first edit loads the code and starts the matching servers. */
-  diagnoseWith(servers: Config["lsp"], { cwd, worktree }: Workspace): Diagnose | undefined {
-    if (servers === undefined || typeof servers === "boolean") return undefined;
-    const folders = { servers, root: worktree ?? cwd, cwd };
-    return async (changes, signal) => {
-      return (await this.#languageServers()).diagnose(folders, changes, signal);
-    };
+  /** The running language servers. The first edit or question starts those that it needs. */
+  languageServers(): Promise<LanguageServers> {
+    return this.#languageServers();
+  }
+
+  /** Opens the language servers of a project. */
+  async openProjectServers(deps: Omit<ProjectServersDeps, "env" | "servers">): Promise<ProjectServers> {
+    const { ProjectServers } = await importModule(() => import("../lsp/project-servers.ts"));
+    const env = () => this.#deps.variables.get();
+    return new ProjectServers({ ...deps, env, servers: () => this.#languageServers() });
   }
 
   killAll(): void {

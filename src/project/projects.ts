@@ -1,4 +1,5 @@
 import { realpath } from "node:fs/promises";
+import { once } from "../base/async.ts";
 import type { Log } from "../base/log.ts";
 import type { Secrets } from "../base/secrets/secrets.ts";
 import { type LoadConfigOptions, type LoadedConfig, listWatchedPaths } from "../config/load.ts";
@@ -9,8 +10,8 @@ import { detectChanges, type WatchedPaths } from "../config/files/stamp.ts";
 import { collectKeys } from "../model/providers/known-keys.ts";
 import type { ModelAccess } from "../model/providers/model-access.ts";
 import { toRetryPolicy } from "../model/retry.ts";
-import type { Trust } from "../permission/trust.ts";
-import type { Folders, PendingConsent, Project } from "../conversation/project.ts";
+import type { ProjectServers } from "../lsp/project-servers.ts";
+import type { Folders, PendingConsent, Project, ProjectLanguages } from "../conversation/project.ts";
 import type { BundledSkills } from "../skill/bundled-skills.ts";
 import { projectIdOf } from "../storage/project-id.ts";
 import type { ChildEnvironment } from "../workspace/process/child-variables.ts";
@@ -19,6 +20,7 @@ import { findWorktree } from "../workspace/worktree.ts";
 import { type Configured, loadConfigured, getProblems } from "./configured.ts";
 import { fetchText } from "./fetch-text.ts";
 import type { LazyServices } from "./lazy-services.ts";
+import type { ProjectRecords } from "./records.ts";
 import { createProjectTools } from "./tools.ts";
 
 export interface ProjectsDeps {
@@ -28,7 +30,7 @@ export interface ProjectsDeps {
   readonly bundledSkills: BundledSkills;
   /** The services that all folders share. */
   readonly workspace: Omit<Workspace, "cwd" | "roots" | "worktree">;
-  readonly trust: Trust;
+  readonly records: Pick<ProjectRecords, "trust" | "languageServers" | "rememberLanguageServers">;
   readonly models: ModelAccess;
   readonly lazyServices: LazyServices;
   readonly variables: ChildEnvironment;
@@ -104,9 +106,9 @@ export class Projects {
 
   /** Loads configuration and keys, and registers the keys for redaction. */
   async #read(options: LoadConfigOptions, roots: readonly string[]) {
-    const { models, secrets, user: person, variables } = this.#deps;
+    const { models, secrets, user: person, variables, records } = this.#deps;
     const [configured, keys] = await Promise.all([
-      loadConfigured(options, roots, this.#deps),
+      loadConfigured(options, roots, { ...this.#deps, trust: records.trust }),
       models.loadKeys(),
     ]);
     secrets.add(collectKeys(configured.loaded.config, person.env, keys.credentials));
@@ -118,16 +120,18 @@ export class Projects {
     const { configured, ...given } = opened;
     const { loaded, agents, skills, commands, consent } = configured;
     const { config } = loaded;
+    const servers = config.lsp === false ? undefined : this.#serversOf(given.workspace, config);
     return {
       ...given,
-      ...this.#toolsOf(opened),
+      ...this.#toolsOf(opened, servers),
       id: projectIdOf(getRoot(given.workspace)),
       config,
       agents: agents.agents,
       defaultAgent: agents.default,
       commands: commands.commands,
       skills: skills.skills,
-      diagnose: this.#deps.lazyServices.diagnoseWith(config.lsp, given.workspace),
+      languages: servers && toLanguages(servers),
+      diagnose: servers && this.#diagnoseWith(servers),
       consent,
       secrets: this.#deps.secrets,
       retryPolicy: toRetryPolicy(config.retry),
@@ -136,12 +140,43 @@ export class Projects {
     };
   }
 
-  #toolsOf({ configured, workspace, hasChanged }: OpenedProject): Pick<Project, "tools" | "plugins"> {
+  /** Returns the language servers, which are looked for on first use. */
+  #serversOf(workspace: Workspace, { lsp }: Config): () => Promise<ProjectServers> {
+    const { lazyServices, records } = this.#deps;
+    const root = getRoot(workspace);
+    const id = projectIdOf(root);
+    return once(() =>
+      lazyServices.openProjectServers({
+        config: lsp,
+        root,
+        cwd: workspace.cwd,
+        roots: workspace.roots,
+        answers: {
+          load: () => records.languageServers(id),
+          save: (answers) => records.rememberLanguageServers(id, answers),
+        },
+      }),
+    );
+  }
+
+  #diagnoseWith(servers: () => Promise<ProjectServers>): NonNullable<Project["diagnose"]> {
+    return async (changes, signal) => {
+      const folders = await (await servers()).folders();
+      if (Object.keys(folders.servers).length === 0) return "";
+      return (await this.#deps.lazyServices.languageServers()).diagnose(folders, changes, signal);
+    };
+  }
+
+  #toolsOf(
+    { configured, workspace, hasChanged }: OpenedProject,
+    servers: (() => Promise<ProjectServers>) | undefined,
+  ): Pick<Project, "tools" | "plugins"> {
     const { loaded, skills, isTrusted } = configured;
     const root = getRoot(workspace);
     return createProjectTools({
       skills: skills.skills,
       search: loaded.config.search,
+      queries: async () => (await servers?.())?.queries(),
       sources: { loaded, isTrusted, root, home: workspace.home },
       folders: { directory: workspace.cwd, worktree: root, projectId: projectIdOf(root) },
       openPlugins: () => this.#deps.lazyServices.openPlugins(),
@@ -168,6 +203,13 @@ export class Projects {
 
 interface OpenedProject extends Pick<Project, "workspace" | "models" | "hasChanged" | "problems"> {
   readonly configured: Configured;
+}
+
+function toLanguages(servers: () => Promise<ProjectServers>): ProjectLanguages {
+  return {
+    offered: async () => (await servers()).offered(),
+    choices: async () => (await servers()).choices(),
+  };
 }
 
 /** Locations of skills and plugins outside the configuration folders. */

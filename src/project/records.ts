@@ -2,6 +2,7 @@ import { z } from "zod";
 import checks from "../../schema/checks.json" with { type: "json" };
 import { generatedCheck } from "../base/json-schema.ts";
 import { fastValidator } from "../base/validator.ts";
+import type { ServerAnswers } from "../lsp/select-servers.ts";
 import { type ModelRef, modelRefSchema } from "../message/message.ts";
 import { Approvals, storedApprovals } from "../permission/approvals.ts";
 import { Trust, trustedFolderSchema } from "../permission/trust.ts";
@@ -38,6 +39,28 @@ export class ProjectRecords {
     await files.update(["project", projectId], storedProject, (known) => ({ ...known, lastUsedModel }));
   }
 
+  /** The user's answers about installed language servers. */
+  async languageServers(projectId: string): Promise<ServerAnswers> {
+    const stored = await (await this.#files()).read(["project", projectId], storedProject);
+    return stored?.languageServers ?? { agreed: [], declined: [] };
+  }
+
+  /** Adds answers; a newer one replaces an older one. */
+  async rememberLanguageServers(projectId: string, { agreed, declined }: ServerAnswers): Promise<void> {
+    const files = await this.#files();
+    await files.update(["project", projectId], storedProject, (known) => {
+      const before = known?.languageServers ?? { agreed: [], declined: [] };
+      const merge = (one: readonly string[], added: readonly string[], other: readonly string[]) => [
+        ...new Set([...one.filter((name) => !other.includes(name)), ...added]),
+      ];
+      const languageServers = {
+        agreed: merge(before.agreed, agreed, declined),
+        declined: merge(before.declined, declined, agreed),
+      };
+      return { ...known, languageServers };
+    });
+  }
+
   /** Stores the project's root folder and the current time as its last use. */
   async noteSeen(projectId: string, root: string): Promise<void> {
     const files = await this.#files();
@@ -65,5 +88,7 @@ export const projectSchema = z.object({
   /** Times of the first and the newest session with a turn, in milliseconds since 1970. */
   time: z.object({ created: z.number(), seen: z.number() }).optional(),
   lastUsedModel: modelRefSchema.optional(),
+  /** Installed language servers that the user allowed or refused in the project, by name. */
+  languageServers: z.object({ agreed: z.array(z.string()), declined: z.array(z.string()) }).optional(),
 });
 const storedProject = fastValidator(generatedCheck(checks, "project"), projectSchema);

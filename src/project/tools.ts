@@ -6,6 +6,7 @@ import { toShellRequests } from "../permission/shell-requests.ts";
 import type { FoundModules, ModuleSources } from "../plugin/modules.ts";
 import type { SharedPlugins, WantedPlugins } from "../plugin/shared-plugins.ts";
 import type { Project } from "../conversation/project.ts";
+import type { LanguageQueries } from "../lsp/language-queries.ts";
 import type { Skill } from "../skill/skill.ts";
 import type { ShellFolders } from "../tool/bash/bash.ts";
 import type { Tool } from "../tool/tool.ts";
@@ -14,6 +15,8 @@ import { createShellContext } from "../workspace/shell-context.ts";
 export interface ProjectToolsOptions {
   readonly skills: readonly Skill[];
   readonly search: Config["search"];
+  /** Questions to language servers; undefined if none may run. */
+  readonly queries: () => Promise<LanguageQueries | undefined>;
   /** Search locations of plugins and custom tools. */
   readonly sources: ModuleSources;
   readonly folders: WantedPlugins["folders"];
@@ -23,7 +26,7 @@ export interface ProjectToolsOptions {
 }
 
 /** Reserved names of built-in tools that are not always available. */
-const conditionalToolNames = ["task", "websearch", "codesearch", "lsp", "invalid", "batch"];
+const conditionalToolNames = ["task", "websearch", "codesearch", "lsp", "rename_symbol", "invalid", "batch"];
 
 /** Creates a project's tools and plugins. Loads and searches nothing before the first use. */
 export function createProjectTools(options: ProjectToolsOptions): Pick<Project, "tools" | "plugins"> {
@@ -40,9 +43,9 @@ export function createProjectTools(options: ProjectToolsOptions): Pick<Project, 
 }
 
 /** Loads the built-in tools lazily: they and the shell grammar are large. */
-async function loadBuiltIn({ skills, search }: ProjectToolsOptions): Promise<readonly Tool[]> {
-  const { builtInTools } = await import("../tool/registry.ts");
-  return builtInTools({ analyze, findShown, skills, search });
+async function loadBuiltIn({ skills, search, queries }: ProjectToolsOptions): Promise<readonly Tool[]> {
+  const [{ builtInTools }, languages] = await Promise.all([import("../tool/registry.ts"), queries()]);
+  return builtInTools({ analyze, findShown, skills, search, languages });
 }
 
 const loadAnalysis = () => import("../shell/analysis.ts");

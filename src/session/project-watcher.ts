@@ -5,6 +5,7 @@ import type { Decider } from "../permission/gate.ts";
 import type { SessionSettings } from "../session-state/session-settings.ts";
 import type { Command } from "../slash-commands/commands.ts";
 import { askConsent } from "../session-state/consent.ts";
+import { askAboutServers } from "../session-state/server-consent.ts";
 import type { CurrentProject } from "../conversation/current-project.ts";
 import type { Project } from "../conversation/project.ts";
 import type { SessionInfoStore } from "../conversation/session-info-store.ts";
@@ -34,6 +35,7 @@ export interface ProjectWatcherDeps {
 export class ProjectWatcher {
   readonly #deps: ProjectWatcherDeps;
   #isConsentSettled = false;
+  #areServersSettled = false;
 
   constructor(deps: ProjectWatcherDeps) {
     this.#deps = deps;
@@ -87,6 +89,28 @@ export class ProjectWatcher {
     this.#isConsentSettled = answer === "accepted" || answer === "declined";
     if (answer === "accepted") await this.reload();
     return answer !== "cancelled";
+  }
+
+  /**
+   * Asks the user once per project about installed language servers. Returns whether the turn continues. Without an
+   * answer they are not used.
+   */
+  async settleLanguageServers(signal: AbortSignal): Promise<boolean> {
+    if (this.#areServersSettled || signal.aborted) return !signal.aborted;
+    const { sessionId, gate, emit, settings } = this.#deps;
+    try {
+      const offered = await this.current.languages?.offered();
+      this.#areServersSettled = true;
+      if (offered === undefined) return true;
+      const deps = { sessionId, gate, emit, agent: settings.agent.name };
+      const answer = await askAboutServers(deps, offered, signal);
+      this.#areServersSettled = answer !== "cancelled";
+      if (answer === "accepted") await this.reload();
+      return answer !== "cancelled";
+    } catch (error) {
+      this.#deps.warn(`Language servers are not used: ${messageOf(error)}`);
+      return true;
+    }
   }
 
   async #emitChanges(before: EditorView, now: EditorView): Promise<void> {

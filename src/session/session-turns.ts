@@ -136,11 +136,13 @@ export class SessionTurns {
 
   /** Refreshes everything that a turn uses. Returns whether the turn continues. */
   async #prepare(signal: AbortSignal): Promise<boolean> {
-    const { approvals, servers } = this.#deps;
+    const { approvals, servers, isChild } = this.#deps;
     const { history, project, plugins } = this.#services;
     await history.settle();
     await approvals.refresh();
-    const isGoingOn = await project.settleConsent(signal);
+    const isSettled = await project.settleConsent(signal);
+    // A task uses what its parent session was allowed.
+    const isGoingOn = isSettled && (isChild || (await project.settleLanguageServers(signal)));
     await plugins.join(project.current);
     this.#notifyPlugins();
     await servers.settle(signal);

@@ -45,6 +45,7 @@ type Presenter = (part: ToolPart) => Partial<Presentation>;
 /** Tools whose calls are shown differently from other calls. */
 const presenters: ReadonlyMap<string, Presenter> = new Map<string, Presenter>([
   ["bash", presentCommand],
+  ["lsp", presentQuestionAboutCode],
   ["task", presentTask],
   ["todoread", presentTodos],
   ["todowrite", presentTodos],
@@ -80,6 +81,13 @@ function presentCommand({ state, kind = "execute" }: ToolPart): Partial<Presenta
     signal: typeof signal === "string" ? signal : null,
   };
   return { kind, command };
+}
+
+/** Operations on one file read it; the others search. */
+const readingOperations: ReadonlySet<unknown> = new Set(["hover", "documentSymbol", "diagnostics"]);
+
+function presentQuestionAboutCode({ state: { input } }: ToolPart): Partial<Presentation> {
+  return isRecord(input) && readingOperations.has(input.operation) ? { kind: "read" } : {};
 }
 
 function presentTask({ state }: ToolPart): Partial<Presentation> {

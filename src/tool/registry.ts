@@ -5,6 +5,9 @@ import { editTool } from "./edit/edit.ts";
 import { globTool } from "./search/glob.ts";
 import { grepTool } from "./search/grep.ts";
 import { listTool } from "./search/list.ts";
+import { lspTool } from "./lsp/lsp.ts";
+import { renameSymbolTool } from "./lsp/rename-symbol.ts";
+import type { LanguageQueries } from "../lsp/language-queries.ts";
 import { multieditTool } from "./edit/multiedit.ts";
 import { planEnterTool, planExitTool } from "./plan-mode.ts";
 import { questionTool } from "./question.ts";
@@ -20,8 +23,14 @@ import { writeTool } from "./edit/write.ts";
 
 /** Creates the built-in tools. */
 export function builtInTools(
-  deps: ShellAnalysis & { skills: readonly Skill[]; search: Config["search"] },
+  deps: ShellAnalysis & {
+    skills: readonly Skill[];
+    search: Config["search"];
+    /** Undefined if no language server may run. */
+    languages?: LanguageQueries | undefined;
+  },
 ): Tool[] {
+  const { languages } = deps;
   return [
     applyPatchTool,
     bashTool(deps),
@@ -29,6 +38,7 @@ export function builtInTools(
     globTool,
     grepTool,
     listTool,
+    ...(languages === undefined ? [] : [lspTool(languages), renameSymbolTool(languages)]),
     multieditTool,
     planEnterTool,
     planExitTool,

@@ -93,6 +93,8 @@ export async function writeConfig(
         },
       },
     },
+    // What is installed on this machine must not matter.
+    lsp: false,
     ...more,
   };
   await writeFiles(home, { ".config/fairlead/fairlead.json": JSON.stringify(config, undefined, 2) });

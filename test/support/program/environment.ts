@@ -1,4 +1,4 @@
-import { join } from "node:path";
+import { delimiter, join } from "node:path";
 
 /** No more of this machine than a program needs, and a home of its own. */
 export function environment(home: string): Record<string, string> {
@@ -6,8 +6,12 @@ export function environment(home: string): Record<string, string> {
   const own = stored.flatMap((name) =>
     process.env[name] === undefined ? [] : [[name, process.env[name]] as const],
   );
+  const { PATH = "", ...others } = Object.fromEntries(own);
+  // The programs of this repository's packages are not installed on a user's machine.
+  const folders = PATH.split(delimiter).filter((folder) => !folder.includes("node_modules"));
   return {
-    ...Object.fromEntries(own),
+    ...others,
+    PATH: folders.join(delimiter),
     HOME: home,
     USERPROFILE: home,
     XDG_CONFIG_HOME: join(home, ".config"),

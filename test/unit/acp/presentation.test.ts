@@ -65,6 +65,12 @@ test("calls that change the todo list have no card", () => {
   ]);
 });
 
+test("a question about one file is shown as reading, others as searching", () => {
+  const kindOf = (operation: string) =>
+    presentCall({ ...stored("lsp", { input: { operation } }), kind: "search" }).kind;
+  expect(["hover", "diagnostics", "findReferences"].map(kindOf)).toEqual(["read", "read", "search"]);
+});
+
 test("a call that was rejected before it had a title shows its main argument", () => {
   const part: ToolPart = { ...stored("glob", { input: { pattern: "**/*.ts" } }), kind: "search" };
   expect(presentCall(part).title).toBe("**/*.ts");

@@ -2,7 +2,7 @@ import { expect, test } from "vitest";
 import { askQuestions } from "../../../src/acp/client/questions.ts";
 import { excerpt } from "../../../src/base/text/excerpt.ts";
 import { silentLog } from "../../../src/base/log.ts";
-import { parseErrors, toProblems } from "../../../src/lsp/problems.ts";
+import { parseDiagnostics, toProblems } from "../../../src/lsp/problems.ts";
 import { toElicitation } from "../../../src/mcp/connection/elicitation.ts";
 import { parseErrorAnswer } from "../../../src/model/failure.ts";
 import { newSessionId } from "../../../src/message/ids.ts";
@@ -35,7 +35,7 @@ test("words of a provider and of a language server that are cut say so", () => {
   const notice = parseErrorAnswer({ status: 500, header: () => null, body: long, now: 0 });
   expect(notice.message).toContain(excerpt(long, 1_000));
   const range = { start: { line: 0, character: 0 } };
-  expect(toProblems("/a.ts", "text", parseErrors([{ range, message: long }]))).toMatchObject([
+  expect(toProblems("/a.ts", "text", parseDiagnostics([{ range, message: long }]), "utf-16")).toMatchObject([
     { message: excerpt(long, 500) },
   ]);
 });

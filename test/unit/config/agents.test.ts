@@ -70,7 +70,7 @@ describe("built-in agents", () => {
     expect(own("general")).toEqual([rule("todowrite", "*", "deny"), rule("todoread", "*", "deny")]);
     expect(own("explore")).toEqual([
       rule("*", "*", "deny"),
-      ...["grep", "glob", "list", "read", "webfetch", "websearch", "codesearch"].map((name) =>
+      ...["grep", "glob", "list", "read", "lsp", "webfetch", "websearch", "codesearch"].map((name) =>
         rule(name, "*", "allow"),
       ),
       rule("bash", "*", "ask"),

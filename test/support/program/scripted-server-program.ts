@@ -1,0 +1,73 @@
+/**
+ * A language server that answers as a script says. Arguments: the script and a file for the messages it receives, one
+ * per line. In the script, `$root` stands where the URI of the server's folder comes.
+ */
+import { appendFileSync, readFileSync } from "node:fs";
+import { z } from "zod";
+
+const messageSchema = z.looseObject({
+  id: z.union([z.number(), z.string()]).optional(),
+  method: z.string().optional(),
+  params: z.looseObject({ rootUri: z.string().optional() }).nullish(),
+});
+
+const scriptSchema = z.object({
+  capabilities: z.record(z.string(), z.unknown()).default({}),
+  /** Answers by method, one after the other; the last is repeated. */
+  answers: z.record(z.string(), z.array(z.unknown())).default({}),
+  /** Messages that are sent after a notification or before the answer of a request, by method. */
+  sends: z.record(z.string(), z.array(z.unknown())).default({}),
+});
+
+/** What happens in the place of an answer. */
+const effectSchema = z.union([
+  z.object({ $error: z.object({ code: z.number(), message: z.string() }) }),
+  z.object({ $exit: z.number() }),
+  z.object({ $silent: z.literal(true) }),
+]);
+
+const [scriptFile = "", record = ""] = process.argv.slice(2);
+let root = "";
+const counts = new Map<string, number>();
+
+function readScript(): z.output<typeof scriptSchema> {
+  return scriptSchema.parse(JSON.parse(readFileSync(scriptFile, "utf8").replaceAll("$root", root)));
+}
+
+function send(message: object): void {
+  const body = JSON.stringify({ jsonrpc: "2.0", ...message });
+  process.stdout.write(`Content-Length: ${Buffer.byteLength(body)}\r\n\r\n${body}`);
+}
+
+function receive({ id, method = "", params }: z.infer<typeof messageSchema>): void {
+  root = params?.rootUri ?? root;
+  const script = readScript();
+  for (const message of script.sends[method] ?? []) send(z.looseObject({}).parse(message));
+  if (id === undefined || method === "") return;
+  if (method === "initialize") return send({ id, result: { capabilities: script.capabilities } });
+  const answers = script.answers[method] ?? [];
+  const count = counts.get(method) ?? 0;
+  counts.set(method, count + 1);
+  answer(id, answers[Math.min(count, answers.length - 1)] ?? null);
+}
+
+function answer(id: number | string, result: unknown): void {
+  const effect = effectSchema.safeParse(result).data;
+  if (effect === undefined) send({ id, result });
+  else if ("$error" in effect) send({ id, error: effect.$error });
+  else if ("$exit" in effect) process.exit(effect.$exit);
+}
+
+let held = Buffer.alloc(0);
+process.stdin.on("data", (chunk: Buffer) => {
+  held = Buffer.concat([held, chunk]);
+  while (true) {
+    const head = held.indexOf("\r\n\r\n");
+    const length = Number(/content-length: (\d+)/i.exec(held.toString("latin1", 0, Math.max(0, head)))?.[1]);
+    if (head === -1 || held.length < head + 4 + length) return;
+    const body = held.toString("utf8", head + 4, head + 4 + length);
+    held = held.subarray(head + 4 + length);
+    appendFileSync(record, `${body}\n`);
+    receive(messageSchema.parse(JSON.parse(body)));
+  }
+});
