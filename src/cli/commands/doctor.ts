@@ -14,6 +14,7 @@ import type { Finding } from "./finding.ts";
 import { openLocalApp } from "../local-app.ts";
 import { print, printJson } from "../terminal/output.ts";
 import { providerFindings, unusedFindings } from "./provider-findings.ts";
+import { languageFindings } from "./language-findings.ts";
 import { damageFindings } from "./store-findings.ts";
 import { type Style, styleFor } from "../terminal/style.ts";
 import { version } from "../command-line/version.ts";
@@ -33,6 +34,7 @@ export async function doctor(call: Call): Promise<number> {
     ...specialFileFindings(app),
     ...variableFindings(),
     ...consentFindings(project),
+    ...(await languageFindings(project)),
     ...(await noteFindings(app, project)),
     ...project.problems.map((problem) => ({ what: "Configuration", found: "a problem", todo: problem })),
   ];

@@ -1,4 +1,6 @@
+import { writeFile } from "node:fs/promises";
 import { createServer } from "node:net";
+import { join } from "node:path";
 import { once } from "node:events";
 import { expect, test } from "vitest";
 import { fairlead } from "../../support/program/cli.ts";
@@ -11,10 +13,15 @@ const list = (...ids: string[]): Answer => {
   return () => ({ status: 200, body: { data: ids.map((id) => ({ id, object: "model" })) } });
 };
 
-async function doctor(config: object, args: string[] = [], files: Record<string, string> = {}) {
+async function doctor(
+  config: object,
+  args: string[] = [],
+  files: Record<string, string> = {},
+  more: Record<string, string> = {},
+) {
   await using home = await temporaryFolder({}, "fairlead-home-");
   await using folder = await temporaryFolder(files);
-  const env = { FAIRLEAD_CONFIG_CONTENT: JSON.stringify(config) };
+  const env = { FAIRLEAD_CONFIG_CONTENT: JSON.stringify(config), ...more };
   const { exitCode, stdout } = await fairlead(home.path, ["doctor", ...args], { cwd: folder.path, env });
   const lines = stdout.split("\n");
   const at = lines.findIndex((line) => /^\S+ +Provider/.test(line));
@@ -261,5 +268,22 @@ test("doctor and models say what a model runs without, and what to do", async ()
   expect(JSON.parse(json.stdout)).toMatchObject([
     { id: "openai/gpt-5.5", api: "chat", without: ["thinking"] },
     { id: "openai/plain", without: ["known context window"] },
+  ]);
+});
+
+test("doctor lists language servers with their state, and what to do", async () => {
+  await using bin = await temporaryFolder();
+  const program = join(bin.path, "gopls");
+  await writeFile(program, "#!/bin/sh\n", { mode: 0o755 });
+  const PATH = `${bin.path}:/usr/bin:/bin`;
+  const lsp = { rust: {}, own: { command: ["own-server"], extensions: [".own"] }, zls: { disabled: true } };
+  const config = { ...oneProvider(await freeAddress()), lsp };
+  const { stdout } = await doctor(config, ["--offline"], { "main.go": "", "a.own": "" }, { PATH });
+  const lines = stdout.split("\n").filter((line) => / Language /.test(line));
+  expect(lines).toEqual([
+    "note Language       rust: configured, not found",
+    "ok   Language       own (own-server): used",
+    "ok   Language       zls: disabled in the configuration",
+    `note Language       gopls (${program}): installed, not used yet`,
   ]);
 });
