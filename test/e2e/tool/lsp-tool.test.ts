@@ -118,7 +118,7 @@ describe("the tools", () => {
   const names = ["lsp", "rename_symbol"];
   const lspNames = (request: ModelRequest) => request.toolNames.filter((name) => names.includes(name));
 
-  test("are offered in few tokens where a server serves files of the project, and stay in the session", async () => {
+  test("are offered in few tokens where a server fits the project, and stay", async () => {
     await story({ files, config }, async ({ editor, model, repository }) => {
       const { sessionId } = await editor.newSession();
       model.reply("One.").reply("Two.");

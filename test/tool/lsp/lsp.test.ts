@@ -34,7 +34,7 @@ describe("an answer with places", () => {
     );
   });
 
-  test("may name virtual addresses and files outside the workspace, whose text is not shown", async () => {
+  test("may name virtual addresses and files outside, whose text is not shown", async () => {
     const answers = {
       [method]: [
         [

@@ -151,7 +151,7 @@ test("a server that cannot rename there, or refuses, is quoted", async () => {
   );
 });
 
-test("an edit is asked for again when the editor has another text of a file than the disk", async () => {
+test("an edit is requested again if the editor has unsaved text of a file", async () => {
   const shifted = [{ range: range(1, 8, 11), newText: "total" }];
   const first = { changes: { "$root/b.txt": inB } };
   await using disk = await lspPlace(files, {

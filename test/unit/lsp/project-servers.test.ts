@@ -36,7 +36,7 @@ async function open(files: Files, programs: readonly string[], config?: Config["
 const namesIn = async (servers: ProjectServers) =>
   (await servers.choices()).map(({ name, state }) => `${name}: ${state}`);
 
-test("only installed servers for the project's languages are offered, one for each language", async () => {
+test("installed servers for the project's languages are offered, one per language", async () => {
   const programs = ["gopls", "rust-analyzer", "pylsp", "pyright-langserver", "yaml-language-server"];
   await using place = await open({ "main.go": "", "src/deep/a.py": "", "a.yaml": "" }, programs);
   expect(await namesIn(place.servers)).toEqual(["pyright: open", "gopls: open"]);
@@ -47,7 +47,7 @@ test("only installed servers for the project's languages are offered, one for ea
   expect(await place.servers.queries()).toBeUndefined();
 });
 
-test("an agreed server is used from the next load on, and a declined one is not offered again", async () => {
+test("an agreed server is used from the next load, a declined one never offered", async () => {
   for (const isAgreed of [true, false]) {
     await using place = await open({ "main.go": "" }, ["gopls"]);
     const before = await place.servers.queries();
@@ -96,7 +96,7 @@ test("deno serves only projects with its configuration", async () => {
   expect(await namesIn(own.servers)).toEqual(["deno: open"]);
 });
 
-test("a project without files of a configured server has no tool, unless it is too large to know", async () => {
+test("a project without files of a configured server has no tool, unless it is large", async () => {
   const config = { own: { command: ["own"], extensions: [".x"] } };
   await using small = await open({ "a.txt": "" }, [], config);
   expect(await small.servers.queries()).toBeUndefined();
