@@ -71,6 +71,19 @@ describe("with tool_calls: text", () => {
     });
   });
 
+  test("a summary is requested without tools", async () => {
+    await textStory(async ({ editor, model, sessionId }) => {
+      model.reply(read).reply("Read.");
+      await editor.prompt(sessionId, "Read it");
+      model.reply("## Goal\nRead the file.");
+      await editor.prompt(sessionId, "/compact");
+      model.reply("Bye.");
+      expect((await editor.prompt(sessionId, "Bye")).stopReason).toBe("end_turn");
+      for (const { body } of model.requests) expect(Object.keys(body)).not.toContain("tools");
+      expect(JSON.stringify(model.requests.at(-1)?.messages)).toContain("Read the file.");
+    });
+  });
+
   test("several calls run in their order, and each has its result", async () => {
     await textStory(async ({ editor, model, sessionId }) => {
       model.reply(inPieces(`${read}\n${hermes("read", { filePath: "b.ts" })}<|im_end|>`)).reply("Read.");
