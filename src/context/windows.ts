@@ -90,7 +90,7 @@ export class ContextWindows {
     return describeReportedWindow(model, tokens, context);
   }
 
-  /** Whether the provider read less than was sent, twice in a row, and no more when more was sent. */
+  /** Whether the provider counted too little twice in a row, and did not count more for a larger request. */
   #isTruncated(model: Model, count: LowCount): boolean {
     const state = this.#getState(model);
     const before = state.low;

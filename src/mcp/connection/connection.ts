@@ -30,7 +30,7 @@ import { StdioTransport } from "./stdio-transport.ts";
 
 /** Timeout to end a session at a remote server. */
 const closeTimeoutMs = 500;
-/** Disables the SDK's timeouts. Our own pause while the user is asked. */
+/** Disables the SDK's timeouts, because those of `CallClock` pause while the user is asked. */
 const neverMs = 2 ** 31 - 1;
 
 export interface ConnectionDeps {
@@ -99,7 +99,7 @@ export class McpConnection {
     return this.#client.getServerCapabilities() ?? {};
   }
 
-  /** What the server says about its use. */
+  /** The server's usage instructions. */
   get instructions(): string {
     return this.#client.getInstructions() ?? "";
   }

@@ -247,7 +247,7 @@ function isFlat(words: readonly NewLine[]): boolean {
   return words.every(({ indent }) => indent === words[0]?.indent);
 }
 
-/** Whether the text closes more brackets than it opens; such lines end a block above the place. */
+/** Whether the text closes more brackets than it opens; such lines end a block that began before them. */
 function closesMore(words: readonly NewLine[]): boolean {
   const text = words.map((line) => line.text).join("\n");
   return (text.match(/[)\]}]/g)?.length ?? 0) > (text.match(/[([{]/g)?.length ?? 0);

@@ -6,23 +6,24 @@ import { collapsed, normalizeNewlines, plainPunctuation, splitLines } from "./ma
 const shownCharacters = 180;
 const shownLines = 5;
 const lineCharacters = 100;
-/** Characters of a line of the old text that is quoted. */
+/** Maximum length of a quoted line of the old text, in characters. */
 const quotedCharacters = 80;
-/** Lines that are compared letter by letter. */
+/** Maximum number of candidates compared by edit distance. */
 const candidateLimit = 40;
-/** Characters of a line that are compared. */
+/** Characters of a line that are compared by edit distance. */
 const comparedCharacters = 200;
-/** Lines of the file and of the old text, after which the search ends. */
+/** Maximum number of lines searched in the file. */
 const searchedLines = 200_000;
+/** Maximum number of lines of the old text that are searched. */
 const wantedLines = 200;
-/** Equal lines of the old text that are looked up. */
+/** A line that the old text repeats counts at this many positions at most. */
 const repeatLimit = 3;
-/** Likeness from 0 to 1 below which a line is not shown. */
+/** Minimum likeness of a shown line, from 0 to 1. */
 const minLikeness = 0.5;
 
 /**
- * Describes the lines of the text that are most like the old text: with numbers, and with what differs. Returns
- * undefined if there are none. `name` is that of the old text for the model.
+ * Quotes the lines of the text that are most like the old text, with numbers, and describes the difference. Returns
+ * undefined if no lines are similar. `name` is the parameter that contains the old text.
  */
 export function describeNearest(text: string, oldString: string, name = "oldString"): string | undefined {
   const lines = normalizeNewlines(text).split("\n").slice(0, searchedLines);
@@ -36,7 +37,7 @@ export function describeNearest(text: string, oldString: string, name = "oldStri
   return `The nearest lines are:\n${shown}\n${describeDifference(found, wanted, { line: start + at + 1, at, name })}`;
 }
 
-/** Returns the line at which the old text probably begins; may be negative or after the end for a part of it. */
+/** Returns the index of the line at which the old text probably begins. */
 function findNearestStart(lines: readonly string[], wanted: readonly string[]): number | undefined {
   const keys = wanted.map(toKey);
   const starts = findByEqualLines(lines, keys);
@@ -44,7 +45,10 @@ function findNearestStart(lines: readonly string[], wanted: readonly string[]): 
   return best === undefined ? undefined : Math.max(0, Math.min(best, lines.length - 1));
 }
 
-/** Returns the starts under which at least one line of the old text is equal, except for blanks, case and quotes. */
+/**
+ * Returns the possible starts of the old text, each with its number of equal lines. Ignores blanks, case and quotes. A
+ * start is negative if the text has only later lines of the old text.
+ */
 function findByEqualLines(lines: readonly string[], keys: readonly string[]): Map<number, number> {
   const positions = new Map<string, number[]>();
   for (const [index, key] of keys.entries()) {
@@ -121,7 +125,7 @@ function numberLines(lines: readonly string[], first: number, count: number): st
   return shown.join("\n");
 }
 
-/** What may be all that differs, from the smallest difference on. */
+/** Differences that a normalization removes, smallest first. */
 const differences: readonly (readonly [what: string, normalize: (line: string) => string])[] = [
   ["blanks at the ends of lines", (line) => line.trimEnd()],
   ["tabs and spaces", (line) => line.trimEnd().replaceAll(/[ \t]+/g, " ")],
