@@ -110,7 +110,7 @@ export async function compact(
   return { outcome: "compacted", tokens, cost, left };
 }
 
-/** Decides what stays, what goes and what is carried over. */
+/** Selects the messages to keep, to summarize and to carry over. */
 function planCompaction(
   { project, transcript, todos }: CompactingDeps,
   message: Message,

@@ -74,13 +74,13 @@ export function fileSteps(changes: readonly FileChange[]): FileStep[] {
   });
 }
 
-/** Returns the command lines that commands, as in the titles of their calls. */
+/** Returns the command lines that ran, from the titles of their calls. */
 export function commandsOf(messages: readonly Message[]): string[] {
   const commands = messages.flatMap(callsOf).filter((call) => call.tool === "bash" && hasRun(call));
   return commands.map((call) => call.title ?? call.tool);
 }
 
-/** Returns the paths of edits that the end of the program interrupted; it is unknown whether they were done. */
+/** Returns the paths of edits that the end of the program interrupted; they may or may not be done. */
 export function interruptedEditsOf(messages: readonly Message[]): string[] {
   const interrupted = messages.flatMap(callsOf).filter(({ kind, state }) => {
     const isEdit = kind === "edit" || kind === "delete" || kind === "move";
@@ -105,7 +105,7 @@ function callsOf({ parts }: Message): ToolPart[] {
   return parts.filter((part) => part.type === "tool");
 }
 
-/** Parallel calls are stored in the order of the model's answer, not in the order in which they commands. */
+/** Parallel calls are stored in the order of the model's answer, not in the order in which they ran. */
 function startOf({ state }: ToolPart): number {
   return "time" in state ? (state.time?.start ?? 0) : 0;
 }

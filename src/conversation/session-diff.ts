@@ -74,7 +74,7 @@ export class SessionDiff {
     }));
   }
 
-  /** Notes the changes of messages that are not included yet. Oldest first. Costs only what is new. */
+  /** Adds the changes of messages that are not included yet, oldest first. */
   note(messages: readonly Message[]): void {
     const known = messages.findLastIndex(({ info }) => !this.#isNew(info.id));
     const fresh = messages.slice(known + 1);

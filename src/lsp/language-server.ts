@@ -27,7 +27,7 @@ export interface LanguageServerDeps extends ServerConnectionDeps {
   readonly requestLimits?: typeof requestLimits | undefined;
 }
 
-/** Time to wait for diagnostics of a closed file, which come at once if at all. */
+/** Time to wait for diagnostics of a closed file; servers that send them do so at once. */
 const closedReportMs = 200;
 
 /** Reads the current text of a file; undefined if it does not exist or is not text. */

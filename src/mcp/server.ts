@@ -89,7 +89,7 @@ export class McpServer {
     return this.#offers;
   }
 
-  /** What it says about its use, as of the last connection. */
+  /** Its usage instructions, as of the last connection. */
   get instructions(): string {
     return this.#instructions;
   }

@@ -5,7 +5,7 @@ export interface Quirks {
   readonly effort: EffortStyle;
   /** The effort sent with tools if none was chosen. If set, no other effort is accepted with tools. */
   readonly effortWithTools?: string | undefined;
-  /** Whether the effort can be chosen at all. */
+  /** Whether the effort can be chosen. */
   readonly hasEfforts: boolean;
   /** Whether tools are accepted. */
   readonly acceptsTools: boolean;

@@ -178,7 +178,7 @@ export class Session {
     return this.#closed.promise;
   }
 
-  /** Queues a message; resolves with the result of its own turn. Turns run one after the other. */
+  /** Queues a message; resolves with the result of its turn. Turns run one after the other. */
   prompt(input: PromptInput): Promise<TurnResult> {
     return this.#queue.add(input);
   }

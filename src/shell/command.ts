@@ -94,7 +94,7 @@ function addBash(
   if (doubt?.runsUnknownText) addUnknownPath(scan, text, { access: "visible" }, doubt.reason);
 }
 
-/** Rewrites `./a` relative to the folder of the rules, as it is another program in each folder. */
+/** Rewrites `./a` relative to the folder of the rules, because it names another program in each folder. */
 function rebaseProgram(
   scan: Scan,
   argv: readonly Argument[],

@@ -54,7 +54,7 @@ export function describe(name: string, invocation: Invocation): OpaqueReason | u
 
 type Describe = (invocation: Invocation) => OpaqueReason | undefined;
 
-/** Programs with a description of their own; a key lists several names, separated by blanks. */
+/** Functions that describe special programs; a key lists several names, separated by blanks. */
 const table: Record<string, Describe> = {
   git: describeGit,
   "find gfind": describeFind,

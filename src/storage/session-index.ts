@@ -227,7 +227,7 @@ export class SessionIndex {
     return info && toRow(info);
   }
 
-  /** Returns sessions that have messages but no file of their own, or had none at the last search. */
+  /** Returns sessions that have messages but no session file, or had none at the last search. */
   async #rowsWithoutFile(
     ids: readonly SessionId[],
     rows: readonly SessionRow[],

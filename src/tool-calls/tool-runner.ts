@@ -61,7 +61,7 @@ const noSpaceHint =
 export class ToolRunner {
   readonly #deps: ToolRunnerDeps;
   #tools: ToolsByName = new Map();
-  /** The tools, and those that are not offered. */
+  /** The offered tools, and the other ones. */
   #callable: ToolsByName = new Map();
   #rules: Ruleset;
   #within: readonly Ruleset[] | undefined;

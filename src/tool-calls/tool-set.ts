@@ -149,7 +149,7 @@ export function addToolRules(tools: readonly Tool[], { rules }: Pick<Agent, "rul
   return [...rules.slice(0, 1), ...added, ...rules.slice(1)];
 }
 
-/** Returns the agent, and the one that it switches to by a plan tool if both are primary agents. */
+/** Returns the agent, and the agent to which its plan tool switches if both are primary agents. */
 function listCallers(agents: ReadonlyMap<string, Agent>, agent: Agent): Agent[] {
   const { name } = agent;
   const partner = name === PLAN_AGENT ? BUILD_AGENT : name === BUILD_AGENT ? PLAN_AGENT : undefined;

@@ -7,18 +7,18 @@ import { withFileAt } from "../workspace/files/files.ts";
 import type { SeenFiles } from "./seen-files.ts";
 import { decodeText, editLimitBytes } from "./text-file.ts";
 
-/** Maximum number of files that are read to note one result, and their total size. */
+/** Maximum number and total size of the files that are read for one result. */
 const fileLimit = 50;
 const sizeLimitBytes = 4 * editLimitBytes;
 
-/** The output of a command that succeeded, if it was shown whole. */
+/** The complete output of a successful command. */
 interface CommandOutput {
   readonly text: string;
-  /** When the command began, in milliseconds since the epoch. */
+  /** Start of the command, in milliseconds since 1970. */
   readonly start: number;
 }
 
-/** Notes the files that a command has shown, except those that have changed since it began. */
+/** Marks the files that a command printed as seen, unless they changed since its start. */
 export async function noteShownText(
   seen: SeenFiles,
   shown: readonly ShownText[],
@@ -38,7 +38,7 @@ export async function noteShownText(
   for (const path of new Set([...alone, ...findNamedFiles(text, searched)])) await note(path, false);
 }
 
-/** Notes the files whose lines a search has shown, except those that do not have them any more. */
+/** Marks the files whose lines a search printed as seen, unless the lines changed since then. */
 export async function noteFoundLines(
   seen: SeenFiles,
   matches: readonly { path: string; line: number; text: string }[],
@@ -48,13 +48,13 @@ export async function noteFoundLines(
     const file = await files.read(path);
     if (file === undefined) continue;
     const lines = decodeText(file.bytes)?.text.split(/\r?\n/);
-    // Long lines are found truncated.
+    // Searches truncate long lines.
     if (found.every(({ line, text }) => lines?.[line - 1]?.startsWith(text) === true))
       seen.setPart(path, sha256(file.bytes));
   }
 }
 
-/** Returns the paths with which lines of the output begin, as in `src/a.ts:12:text`; not all of them are files. */
+/** Returns the paths at the starts of output lines, as in `src/a.ts:12:text`; some may not be files. */
 function findNamedFiles(text: string, searched: readonly ShownText[]): Set<string> {
   const found = new Set<string>();
   for (const line of searched.length === 0 ? [] : text.split("\n")) {
@@ -67,16 +67,16 @@ function findNamedFiles(text: string, searched: readonly ShownText[]): Set<strin
 
 interface FileOnDisk {
   readonly bytes: Buffer;
-  /** When content or attributes changed, in milliseconds since the epoch. */
+  /** When content or attributes changed, in milliseconds since 1970. */
   readonly changedMs: number;
 }
 
-/** Reads files from the disk, which is what searches and commands see, up to the limits. */
+/** Reads files from the disk, as searches and commands do, up to the limits. */
 class FileReader {
   #filesLeft = fileLimit;
   #bytesLeft = sizeLimitBytes;
 
-  /** Returns undefined for what is not a readable file of a moderate size. */
+  /** Returns undefined if the path is not a readable file, or the file is too large. */
   async read(path: string): Promise<FileOnDisk | undefined> {
     if (this.#filesLeft === 0) return undefined;
     this.#filesLeft--;

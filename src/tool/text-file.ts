@@ -26,7 +26,7 @@ export interface TextFile {
   readonly bytes: Buffer;
   /** SHA-256 of the bytes, hex. */
   readonly hash: string;
-  /** Without the byte order mark, line endings as they are. */
+  /** Without the byte order mark; line endings unchanged. */
   readonly text: string;
   readonly format: TextFormat;
 }
@@ -218,7 +218,7 @@ const storeProblems: ReadonlyMap<string, string> = new Map([
   ["EEXIST", "a file is in the place of a folder"],
 ]);
 
-/** Whether writing the text would leave the file as it is. */
+/** Whether writing the text would not change the file. */
 export function isSameContent(file: TextFile, text: string): boolean {
   return sha256(encodeText(text, file.format)) === file.hash;
 }
@@ -252,7 +252,7 @@ const fileProblems: ReadonlyMap<string, string> = new Map([
   ["ENAMETOOLONG", "the name is longer than the file system allows."],
 ]);
 
-/** Throws {@link ToolFailure} if a link now leads to another path than the one that was approved. */
+/** Throws {@link ToolFailure} if a link no longer leads to the approved path. */
 export async function assertSameTarget(workspace: Workspace, path: string): Promise<ResolvedPath> {
   const now = await resolvePath(path, workspace);
   if (now.path !== path) throw new ToolFailure(`${path} now leads to ${now.path}. Use that path instead.`);

@@ -54,7 +54,7 @@ export interface SystemPromptInput {
   readonly environment: Environment;
   readonly skills: readonly { name: string; description: string }[];
   readonly instructions: readonly Instruction[];
-  /** What MCP servers say about their use, sorted by name. */
+  /** Usage instructions of MCP servers, sorted by name. */
   readonly servers?: readonly { name: string; text: string }[];
   /** System prompt given by the client for the session. */
   readonly given?: GivenPrompt | undefined;

@@ -32,7 +32,7 @@ export class TurnQueue {
     return this.#running?.abort.signal.aborted === true;
   }
 
-  /** Queues a message. The promise resolves with the result of its own turn. */
+  /** Queues a message. The promise resolves with the result of its turn. */
   add(input: PromptInput): Promise<TurnResult> {
     if (this.#isClosed) return Promise.resolve({ end: "cancelled", tokens: noTokens });
     const waiting = { input, result: deferred<TurnResult>() };

@@ -147,7 +147,7 @@ function formatFaults(faults: readonly string[]): string {
   return `Invalid params: ${named.join("; ")}${more}`;
 }
 
-/** Returns what is wrong with a value itself, apart from its content. */
+/** Returns how a value violates its type, range or length. Does not check its fields. */
 function findProblem(schema: Schema, value: unknown): string | undefined {
   const { type, minimum = -Infinity, maximum = Infinity, minItems = 0 } = schema;
   const types = typeof type === "string" ? [type] : type;
@@ -169,7 +169,7 @@ function typeName(value: unknown): string {
   return Array.isArray(value) ? "array" : typeof value;
 }
 
-/** The field that tells a variant from the others, and its value. */
+/** The field that identifies a variant, and its value. */
 function findTag({ properties = {} }: Schema): [string, unknown] | undefined {
   for (const [name, schema] of Object.entries(properties))
     if (schema?.const !== undefined) return [name, schema.const];

@@ -55,7 +55,7 @@ function createFetch(server: RemoteServer, kind: RemoteKind, deps: RemoteDeps): 
     try {
       return await signedIn(url, init);
     } catch (error) {
-      // A server may reject the stream of its own messages and still answer requests.
+      // A server may reject the event stream and still answer requests.
       const isExtra = kind === "http" && init?.method === "GET";
       if (signIn.isNeeded(error) && !isExtra) deps.onSignInNeeded();
       throw error;

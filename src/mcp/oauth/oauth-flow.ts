@@ -135,7 +135,7 @@ async function askUser(
   }
 }
 
-/** Resolves with the redirect, the user's refusal, or the timeout, whichever is first. */
+/** Resolves with the first of: the redirect, the user's refusal, the timeout. */
 function waitForFirst(
   callback: Callback,
   shown: Promise<"shown" | "declined">,

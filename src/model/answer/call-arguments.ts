@@ -82,7 +82,7 @@ export type ParsedArguments =
 /** Maximum nesting of lists and objects. Deeper ones could be parsed, but neither stored nor shown. */
 const nestingLimit = 200;
 
-/** Parses the arguments of a call. Empty text counts as an empty object: some servers call tools without parameters so. */
+/** Parses the arguments of a call. Empty text counts as an empty object: some servers send it for tools without parameters. */
 export function parseArguments(raw: string): ParsedArguments {
   if (raw.trim() === "") return { input: {} };
   if (nestsDeeper(nestingLimit, raw))

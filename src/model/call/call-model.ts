@@ -141,7 +141,7 @@ async function openStream(
   }
 }
 
-/** Returns the parameters of the SDK's call, and what the wire needs to know besides. */
+/** Returns the parameters of the SDK's call, and further options for the wire. */
 function toCallParams(
   request: ModelRequest,
   endpoint: Endpoint,

@@ -9,7 +9,7 @@ import { HeldMarkup } from "./held-markup.ts";
 
 type Kind = "text" | "reasoning";
 
-/** What the end of an answer contains besides the text that was shown. */
+/** Text and calls at the end of an answer that were held back while it streamed. */
 export interface AnswerEnd {
   /** Text that was held back and is no call. */
   readonly shown: Readonly<Record<Kind, string>>;

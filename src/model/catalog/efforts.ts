@@ -57,7 +57,7 @@ export function namesEffort(options: Readonly<Record<string, unknown>> = {}): bo
   return effortParameters.some((name) => options[name] !== undefined);
 }
 
-/** Returns provider options without those that say how much the model thinks. */
+/** Returns provider options without those that set the reasoning effort. */
 export function omitEffort(options: Readonly<Record<string, unknown>>): Record<string, unknown> {
   return Object.fromEntries(Object.entries(options).filter(([name]) => !effortParameters.includes(name)));
 }

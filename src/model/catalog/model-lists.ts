@@ -73,7 +73,7 @@ export class ModelLists {
     return [...providers].map((provider) => this.#pathOf(provider));
   }
 
-  /** Asks a provider and keeps what it says. */
+  /** Requests a provider's list and stores it. */
   async refresh(provider: Provider, signal: AbortSignal = this.#end.signal): Promise<ListedModels> {
     const listed = await this.#ask(provider, signal);
     if (signal.aborted) return listed;

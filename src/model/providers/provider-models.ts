@@ -47,8 +47,8 @@ export class ProviderModels {
   }
 
   /**
-   * Parses `provider/model[:effort]`. The suffix is an effort if no model has that id and the model has that effort. An
-   * effort of vendors that the model does not have is an error, unless nothing is known about the model.
+   * Parses `provider/model[:effort]`. The suffix is an effort if no model has that id and the model has that effort. The
+   * name of an effort that a known model lacks is an error.
    */
   parse(text: string): ParsedName {
     const whole = parseModelRef(text, false);

@@ -19,7 +19,7 @@ export function mayRejectMedia({ code, status, message }: AgentError): boolean {
 const unsupportedWords =
   /unsupported|unknown variant|(not|n't) (currently )?support|\bno (image|vision|audio|pdf)|(only|just) (supports? )?text|text[- ]only/i;
 
-/** Returns whether the model accepts no such media at all. Otherwise only these files, or their number, may be the problem. */
+/** Returns whether the model accepts no media of this kind. Otherwise these files, or their number, may be the problem. */
 export function rejectsAllMedia({ code, status, message }: AgentError): boolean {
   return code === "not-found" || status === 415 || unsupportedWords.test(message);
 }

@@ -69,7 +69,7 @@ export abstract class AnswerReader implements EventReader<StreamPart> {
     throw new ProviderFailure(invalidResponse(`The provider ${what}.`, true));
   }
 
-  /** Emits what is left of the calls when the answer is complete. */
+  /** Emits the remaining calls when the answer is complete. */
   protected endCalls(): void {}
 
   protected emit(part: StreamPart): void {

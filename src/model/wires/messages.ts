@@ -27,7 +27,7 @@ export const adapt: Adapt = (params, { quirks, isRefused, options: all }) => {
     ...(budget !== undefined && limit !== undefined && { maxOutputTokens: limit - budget }),
     providerOptions: {
       anthropic: {
-        // Other servers than Anthropic's may not know the field that streams inputs as they are written.
+        // Only Anthropic's server is known to support the field that streams inputs.
         toolStreaming: quirks.streamsToolInput,
         ...(budget && { thinking: { type: "enabled", budgetTokens: budget } }),
         ...options,

@@ -1,4 +1,4 @@
-/** The functions that are used of it; the package has no types of its own. */
+/** The functions that the program uses; the package has no types. */
 declare module "fs-native-extensions" {
   /** Locks a range of an open file until it is closed; false when another open file has it. */
   export function tryLock(fd: number, offset?: number, length?: number): boolean;

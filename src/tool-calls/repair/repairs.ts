@@ -5,7 +5,7 @@ const quoteLimit = 60;
 /** Maximum number of repairs and ignored keys that are named to the model. */
 const namedLimit = 8;
 
-/** Steps of the repair, as they are logged. */
+/** Names of the repair's steps, for the log. */
 export type RepairStep = "split" | "name" | "json" | "unwrapped" | "key" | "value" | "omitted" | "ignored";
 
 /** Collects what was changed in one call. */
@@ -14,7 +14,7 @@ export class Repairs {
   readonly #changes: string[] = [];
   readonly #ignored: string[] = [];
 
-  /** Adds a change: what is used now, and what the model sent. */
+  /** Adds a change: the used value and the value that the model sent. */
   add(step: RepairStep, used: string, sent: string): void {
     this.steps.push(step);
     this.#changes.push(`${used} (you sent ${excerpt(sent, quoteLimit)})`);

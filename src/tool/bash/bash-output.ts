@@ -32,7 +32,7 @@ export interface OutputResult {
   /** Plain text for the model: empty when nothing was printed, only the end if the output is long. */
   text: string;
   truncated: boolean;
-  /** Says what is missing and where to find it. */
+  /** Describes the omitted part and names the file that has it. */
   note?: string;
   /** The file with the whole output, if the text was cut. */
   path?: string;

@@ -1,7 +1,7 @@
 import { removeEscapes } from "../../base/text/controls.ts";
 import { splitAt, type TextOrBytes, textOf } from "../../base/secrets/text-or-bytes.ts";
 
-/** Characters of an unfinished line after which it is taken as it is. */
+/** Maximum length of an unfinished line; a longer one is passed on unchanged. */
 const LINE_LIMIT = 64 * 1024;
 /** Share of non-text characters above which output counts as binary. */
 const BINARY_SHARE = 0.1;

@@ -134,7 +134,7 @@ function createCall(context: ToolContext, prepared: PreparedEdits): PreparedCall
     title: titleOf(context, resolved),
     locations: [{ path, line: edited.comparison.firstLine }],
     preview: { diffs: [{ path, oldText: before?.text ?? null, newText: edited.text }] },
-    // A match tells what is in the file.
+    // A match reveals the content of the file.
     permissions: [...pathPermissions(context, resolved, "edit"), ...(unseen === undefined ? [] : reading)],
     run: (run) => runEdits(context, prepared, run),
   };

@@ -88,7 +88,7 @@ function createPermissions(context: ToolContext, { from, to, unseen }: FilePlan)
   const reading = from === undefined || unseen === undefined ? [] : pathPermissions(context, from, "read");
   return [
     ...paths.flatMap((resolved) => (resolved ? pathPermissions(context, resolved, "edit") : [])),
-    // A match tells what is in the file.
+    // A match reveals the content of the file.
     ...reading.filter(({ permission }) => permission === "read"),
   ];
 }

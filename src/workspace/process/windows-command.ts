@@ -18,7 +18,7 @@ const special = /[()\][%!^"`<>&|;, *?]/g;
 
 /**
  * Resolves a command for Windows. Scripts such as `npx.cmd` run through `cmd`, which Node refuses to do since
- * CVE-2024-27980. `isFile` tells whether a file exists at an absolute path.
+ * CVE-2024-27980. `isFile` returns whether a file exists at an absolute path.
  */
 export function resolveWindowsCommand(
   command: string,

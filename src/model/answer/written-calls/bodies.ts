@@ -10,7 +10,7 @@ export interface RawCall {
   readonly malformed?: string;
   /** Whether all values are texts because the format has no types. */
   readonly hasTextValues?: true;
-  /** Whether the text has no arguments at all. */
+  /** Whether the text has no arguments. */
   readonly lacksArguments?: true;
 }
 

@@ -213,7 +213,7 @@ export const formats: readonly CallFormat[] = [
     body: jsonBody,
   },
   {
-    // Harmony, with its tokens or what is left if a server drops them.
+    // Harmony, also if a server drops its special tokens.
     source: "https://developers.openai.com/cookbook/articles/openai-harmony",
     parsers: { vllm: "openai", sglang: "gpt-oss" },
     open: pattern(
@@ -305,7 +305,7 @@ export const formats: readonly CallFormat[] = [
     body: argumentsBody,
   },
   {
-    // Gemma 3. vLLM's parser needs a template of its own for it.
+    // Gemma 3. vLLM's parser needs a special template for it.
     source: "https://ai.google.dev/gemma/docs/capabilities/text/function-calling-gemma3",
     parsers: { vllm: "pythonic", sglang: "pythonic" },
     open: pattern(
@@ -364,7 +364,7 @@ const surroundings = [
   String.raw`~{3,}`,
 ].join("|");
 
-/** Matches what may stand between two calls and after the last one. */
+/** Matches text that may separate two calls or follow the last one. */
 export const betweenCalls = new RegExp(`(?:${surroundings})*`, "y");
 /** Matches what may precede the first call. */
 export const beforeCalls = new RegExp(
