@@ -57,6 +57,8 @@ export const providerMetadataSchema = z.object({
   provider: z.string(),
   model: z.string(),
   api: z.string(),
+  /** The host of the base URL. */
+  host: z.string().optional(),
   data: z.record(z.string(), z.json()),
 });
 export type ProviderMetadata = z.infer<typeof providerMetadataSchema>;
@@ -164,8 +166,6 @@ const toolPartSchema = z.object({
   /** Unique in the session, created by the program. `providerCallId` has the provider's id. */
   callId: z.string(),
   providerCallId: z.string().optional(),
-  /** Older form of `providerMetadata`: the signature of the reasoning before the call. */
-  signature: z.string().optional(),
   providerMetadata: providerMetadataSchema.optional(),
   tool: z.string(),
   /** The call as the model wrote it, if another one is run: `input` is a text if it was not JSON. */
@@ -207,8 +207,6 @@ const stepFinishPartSchema = z.object({
   tokens: tokensSchema,
   /** US dollars. */
   cost: z.number(),
-  /** Older form of `providerMetadata`. */
-  reasoningDetails: z.array(reasoningDetailSchema).optional(),
   /** Records of the reasoning before the calls of the step, sent back with the calls. */
   providerMetadata: providerMetadataSchema.optional(),
 });

@@ -56,7 +56,7 @@ export async function callModel(
   take: (event: StepEvent) => void,
 ): Promise<StepEnd> {
   const { provider, model } = request.model.ref;
-  const owner = { provider, model, api: endpoint.api ?? "chat" };
+  const owner = { provider, model, api: endpoint.api ?? "chat", host: hostOf(endpoint) };
   const mayCall = request.model.callsAsText && request.toolChoice !== "none";
   const events = new StepEvents(owner, take, mayCall ? new TextCalls(request) : undefined);
   const connection = new Connection(request.signal, endpoint.stallMs);
@@ -154,6 +154,7 @@ function toCallParams(
   const prompt = toPrompt(messages, {
     model,
     api: endpoint.api ?? "chat",
+    host: hostOf(endpoint),
     quirks,
     omitsThoughts: refused.has(address, "thoughts"),
   });
@@ -181,6 +182,8 @@ function toCallParams(
   };
   return { params, call };
 }
+
+const hostOf = ({ baseURL }: Endpoint): string => (URL.canParse(baseURL) ? new URL(baseURL).hostname : "");
 
 const addressOf = ({ messages }: ModelRequest, { baseURL, modelId }: Endpoint) => ({
   baseURL,

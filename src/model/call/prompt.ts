@@ -26,6 +26,8 @@ export const compactionQuestion = "What did we do so far?";
 export interface PromptOptions {
   readonly model: Model;
   readonly api?: Api;
+  /** The host of the base URL. */
+  readonly host?: string;
   readonly quirks?: Quirks;
   /** Whether the provider rejected thoughts that were sent back. */
   readonly omitsThoughts?: boolean;
@@ -35,11 +37,8 @@ type PromptMessage = Prompt[number];
 type AssistantMessage = Extract<PromptMessage, { role: "assistant" }>;
 type AssistantPart = AssistantMessage["content"][number];
 type UserPart = Extract<PromptMessage, { role: "user" }>["content"][number];
-type FilePart = Extract<UserPart, { type: "file" }>;
-type ToolResult = Extract<
-  Extract<PromptMessage, { role: "tool" }>["content"][number],
-  { type: "tool-result" }
->;
+type ToolMessage = Extract<PromptMessage, { role: "tool" }>;
+type ToolResult = Extract<ToolMessage["content"][number], { type: "tool-result" }>;
 
 /**
  * Converts the visible transcript to messages for a model.
@@ -48,34 +47,29 @@ type ToolResult = Extract<
  * - Media that the model does not accept become a line of text.
  * - Chat completions accept only text as the result of a tool: media follow the results in a user message.
  * - If the model writes its calls as text, calls are text of the assistant and results text of the user.
- * - A provider's data is sent only to the model and API that it came from; see docs/models.md.
+ * - A provider's data is sent only to the model, API and host that it came from; see docs/models.md.
  */
-export function toPrompt(
-  messages: readonly Message[],
-  {
-    model,
-    api = model.api ?? "chat",
-    quirks = quirksOf(model.ref.provider, "", model.ref.model),
-    omitsThoughts = false,
-  }: PromptOptions,
-): Prompt {
+export function toPrompt(messages: readonly Message[], options: PromptOptions): Prompt {
+  const { model, api = model.api ?? "chat", omitsThoughts = false } = options;
+  const { provider, model: id } = model.ref;
+  const { quirks = quirksOf(provider, "", id) } = options;
   const usedIds = new Set<string>();
   const turnStart = messages.findLastIndex(startsTurn);
   const changedAt = findLastChange(messages);
   const prompt = messages.flatMap((message, index) => {
     if (isUnanswered(message, messages[index + 1])) return [];
-    if (message.info.role === "user") return toUserMessage(message, model);
-    const { provider, model: id } = message.info.model;
+    const { info, parts } = message;
+    if (info.role === "user") return toUserMessage(parts, model);
     const context: StepContext = {
       model,
-      api,
+      owner: { provider, model: id, api, host: options.host },
       quirks,
-      callIds: assignCallIds(message, api === "chat" ? quirks.callId : usualCallId, usedIds),
-      isOwn: provider === model.ref.provider && id === model.ref.model,
-      returnsThoughts: index > turnStart || message.info.time.created > changedAt,
+      callIds: assignCallIds(parts, api === "chat" ? quirks.callId : usualCallId, usedIds),
+      isOwn: info.model.provider === provider && info.model.model === id,
+      returnsThoughts: index > turnStart || info.time.created > changedAt,
       omitsThoughts,
     };
-    return splitSteps(message.parts).flatMap((parts) => toStepMessages(parts, context));
+    return splitSteps(parts).flatMap((step) => toStepMessages(step, context));
   });
   return model.callsAsText ? mergeUserMessages(prompt) : prompt;
 }
@@ -114,14 +108,13 @@ function isUnanswered({ info, parts }: Message, next: Message | undefined): bool
   return next?.info.role !== "assistant" || next.parts.length === 0;
 }
 
-/** The ids of calls in the request. */
-type CallIds = ReadonlyMap<ToolPart, string>;
-
 interface StepContext {
   readonly model: Model;
-  readonly api: Api;
+  /** Whose data is sent back. */
+  readonly owner: Omit<ProviderMetadata, "data" | "api"> & { readonly api: Api };
   readonly quirks: Quirks;
-  readonly callIds: CallIds;
+  /** The ids of calls in the request. */
+  readonly callIds: ReadonlyMap<ToolPart, string>;
   /** Whether the model of the request wrote the message. */
   readonly isOwn: boolean;
   /** Whether models that need the thoughts of a turn get those of the message. */
@@ -129,8 +122,8 @@ interface StepContext {
   readonly omitsThoughts: boolean;
 }
 
-function toUserMessage(message: Message, model: Model): Prompt {
-  const content = message.parts.flatMap((part) => toUserParts(part, model));
+function toUserMessage(parts: readonly Part[], model: Model): Prompt {
+  const content = parts.flatMap((part) => toUserParts(part, model));
   return content.length === 0 ? [] : [{ role: "user", content }];
 }
 
@@ -159,24 +152,26 @@ function splitSteps(parts: readonly Part[]): Part[][] {
 function toStepMessages(parts: readonly Part[], context: StepContext): Prompt {
   const { callsAsText } = context.model;
   const calls = parts.filter((part) => part.type === "tool");
-  const signatures = new Signatures(calls, context);
-  const thoughts = pickThoughts(parts, calls.length > 0, context);
+  const isChat = context.owner.api === "chat";
+  const thoughts = context.omitsThoughts ? [] : parts.filter((part) => part.type === "reasoning");
+  const lead = isChat && !context.omitsThoughts ? chatThoughts(parts, thoughts, context) : {};
+  const isUnsigned = calls.every((part) => ownData(part, context)?.thoughtSignature === undefined);
   const content = parts.flatMap((part): AssistantPart | AssistantPart[] => {
-    if (part.type === "reasoning") return thoughts.parts.get(part) ?? [];
-    if (part.type === "tool") return callsAsText ? toTextCall(part) : toCall(part, context, signatures);
+    if (part.type === "reasoning") return toReasoning(part, thoughts, context);
+    if (part.type === "tool")
+      return callsAsText ? toTextCall(part) : toCall(part, context, isUnsigned && part === calls[0]);
     if (part.type !== "text" || part.ignored || part.text.trim() === "") return [];
-    return withData(text(part.text), ownData(part, context));
+    return withData(text(part.text), "openai", ownData(part, context));
   });
   // No provider accepts a message with only reasoning.
   if (content.every(({ type }) => type === "reasoning")) return [];
   const assistant: AssistantMessage = {
     role: "assistant",
-    content: thoughts.blank ? [{ type: "reasoning", text: " " }, ...content] : content,
-    ...(thoughts.fields && { providerOptions: { openaiCompatible: thoughts.fields } }),
+    content: lead.text === undefined ? content : [reasoning(lead.text), ...content],
+    ...(lead.fields && { providerOptions: { openaiCompatible: lead.fields } }),
   };
   if (calls.length === 0) return [assistant];
   if (callsAsText) return [assistant, toTextResults(calls, context.model)];
-  const isChat = context.api === "chat";
   const results = calls.map((part) => toResult(part, context, isChat ? [] : mediaOf(part, context.model)));
   const media = isChat ? calls.flatMap((part) => mediaOf(part, context.model, true)) : [];
   const answers: Prompt = [assistant, { role: "tool", content: results }];
@@ -185,117 +180,69 @@ function toStepMessages(parts: readonly Part[], context: StepContext): Prompt {
 
 type Data = NonNullable<PromptMessage["providerOptions"]>[string];
 
-/** Returns the provider's data of a part if it came from the model and API of the request. */
+/** Returns the provider's data of a part if it came from the model, API and host of the request. */
 function ownData(
   { providerMetadata: from }: Part & { providerMetadata?: ProviderMetadata | undefined },
-  context: StepContext,
+  { owner }: StepContext,
 ): Data | undefined {
-  const { ref } = context.model;
-  const isOwn = from?.provider === ref.provider && from.model === ref.model && from.api === context.api;
+  const isOwn =
+    from?.provider === owner.provider &&
+    from.model === owner.model &&
+    from.api === owner.api &&
+    from.host === owner.host;
   return isOwn ? from.data : undefined;
 }
 
-interface Thoughts {
-  /** Reasoning that is sent in its place among the other parts. */
-  readonly parts: ReadonlyMap<Part, AssistantPart[]>;
-  /** Chat completions: fields of the message. */
-  readonly fields?: Data | undefined;
-  /** Whether the provider requires reasoning with calls and there is none. */
-  readonly blank?: boolean;
-}
-
-function pickThoughts(parts: readonly Part[], hasCalls: boolean, context: StepContext): Thoughts {
-  if (context.omitsThoughts) return { parts: new Map() };
-  const thoughts = parts.filter((part) => part.type === "reasoning");
-  switch (context.api) {
-    case "chat":
-      return pickChatThoughts(parts, thoughts, hasCalls, context);
-    case "responses":
-      return { parts: pickSealedThoughts(thoughts, context) };
-    case "messages":
-      return { parts: pickSignedThoughts(thoughts, context) };
+/** Returns reasoning that is sent in its place among the other parts. Chat completions have a field for all of it. */
+function toReasoning(
+  part: ReasoningPart,
+  thoughts: readonly ReasoningPart[],
+  context: StepContext,
+): AssistantPart[] {
+  const data = ownData(part, context);
+  const { owner, quirks, returnsThoughts } = context;
+  if (data === undefined || !thoughts.includes(part) || owner.api === "chat") return [];
+  // Messages: unchanged, with its signature, or as redacted data.
+  if (owner.api === "messages") return [withData(reasoning(part.text), "anthropic", data)];
+  // Responses: the summaries of an item become one part with its encrypted content, without the id of the item.
+  const item = thoughts.filter((other) => ownData(other, context)?.itemId === data.itemId);
+  const { reasoningEncryptedContent } = data;
+  if (reasoningEncryptedContent !== undefined) {
+    const summary = item
+      .map((other) => other.text)
+      .filter(Boolean)
+      .join("\n\n");
+    return [withData(reasoning(summary), "openai", { reasoningEncryptedContent })];
   }
-}
-
-/** Sends thinking back to Anthropic unchanged: with its signature, or as redacted data. */
-function pickSignedThoughts(thoughts: readonly ReasoningPart[], context: StepContext): Thoughts["parts"] {
-  const signed = new Map<Part, AssistantPart[]>();
-  for (const part of thoughts) {
-    const data = ownData(part, context);
-    if (data !== undefined)
-      signed.set(part, [withData({ type: "reasoning", text: part.text }, data, "anthropic")]);
-  }
-  return signed;
-}
-
-/** The summaries of one reasoning item become one part with its encrypted content, without the id of the item. */
-function pickSealedThoughts(thoughts: readonly ReasoningPart[], context: StepContext): Thoughts["parts"] {
-  const sealed = new Map<Part, AssistantPart[]>();
-  let texts: string[] = [];
-  for (const part of thoughts) {
-    const data = ownData(part, context);
-    if (data === undefined) continue;
-    texts.push(part.text);
-    const { reasoningEncryptedContent } = data;
-    if (typeof reasoningEncryptedContent !== "string") continue;
-    const whole = { type: "reasoning" as const, text: texts.filter(Boolean).join("\n\n") };
-    sealed.set(part, [withData(whole, { reasoningEncryptedContent }, "openai")]);
-    texts = [];
-  }
-  return sealed;
+  // Open models have plain reasoning, which the SDK sends only if something is there in place of the encrypted content.
+  const isPlain = item.every((other) => ownData(other, context)?.reasoningEncryptedContent === undefined);
+  const isWanted = quirks.returnsReasoning !== "never" && returnsThoughts && part.text !== "";
+  const plain = { itemId: data.itemId, reasoningEncryptedContent: "" };
+  return isPlain && isWanted ? [withData(reasoning(part.text), "openai", plain)] : [];
 }
 
 /** Chat completions: the thoughts go back in the field in which they came, where the model wants them. */
-function pickChatThoughts(
+function chatThoughts(
   parts: readonly Part[],
   thoughts: readonly ReasoningPart[],
-  hasCalls: boolean,
   context: StepContext,
-): Thoughts {
+): { readonly text?: string; readonly fields?: Data } {
   const { returnsReasoning, returnsReasoningDetails } = context.quirks;
+  const hasCalls = parts.some(({ type }) => type === "tool");
   const end = parts.find((part) => part.type === "step-finish");
-  const legacy = context.isOwn ? end?.reasoningDetails : undefined;
-  const details = (end && ownData(end, context)) ?? (legacy && { reasoning_details: legacy });
-  if (returnsReasoningDetails && hasCalls && details !== undefined)
-    return { parts: new Map(), fields: details };
+  const details = end && ownData(end, context);
+  if (returnsReasoningDetails && hasCalls && details !== undefined) return { fields: details };
   const isWanted =
     returnsReasoning === "calls" ? hasCalls : returnsReasoning === "turn" && context.returnsThoughts;
-  if (!isWanted) return { parts: new Map() };
-  const isOwn = (part: ReasoningPart) =>
-    part.providerMetadata === undefined ? context.isOwn : ownData(part, context) !== undefined;
-  const own = thoughts.filter((part) => part.text !== "" && isOwn(part));
-  if (own.length === 0) return { parts: new Map(), blank: returnsReasoning === "calls" };
-  if (own.every((part) => ownData(part, context)?.field === "reasoning"))
-    return { parts: new Map(), fields: { reasoning: own.map(({ text }) => text).join("") } };
-  return { parts: new Map(own.map((part) => [part, [{ type: "reasoning", text: part.text }]])) };
-}
-
-/**
- * The thought signatures sent back with the calls of a step. The first call needs one; if there is none because another
- * model made the calls, a placeholder is sent.
- */
-class Signatures {
-  readonly #context: StepContext;
-  readonly #missing: string | undefined;
-  #isFirst = true;
-
-  constructor(calls: readonly ToolPart[], context: StepContext) {
-    this.#context = context;
-    const hasOwn = calls.some((part) => this.#own(part) !== undefined);
-    this.#missing = hasOwn ? undefined : context.quirks.thoughtSignature?.missing;
-  }
-
-  of(part: ToolPart): string | undefined {
-    const isFirst = this.#isFirst;
-    this.#isFirst = false;
-    return this.#own(part) ?? (isFirst ? this.#missing : undefined);
-  }
-
-  #own(part: ToolPart): string | undefined {
-    if (this.#context.quirks.thoughtSignature === undefined) return undefined;
-    const signature = ownData(part, this.#context)?.thoughtSignature;
-    return typeof signature === "string" ? signature : this.#context.isOwn ? part.signature : undefined;
-  }
+  if (!isWanted) return {};
+  const own = thoughts.filter((part) =>
+    part.providerMetadata === undefined ? context.isOwn : ownData(part, context),
+  );
+  const text = own.map((part) => part.text).join("");
+  // A provider that requires reasoning with calls gets a blank if there is none.
+  if (text === "") return returnsReasoning === "calls" ? { text: " " } : {};
+  const isField = own.every((part) => ownData(part, context)?.field === "reasoning");
+  return isField ? { fields: { reasoning: text } } : { text };
 }
 
 function toTextCall(part: ToolPart): AssistantPart[] {
@@ -312,11 +259,14 @@ function toTextResults(calls: readonly ToolPart[], model: Model): PromptMessage 
   return { role: "user", content };
 }
 
-function toCall(part: ToolPart, { callIds }: StepContext, signatures: Signatures): AssistantPart {
-  const thoughtSignature = signatures.of(part);
+/** The first call needs a thought signature; a placeholder is sent if another model made the calls. */
+function toCall(part: ToolPart, context: StepContext, needsSignature: boolean): AssistantPart {
+  const { thoughtSignature: signs } = context.quirks;
+  const own = ownData(part, context)?.thoughtSignature;
+  const thoughtSignature = signs && (own ?? (needsSignature ? signs.missing : undefined));
   return {
     type: "tool-call",
-    toolCallId: callIds.get(part) ?? part.callId,
+    toolCallId: context.callIds.get(part) ?? part.callId,
     toolName: wireName(part.tool),
     // The input as sent, so that the model sees its mistake.
     input: wireInput(isRecord(part.sent?.input) ? part.sent.input : part.state.input),
@@ -364,7 +314,7 @@ function toMedia(attachment: Attachment, model: Model): UserPart {
   return text(`[Attached ${mime}${name}: its content is not available]`);
 }
 
-function filePart(data: string | URL, mediaType: string, filename: string | undefined): FilePart {
+function filePart(data: string | URL, mediaType: string, filename: string | undefined): UserPart {
   const source =
     typeof data === "string" ? ({ type: "data", data } as const) : ({ type: "url", url: data } as const);
   return { type: "file", data: source, mediaType, ...(filename !== undefined && { filename }) };
@@ -393,21 +343,21 @@ function wireName(tool: string): string {
 }
 
 /** Adds data of the provider to a part, under the name that the SDK reads. */
-function withData<P extends AssistantPart>(part: P, data: Data | undefined, name: string = "openai"): P {
+function withData<P extends AssistantPart>(part: P, name: string, data: Data | undefined): P {
   return data === undefined ? part : { ...part, providerOptions: { [name]: data } };
 }
 
 const text = (text: string) => ({ type: "text" as const, text });
+const reasoning = (text: string) => ({ type: "reasoning" as const, text });
 
 /** Ids of calls that Responses and Messages accept. */
 const usualCallId = /^[A-Za-z0-9_-]{1,64}$/;
 
 /** Assigns each call a unique id: the provider's own if it is valid here, otherwise one derived from ours. */
-function assignCallIds({ info, parts }: Message, allowed: RegExp, used: Set<string>): CallIds {
+function assignCallIds(parts: readonly Part[], allowed: RegExp, used: Set<string>): StepContext["callIds"] {
   const ids = new Map<ToolPart, string>();
   const isFree = (id: string) => allowed.test(id) && !used.has(id);
-  for (const part of info.role === "user" ? [] : parts) {
-    if (part.type !== "tool") continue;
+  for (const part of parts.filter((one) => one.type === "tool")) {
     const { providerCallId, callId } = part;
     const wished = [providerCallId, callId].find((id) => id !== undefined && isFree(id));
     const id = wished ?? deriveId(callId, isFree);

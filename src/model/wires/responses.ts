@@ -31,6 +31,21 @@ export const adapt: Adapt = (params, { model, cacheKey, isRefused, options }) =>
   },
 });
 
+/** Sends plain reasoning, which has no encrypted content, as the content of its item: the SDK writes it as a summary. */
+export function rewriteBody(text: string): string {
+  if (!text.includes('"encrypted_content":""')) return text;
+  const body: unknown = JSON.parse(text);
+  if (!isRecord(body) || !Array.isArray(body.input)) return text;
+  return JSON.stringify({ ...body, input: body.input.map(toPlainReasoning) });
+}
+
+function toPlainReasoning(item: unknown): unknown {
+  if (!isRecord(item) || item.encrypted_content !== "" || !Array.isArray(item.summary)) return item;
+  const { encrypted_content: _, ...rest } = item;
+  const texts = item.summary.map((part: unknown) => (isRecord(part) ? textOf(part.text) : ""));
+  return { ...rest, summary: [], content: [{ type: "reasoning_text", text: texts.join("\n\n") }] };
+}
+
 /** Items of an answer that are read; others are tools of the server. */
 const itemTypes: ReadonlySet<unknown> = new Set(["message", "reasoning", "function_call"]);
 
@@ -54,7 +69,10 @@ export class Reader extends AnswerReader {
       case "response.output_text.delta":
         return this.#append("text-delta", index, event.delta);
       case "response.reasoning_summary_part.added":
-        return this.#openSummary(index, event.summary_index);
+        // Each part of a summary is a block.
+        if (typeof event.summary_index === "number" && event.summary_index > 0)
+          this.endBlock("reasoning", { itemId: itemId(index, this.#open.get(index)) });
+        return undefined;
       case "response.reasoning_summary_text.delta":
       case "response.reasoning_text.delta":
         return this.#append("reasoning-delta", index, event.delta);
@@ -86,13 +104,6 @@ export class Reader extends AnswerReader {
       this.#openItem(index, { type: type === "text-delta" ? "message" : "reasoning" });
     const id = item?.type === "function_call" ? callId(index, item) : type;
     if (item !== undefined || type !== "tool-input-delta") this.append(type, id, textOf(delta));
-  }
-
-  /** Each part of a summary is a block. */
-  #openSummary(index: number, at: unknown): void {
-    if (!this.#open.has(index)) this.#openItem(index, { type: "reasoning" });
-    if (typeof at === "number" && at > 0)
-      this.endBlock("reasoning", { itemId: itemId(index, this.#open.get(index)) });
   }
 
   #closeItem(index: number, done: unknown): void {

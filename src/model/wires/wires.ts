@@ -16,6 +16,8 @@ interface Wire {
   readonly createModel: CreateModel;
   readonly adapt: Adapt;
   readonly Reader: new () => AnswerReader;
+  /** Changes what the SDK writes and has no option for. */
+  readonly rewriteBody?: (body: string) => string;
 }
 
 /** Each API loads its part of the SDK when it is first used. */
@@ -43,23 +45,27 @@ export class Wires {
     params: CallParams,
     connection: Connection,
   ): Promise<ReadableStream<StreamPart>> {
-    const { createModel, adapt, Reader } = await importModule(modules[call.endpoint.api ?? "chat"]);
+    const { endpoint } = call;
+    const wire = await importModule(modules[endpoint.api ?? "chat"]);
     let answer: HttpAnswer | undefined;
     const fetch: typeof globalThis.fetch = async (url, { headers, body } = {}) => {
       if (typeof url !== "string" || typeof body !== "string")
         throw new Error("unexpected request format of the SDK");
-      const request = { headers: sentHeaders(headers), body, signal: connection.signal };
-      answer = await post(this.#send, new URL(url), request);
+      answer = await post(this.#send, new URL(url), {
+        headers: sentHeaders(headers, endpoint.headers),
+        body: wire.rewriteBody?.(body) ?? body,
+        signal: connection.signal,
+      });
       return emptyResponse();
     };
     const model = wrapLanguageModel({
-      model: createModel({ ...call, fetch }),
+      model: wire.createModel({ ...call, fetch }),
       middleware: {
-        transformParams: async () => adapt(params, call),
+        transformParams: async () => wire.adapt(params, call),
         wrapStream: async ({ doStream }) => {
           const result = await doStream();
           if (answer === undefined) throw new Error("the SDK sent no request");
-          return { ...result, stream: streamAnswer(answer, new Reader(), connection) };
+          return { ...result, stream: streamAnswer(answer, new wire.Reader(), connection) };
         },
       },
     });
@@ -67,9 +73,20 @@ export class Wires {
   }
 }
 
-/** Returns the SDK's headers without empty keys. */
-function sentHeaders(headers: RequestInit["headers"] = {}): Record<string, string> {
-  const sent = Object.entries(headers).map(([name, value]) => [name, String(value)] as const);
+/** A feature of Messages that the SDK asks for with any tools; only strict ones need it. */
+const unneededBeta = "structured-outputs-2025-11-13";
+
+/** Returns the SDK's headers without empty keys, and without a beta feature that nobody configured. */
+function sentHeaders(
+  headers: RequestInit["headers"] = {},
+  configured: Endpoint["headers"],
+): Record<string, string> {
+  const isConfigured = Object.values(configured).some((value) => value.includes(unneededBeta));
+  const sent = Object.entries(headers).map(([name, value]): [string, string] => {
+    const items = String(value).split(",");
+    const isKept = name !== "anthropic-beta" || isConfigured;
+    return [name, isKept ? String(value) : items.filter((item) => item.trim() !== unneededBeta).join(",")];
+  });
   return Object.fromEntries(sent.filter(([, value]) => value !== "" && value !== "Bearer "));
 }
 

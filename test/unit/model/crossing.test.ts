@@ -16,7 +16,11 @@ const image = { mime: "image/png", url: "data:image/png;base64,iVBORw0KGgo=" };
 interface Source {
   readonly api: Api;
   readonly ref: ModelRef;
+  /** The host of its base URL. */
+  readonly host?: string;
 }
+
+const hostOf = ({ ref, host = `${ref.provider}.invalid` }: Source) => host;
 
 const sources = {
   claude: { api: "messages", ref: { provider: "anthropic", model: "claude-sonnet-5-5" } },
@@ -28,15 +32,16 @@ const sources = {
 
 /** An answer with a thought, a text and a call, and with all that its provider wants back. */
 function answer(
-  { api, ref }: Source,
+  source: Source,
   data: {
     thought?: ProviderMetadata["data"];
     call?: ProviderMetadata["data"];
     end?: ProviderMetadata["data"];
   },
 ): Message {
+  const { api, ref } = source;
   const from = (data: ProviderMetadata["data"] | undefined) =>
-    data && { providerMetadata: { ...ref, api, data } };
+    data && { providerMetadata: { ...ref, api, host: hostOf(source), data } };
   const tokens = { input: 1, output: 1, reasoning: 0, cache: { read: 0, write: 0 } };
   return {
     info: {
@@ -95,7 +100,8 @@ const messages: Message[] = [
 ];
 
 /** Returns the body of a request that a model gets for the whole conversation. */
-async function requestTo({ api, ref }: Source): Promise<string> {
+async function requestTo(source: Source): Promise<string> {
+  const { api, ref } = source;
   let sent = "";
   const wires = new Wires((_, { body = [] }) => {
     sent = Buffer.concat(body).toString();
@@ -110,7 +116,7 @@ async function requestTo({ api, ref }: Source): Promise<string> {
   const endpoint = {
     provider: ref.provider,
     api,
-    baseURL: `https://${ref.provider}.invalid/v1`,
+    baseURL: `https://${hostOf(source)}/v1`,
     headers: {},
     modelId: ref.model,
     options: {},
@@ -142,6 +148,8 @@ describe("a change of model sends a provider's data to nobody else", () => {
       { ...sources.claude, ref: { provider: "anthropic", model: "claude-haiku-5" } },
     ],
     ["the same model over another API", { ...sources.gpt, api: "chat" }],
+    ["the same provider at another address", { ...sources.claude, host: "gateway.invalid" }],
+    ["the same chat model at another address", { ...sources.qwen, host: "gateway.invalid" }],
     ["a new provider", { api: "messages", ref: { provider: "else", model: "claude-sonnet-5-5" } }],
   ])("%s", async (_, source) => {
     const body = await requestTo(source);

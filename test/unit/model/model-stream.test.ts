@@ -107,7 +107,13 @@ async function refused(
   return ask(base);
 }
 
-const field = (field: string) => ({ provider: "test", model: "m", api: "chat", data: { field } });
+const field = (field: string) => ({
+  provider: "test",
+  model: "m",
+  api: "chat",
+  host: "127.0.0.1",
+  data: { field },
+});
 const tokens = { input: 10, output: 4, reasoning: 0, cache: { read: 0, write: 0 } };
 const textOf = (events: CollectedEvent[]) =>
   events.map((event) => (event.type === "text-delta" ? event.text : "")).join("");

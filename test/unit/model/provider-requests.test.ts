@@ -3,7 +3,7 @@ import { silentLog } from "../../../src/base/log.ts";
 import type { Config } from "../../../src/config/schema.ts";
 import { newMessageId, newPartId, newSessionId } from "../../../src/message/ids.ts";
 import type { AssistantInfo, Message, ModelRef } from "../../../src/message/message.ts";
-import type { Part } from "../../../src/message/part.ts";
+import type { Part, ProviderMetadata } from "../../../src/message/part.ts";
 import { presets } from "../../../src/model/catalog/catalog.ts";
 import { Catalog } from "../../../src/model/catalog/known-models.ts";
 import { type Send, sendHttp } from "../../../src/model/http.ts";
@@ -28,23 +28,24 @@ type PartInput<P = Part> = P extends Part ? Omit<P, "id"> : never;
 const part = (fields: PartInput): Part => ({ id: newPartId(), ...fields });
 const reply = (text: string) => part({ type: "text", text });
 const thought = (text: string) => part({ type: "reasoning", text });
-const called = (callId: string, providerCallId: string, signature?: string) =>
+const called = (callId: string, providerCallId: string, providerMetadata?: ProviderMetadata) =>
   part({
     type: "tool",
     callId,
     providerCallId,
-    ...(signature !== undefined && { signature }),
+    ...(providerMetadata !== undefined && { providerMetadata }),
     tool: "read",
     state: { status: "completed", input: { path: "a" }, output: "one", time: { start: 1, end: 2 } },
   });
 const detail = { type: "reasoning.encrypted", data: "c2VhbGVk" };
-const ended = part({
-  type: "step-finish",
-  reason: "tool-calls",
-  tokens: { input: 1, output: 1, reasoning: 0, cache: { read: 0, write: 0 } },
-  cost: 0,
-  reasoningDetails: [detail],
-});
+const ended = (providerMetadata: ProviderMetadata) =>
+  part({
+    type: "step-finish",
+    reason: "tool-calls",
+    tokens: { input: 1, output: 1, reasoning: 0, cache: { read: 0, write: 0 } },
+    cost: 0,
+    providerMetadata,
+  });
 const requested = (text: string): Message => ({
   info: { id: newMessageId(), sessionId, role: "user", time: { created: 1 }, agent: "build" },
   parts: [reply(text)],
@@ -65,7 +66,7 @@ function answered(model: ModelRef, ...parts: Part[]): Message {
 }
 
 /** What was sent over chat completions for a conversation that another model began and this one went on with. */
-async function requestOf(ref: ModelRef) {
+async function requestOf(ref: ModelRef, host: string) {
   let url = "";
   const forward: Send = (to, request) => {
     url = to.href;
@@ -76,6 +77,7 @@ async function requestOf(ref: ModelRef) {
   const model = models.find(ref);
   if (model === undefined) throw new Error(`${ref.provider} cannot be used`);
   const plain = { provider: ref.provider, model: ref.model };
+  const owner = { ...plain, api: "chat", host };
   const request = {
     model,
     system: ["Be kind."],
@@ -84,7 +86,12 @@ async function requestOf(ref: ModelRef) {
       answered(foreign, thought("foreign thought"), called("own1", foreignId)),
       answered(plain, thought("earlier thought"), reply("Read it.")),
       requested("Second"),
-      answered(plain, thought("own thought"), called("own2", "abc123XYZ", "signature"), ended),
+      answered(
+        plain,
+        thought("own thought"),
+        called("own2", "abc123XYZ", { ...owner, data: { thoughtSignature: "signature" } }),
+        ended({ ...owner, data: { reasoning_details: [detail] } }),
+      ),
     ],
     tools: [
       {
@@ -185,7 +192,7 @@ function bodyOf(model: string, settings: Record<string, unknown>, differences: D
 const given = (fields: Record<string, unknown>) =>
   Object.fromEntries(Object.entries(fields).filter(([, value]) => value !== undefined));
 
-const turnOnly = [undefined, undefined, "own thought"];
+const ownThoughts = [undefined, "earlier thought", "own thought"];
 const eachCall = [" ", undefined, "own thought"];
 
 interface Row {
@@ -275,7 +282,7 @@ const rows: Row[] = [
     "high",
     "https://openrouter.ai/api/v1",
     { max_tokens: 32_000, reasoning: { effort: "high" }, temperature: 0.3, ...usage },
-    { marks: marked, details: [undefined, [detail]] },
+    { marks: marked, reasoning: [undefined, "earlier thought", undefined], details: [undefined, [detail]] },
   ),
   row(
     "openrouter",
@@ -321,7 +328,7 @@ const rows: Row[] = [
     "low",
     "https://api.x.ai/v1",
     { reasoning_effort: "low", ...sampled, ...usage },
-    { reasoning: turnOnly },
+    { reasoning: ownThoughts },
   ),
   row(
     "togetherai",
@@ -329,7 +336,7 @@ const rows: Row[] = [
     "low",
     "https://api.together.xyz/v1",
     { max_tokens: 32_000, reasoning_effort: "low", ...sampled, ...usage },
-    { reasoning: turnOnly },
+    { reasoning: ownThoughts },
   ),
   row(
     "fireworks-ai",
@@ -337,7 +344,7 @@ const rows: Row[] = [
     "max",
     "https://api.fireworks.ai/inference/v1",
     { max_tokens: 32_000, reasoning_effort: "max", ...sampled, ...usage },
-    { reasoning: turnOnly },
+    { reasoning: ownThoughts },
   ),
   // Refuses reasoning_content, whatever the model wants elsewhere.
   row("cerebras", "zai-glm-4.7", undefined, "https://api.cerebras.ai/v1", {
@@ -367,7 +374,7 @@ const rows: Row[] = [
     "high",
     "https://api.z.ai/api/paas/v4",
     { max_tokens: 32_000, thinking: { type: "enabled" }, ...sampled, ...usage },
-    { reasoning: turnOnly },
+    { reasoning: ownThoughts },
   ),
   row(
     "zai",
@@ -375,7 +382,7 @@ const rows: Row[] = [
     "max",
     "https://api.z.ai/api/paas/v4",
     { max_tokens: 32_000, reasoning_effort: "max", ...sampled, ...usage },
-    { reasoning: turnOnly },
+    { reasoning: ownThoughts },
   ),
   row(
     "alibaba",
@@ -400,7 +407,7 @@ const rows: Row[] = [
       ...sampled,
       ...usage,
     },
-    { reasoning: turnOnly },
+    { reasoning: ownThoughts },
   ),
   row(
     "lmstudio",
@@ -408,7 +415,7 @@ const rows: Row[] = [
     undefined,
     "http://localhost:1234/v1",
     { ...sampled, ...usage },
-    { reasoning: turnOnly },
+    { reasoning: ownThoughts },
   ),
   row("llamacpp", "local", undefined, "http://localhost:8080/v1", { ...sampled, ...usage }),
   row(
@@ -417,7 +424,7 @@ const rows: Row[] = [
     undefined,
     "http://localhost:8000/v1",
     { ...sampled, ...usage },
-    { reasoning: turnOnly },
+    { reasoning: ownThoughts },
   ),
 ];
 
@@ -431,7 +438,7 @@ describe("each preset's request is what its provider documents", () => {
   test.each(rows.map((row): [string, Row] => [`${row.ref.provider}/${row.ref.model}, ${docsOf(row)}`, row]))(
     "%s",
     async (_name, { ref, url, settings, more }) => {
-      expect(await requestOf(ref)).toEqual({
+      expect(await requestOf(ref, new URL(url).hostname)).toEqual({
         url,
         key: "Bearer the-key",
         body: bodyOf(ref.model, settings, { ...usual, ...more }),

@@ -165,6 +165,33 @@ test("over Responses, returns reasoning encrypted, once for each item, without i
   ]);
 });
 
+test.each([
+  ["gpt-oss-120b", true],
+  ["other-model", false],
+])("over Responses, %s gets its plain reasoning back: %s", async (modelId, isReturned) => {
+  const item = (type: string, output_index: number, item: object) => ({
+    type: `response.output_item.${type}`,
+    output_index,
+    item,
+  });
+  const reasoning = { type: "reasoning", id: "rs_1", summary: [] };
+  const call = { type: "function_call", id: "fc_1", call_id: "call_1", name: "read", arguments: "{}" };
+  const body = await continueAfter("responses", modelId, [
+    item("added", 0, reasoning),
+    { type: "response.reasoning_text.delta", output_index: 0, delta: "Hm" },
+    { type: "response.reasoning_text.delta", output_index: 0, delta: ", yes" },
+    item("done", 0, { ...reasoning, content: [{ type: "reasoning_text", text: "Hm, yes" }] }),
+    item("added", 1, call),
+    item("done", 1, call),
+    { type: "response.completed", response: {} },
+  ]);
+  expect(contentOf(body, 1)).toEqual(
+    isReturned
+      ? { type: "reasoning", id: "rs_1", summary: [], content: [{ type: "reasoning_text", text: "Hm, yes" }] }
+      : { type: "function_call", call_id: "call_1", name: "read", arguments: "{}" },
+  );
+});
+
 const functionCall = { index: 0, id: "call_1", function: { name: "read", arguments: '{"path":"a"}' } };
 const chunk = (delta: object, finish_reason: string | null = null) => ({
   choices: [{ index: 0, delta, finish_reason }],

@@ -247,8 +247,16 @@ test("sends reasoning or a blank with each call where a provider insists on it",
 
 test("returns signatures of Gemini's calls, and a placeholder for other models' calls", () => {
   const gemini = describeModel({ provider: "google", model: "gemini-3-pro-preview" }, undefined);
-  const signed = (signature?: string) =>
-    part({ type: "tool", callId: `c${signature}`, signature, tool: "read", state: completed("x") });
+  const signed = (signature?: string, owner = gemini.ref) =>
+    part({
+      type: "tool",
+      callId: `c${signature}`,
+      ...(signature !== undefined && {
+        providerMetadata: { ...owner, api: "chat", data: { thoughtSignature: signature } },
+      }),
+      tool: "read",
+      state: completed("x"),
+    });
   const own = { model: gemini.ref };
   const sent = (messages: Message[]) =>
     convert(messages, gemini).flatMap(({ role, content }) =>
@@ -259,6 +267,6 @@ test("returns signatures of Gemini's calls, and a placeholder for other models' 
   const carrying = (thoughtSignature: string) => ({ google: { thoughtSignature } });
   expect(sent([assistant([signed("s1"), signed()], own)])).toEqual([[carrying("s1"), undefined]]);
   const missing = carrying("skip_thought_signature_validator");
-  expect(sent([assistant([signed("s1"), signed()])])).toEqual([[missing, undefined]]);
+  expect(sent([assistant([signed("s1", ref), signed()])])).toEqual([[missing, undefined]]);
   expect(sent([assistant([signed()], own)])).toEqual([[missing]]);
 });
