@@ -3,10 +3,11 @@ import { PLAN_FILES } from "../agent/plan-files.ts";
 import { isRecord } from "../base/text/record.ts";
 import { estimateText } from "../message/estimate.ts";
 import type { Message, Todo } from "../message/message.ts";
-import type { Carried, Part, ToolPart } from "../message/part.ts";
+import type { Carried, FileChange, Part, ToolPart } from "../message/part.ts";
 import { endNote, removeEndNote } from "../tool/bash/command-end.ts";
 import { cutMiddle } from "../tool/output-limit.ts";
 import { formatPath, toSlashes } from "../workspace/paths.ts";
+import { type FileStep, fileSteps } from "../conversation/checkpoints.ts";
 import { compactionOf } from "../conversation/visible-messages.ts";
 
 /** Maximum number of listed paths and todos; the newest stay. */
@@ -15,6 +16,8 @@ const maxRead = 20;
 const maxTodos = 50;
 /** Longest line of a list, in characters. */
 const lineLimit = 300;
+/** Shown characters of a content hash. */
+const hashLength = 12;
 /** Characters shown from the end of a failed command's output. */
 const failedOutputLength = 800;
 /** Tokens of one skill. */
@@ -44,9 +47,11 @@ export function carryOver({ replaced, remaining, todos, cwd }: CarryInput, limit
   const replacedCalls = listCalls(replaced);
   const calls = [...replacedCalls, ...listCalls(remaining)];
   const shown = (path: string) => cutLine(formatPath(cwd, path));
-  const changed = calls.flatMap(listChangedPaths).map(shown);
-  const plan = calls.flatMap(listChangedPaths).findLast(isPlan);
-  const allChanged = takeNewest([...earlier.flatMap((one) => one.changed ?? []), ...changed], maxChanged);
+  const changed = collectChanges(earlier, fileSteps(calls.flatMap(listChanges)), shown);
+  const plan = calls
+    .flatMap(listChanges)
+    .findLast(({ path, operation }) => operation !== "delete" && isPlan(path))?.path;
+  const allChanged = takeNewest([...changed.keys()], maxChanged);
   const read = [...earlier.flatMap((one) => one.read ?? []), ...calls.flatMap(listReadPaths).map(shown)];
   const requests = [...earlier.flatMap((one) => one.requests ?? []), ...replaced.flatMap(listRequestTexts)];
   const skills = [...earlier.flatMap((one) => one.skills ?? []), ...replacedCalls.flatMap(listLoadedSkills)];
@@ -54,6 +59,7 @@ export function carryOver({ replaced, remaining, todos, cwd }: CarryInput, limit
     requests: takeNewestTexts(requests, limits.requests),
     todos: todos.slice(0, maxTodos).map(todoLine),
     changed: allChanged,
+    hashes: pickHashes(changed, allChanged),
     read: takeNewest(
       read.filter((path) => !allChanged.includes(path)),
       maxRead,
@@ -78,8 +84,34 @@ export function listRequestTexts({ info, parts }: Message): string[] {
 const listCalls = (messages: readonly Message[]): ToolPart[] =>
   messages.flatMap(({ parts }) => parts.filter((part: Part) => part.type === "tool"));
 
-function listChangedPaths({ state }: ToolPart): string[] {
-  return "changes" in state ? (state.changes ?? []).map(({ path }) => path) : [];
+function listChanges({ state }: ToolPart): FileChange[] {
+  return "changes" in state ? (state.changes ?? []) : [];
+}
+
+/** Returns the content hash of each changed file, the newest change last. */
+function collectChanges(
+  earlier: readonly Carried[],
+  steps: readonly FileStep[],
+  shown: (path: string) => string,
+): Map<string, FileStep["after"]> {
+  const before = earlier.flatMap(({ changed = [], hashes }) =>
+    changed.map((path) => [path, hashes?.[path]] as const),
+  );
+  const now = steps.map(({ path, after }) => [shown(path), after?.slice(0, hashLength) ?? after] as const);
+  const changed = new Map<string, FileStep["after"]>();
+  for (const [path, hash] of [...before, ...now]) {
+    changed.delete(path);
+    changed.set(path, hash);
+  }
+  return changed;
+}
+
+function pickHashes(changed: ReadonlyMap<string, FileStep["after"]>, paths: readonly string[]) {
+  const known = paths.flatMap((path) => {
+    const hash = changed.get(path);
+    return hash === undefined ? [] : [[path, hash] as const];
+  });
+  return known.length === 0 ? undefined : Object.fromEntries(known);
 }
 
 function listReadPaths({ tool, state, locations }: ToolPart): string[] {

@@ -6,7 +6,10 @@ export function carriedText(carried: Carried): string {
   const sections = [
     section("Earlier messages of the user, oldest first", (carried.requests ?? []).map(quoted)),
     section("Todos", carried.todos ?? []),
-    section("Files changed", carried.changed ?? []),
+    section(
+      "Files changed (SHA-256 after the last change)",
+      (carried.changed ?? []).map((path) => withHash(path, carried.hashes?.[path])),
+    ),
     section("Files read", carried.read ?? []),
     section("Newest plan", carried.plan === undefined ? [] : [carried.plan]),
     section("Last failed command", carried.failed === undefined ? [] : failedLines(carried.failed)),
@@ -20,6 +23,11 @@ export function carriedText(carried: Carried): string {
 
 function section(title: string, lines: readonly string[]): string {
   return lines.length === 0 ? "" : `## ${title}\n\n${lines.join("\n")}`;
+}
+
+function withHash(path: string, hash: string | null | undefined): string {
+  if (hash === undefined) return path;
+  return hash === null ? `${path} (deleted)` : `${path} (${hash})`;
 }
 
 const quoted = (text: string): string => `<user-message>\n${text}\n</user-message>`;

@@ -224,6 +224,8 @@ const carriedSchema = z.object({
   /** One line each. */
   todos: z.array(z.string()).optional(),
   changed: z.array(z.string()).optional(),
+  /** Beginnings of the content hashes (SHA-256, hex) of changed files after the last change; null for deleted ones. */
+  hashes: z.record(z.string(), z.string().nullable()).optional(),
   read: z.array(z.string()).optional(),
   /** The path of the newest plan file. */
   plan: z.string().optional(),

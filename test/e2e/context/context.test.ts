@@ -1,5 +1,7 @@
+import { createHash } from "node:crypto";
 import { describe, expect, test } from "vitest";
-import type { ModelRequest } from "../../support/model/model-server.ts";
+import type { ModelRequest, ModelServer } from "../../support/model/model-server.ts";
+import { countTokensIn } from "../../support/model/prompt-cache.ts";
 import * as reply from "../../support/model/reply.ts";
 import { isLong } from "../../support/run-length.ts";
 import {
@@ -28,13 +30,22 @@ const spec = `${Array.from(
 
 const request = "Read all parts of src in their order and report what they compute. The word is ROSEBUD.";
 
+const changedText = "export const changed = 1;\n";
+const planText = "# Plan: ask ASTER first\n";
+const planPath = ".fairlead/plans/parts.md";
+
+/** The beginning of a content's hash. */
+const hashOf = (text: string): string => createHash("sha256").update(text).digest("hex").slice(0, 12);
+
 /** What every request after a compaction must contain. */
 const canaries = [
   "The word is ROSEBUD",
   "sign the report with HELIOTROPE",
   "compare the totals with MARIGOLD",
   "Always count in dozens, says LARKSPUR",
-  "src/changed.ts",
+  `src/changed.ts (${hashOf(changedText)})`,
+  `${planPath} (${hashOf(planText)})`,
+  `## Newest plan\n\n${planPath}`,
   "sh check.sh",
   "[exit code 3]",
   "assertion CELANDINE failed",
@@ -62,6 +73,19 @@ interface Work extends SmallWindow {
   readonly requests: readonly ModelRequest[];
 }
 
+const homeFiles = { ".config/fairlead/skills/counting/SKILL.md": skill };
+
+/** Answers of a turn that loads a skill, sets todos, changes files and runs a failing command. */
+function replyWithState(model: ModelServer): void {
+  model
+    .reply(reply.call("skill", { name: "counting" }))
+    .reply(reply.call("todowrite", { todos }))
+    .reply(reply.call("write", { filePath: "src/changed.ts", content: changedText }))
+    .reply(reply.call("write", { filePath: planPath, content: planText }))
+    .reply(reply.call("bash", { command: "sh check.sh" }))
+    .reply("Ready.");
+}
+
 /** A first turn with a long specification, a skill, todos, a change and a failed command; then a turn that only reads. */
 async function work(
   { window, output, steps }: WorkOptions,
@@ -71,7 +95,6 @@ async function work(
   const files = { ...Object.fromEntries(parts), "check.sh": check };
   const readAt: number[] = [];
   let result: Work | undefined;
-  const homeFiles = { ".config/fairlead/skills/counting/SKILL.md": skill };
   await story({ files, homeFiles, limit: { context: window, output } }, async (storyContext) => {
     const { editor, model } = storyContext;
     let step = 0;
@@ -91,12 +114,7 @@ async function work(
             ],
     });
     const { sessionId } = await editor.newSession();
-    model
-      .reply(reply.call("skill", { name: "counting" }))
-      .reply(reply.call("todowrite", { todos }))
-      .reply(reply.call("write", { filePath: "src/changed.ts", content: "export const changed = 1;\n" }))
-      .reply(reply.call("bash", { command: "sh check.sh" }))
-      .reply("Ready.");
+    replyWithState(model);
     await editor.prompt(sessionId, spec);
     const { stopReason } = await editor.prompt(sessionId, request);
     expect(stopReason).toBe("end_turn");
@@ -121,7 +139,7 @@ function lost(requests: readonly ModelRequest[]): string[] {
     .slice(first)
     .filter((one) => !isSummaryRequest(one))
     .flatMap((one) => {
-      const text = getRequestText(one);
+      const text = getRequestText(one).replaceAll("\\n", "\n");
       return canaries.filter((canary) => !text.includes(canary)).map((canary) => `${one.number}: ${canary}`);
     });
 }
@@ -136,7 +154,7 @@ const long: Case[] = [undefined, 8_192].flatMap((output) => [
   { window: 16_384, output, steps: 200, most: 67 },
   { window: 32_768, output, steps: 40, most: 3 },
   { window: 32_768, output, steps: 60, most: 5 },
-  { window: 32_768, output, steps: 200, most: 15 },
+  { window: 32_768, output, steps: 200, most: 12 },
   { window: 65_536, output, steps: 200, most: 6 },
 ]);
 const short: Case[] = [
@@ -176,6 +194,35 @@ describe("a long turn in a small window", () => {
       },
     );
     expect(summaries.length).toBeGreaterThan(1);
+  }, 60_000);
+});
+
+describe("ten compactions in a row", () => {
+  test("lose nothing of the work's state and read the prompt from the cache", async () => {
+    const files = { "check.sh": check, "a.txt": "one\n" };
+    await story({ files, homeFiles, limit: { context: 32_768 } }, async ({ editor, model }) => {
+      const { sessionId } = await editor.newSession();
+      replyWithState(model);
+      await editor.prompt(sessionId, spec);
+      model.reply("Noted.");
+      await editor.prompt(sessionId, request);
+      for (let number = 1; number <= 10; number++) {
+        model.reply(`Summary ${number}.`);
+        await editor.prompt(sessionId, "/compact");
+        model.reply(reply.call("read", { filePath: "a.txt" })).reply("Read.");
+        await editor.prompt(sessionId, `Read a.txt for the time number ${number}`);
+      }
+      expect(model.requests.filter(isSummaryRequest)).toHaveLength(10);
+      expect(lost(model.requests)).toEqual([]);
+      for (const [at, summary] of model.requests.entries()) {
+        const before = model.requests[at - 1];
+        if (!isSummaryRequest(summary) || before === undefined) continue;
+        expect(summary.messages.slice(0, before.messages.length)).toEqual(before.messages);
+        expect([summary.body.tools, summary.body.tool_choice]).toEqual([before.body.tools, "none"]);
+        // The answer before and the request for the summary are new.
+        expect(summary.bill.read / countTokensIn(before.bill)).toBeGreaterThan(0.95);
+      }
+    });
   }, 60_000);
 });
 
