@@ -4,7 +4,7 @@ import pause from "../../prompts/reminders/summarise.md";
 import { estimateHead, estimateMessage, estimateMessages } from "../message/estimate-request.ts";
 import type { Emit } from "../message/event.ts";
 import { newPartId } from "../message/ids.ts";
-import type { AgentError, AssistantInfo, Message, UserInfo } from "../message/message.ts";
+import type { AgentError, AssistantInfo, Message, SentRequest, UserInfo } from "../message/message.ts";
 import { estimateText } from "../message/estimate.ts";
 import type { Carried, CompactionPart, Tokens } from "../message/part.ts";
 import type { Model, ModelRequest } from "../model/model.ts";
@@ -63,6 +63,8 @@ export interface CompactionTarget {
   request: Omit<ModelRequest, "model" | "messages" | "signal">;
   /** Estimated tokens of the conversation's next request. */
   size: number;
+  /** That request compared with earlier ones. */
+  sent: SentRequest;
 }
 
 export type CompactionOutcome =
@@ -97,9 +99,9 @@ export async function compact(
     });
     return signal.aborted ? { outcome: "cancelled" } : answer;
   }
-  const { text, tokens, cost } = answer;
+  const { text, tokens, cost, sent } = answer;
   transcript.putPart(info.id, { id: newPartId(), type: "text", text });
-  await transcript.complete({ ...info, finish: "stop", tokens, cost });
+  await transcript.complete({ ...info, finish: "stop", tokens, cost, ...(sent && { sent }) });
   const summary = transcript.find(info.id);
   transcript.show([message, ...(summary ? [summary] : []), ...remaining]);
   const fixed = estimateHead(target.request);
@@ -231,12 +233,13 @@ async function summarise(
   deps: CompactingDeps,
   input: SummaryInput,
   signal: AbortSignal,
-): Promise<ModelAnswer> {
+): Promise<ModelAnswer & { sent?: SentRequest }> {
   const { instruction } = input.part;
   const end =
     instruction === undefined ? form : `${form}\n\nThe user's instructions for this summary: ${instruction}`;
   const answer = await askInConversation(deps, input, end, signal);
-  if (answer !== undefined && (signal.aborted || !needsShorterText(answer))) return answer;
+  if (answer !== undefined && (signal.aborted || !needsShorterText(answer)))
+    return { ...answer, sent: input.target.sent };
   const { replaced: messages, request, target } = input;
   const question = { agent: "compaction", model: target.model, messages, request, end };
   // Text that was shown already is not shown again.

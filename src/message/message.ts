@@ -67,6 +67,37 @@ export const finishReasons = [
 export const finishReasonSchema = z.enum(finishReasons);
 export type FinishReason = z.infer<typeof finishReasonSchema>;
 
+/** Why a request does not begin as an earlier one did, or why the provider's cache does not have its beginning. */
+export const prefixLossCauses = [
+  "model",
+  "agent",
+  "system",
+  "tools",
+  "compaction",
+  "cleared",
+  "messages",
+  "expired",
+] as const;
+
+/** Digests of a request, and how much of its beginning earlier requests had. All tokens are estimates. */
+const sentRequestSchema = z.object({
+  system: z.string(),
+  tools: z.string(),
+  /** The digest of all messages. */
+  messages: z.string(),
+  /** Number of messages. */
+  count: z.number(),
+  tokens: z.number(),
+  /** Tokens at the beginning that an earlier request began with. */
+  kept: z.number(),
+  /** Tokens that the provider could have had in its cache but reads again. */
+  lost: z.number().optional(),
+  cause: z.enum(prefixLossCauses).optional(),
+  /** US dollars that the lost tokens cost in addition. */
+  cost: z.number().optional(),
+});
+export type SentRequest = z.infer<typeof sentRequestSchema>;
+
 const assistantInfoSchema = z.object({
   id: messageIdSchema,
   sessionId: sessionIdSchema,
@@ -83,6 +114,8 @@ const assistantInfoSchema = z.object({
   tokens: tokensSchema,
   finish: finishReasonSchema.optional(),
   error: agentErrorSchema.optional(),
+  /** The request, compared with earlier ones. */
+  sent: sentRequestSchema.optional(),
   /** True for the summary that a compaction wrote. */
   summary: z.boolean().optional(),
 });
@@ -169,6 +202,8 @@ export const sessionInfoSchema = z.object({
   approval: approvalModeSchema.optional(),
   /** What the user allowed for this session in this folder. */
   approvals: z.array(z.object({ permission: z.string().min(1), pattern: z.string().min(1) })).optional(),
+  /** Whether a notice gave the price of reading the conversation again. */
+  rereadNoticed: z.boolean().optional(),
   /** Whether a full context is compacted automatically; absent means as configured. */
   autoCompact: z.boolean().optional(),
   /** The client's instructions for the model. */

@@ -1,4 +1,4 @@
-import type { AssistantInfo, Message } from "../message/message.ts";
+import type { AssistantInfo, Message, SentRequest } from "../message/message.ts";
 import type { Part, ToolPart } from "../message/part.ts";
 import { startsTurn } from "../message/starts-turn.ts";
 import { firstWords, isCommandMessage } from "../conversation/checkpoints.ts";
@@ -12,6 +12,22 @@ export interface Span {
   readonly lengthMs: number | undefined;
   /** Result and usage. */
   readonly note: string;
+  /** What a request had in common with earlier ones; undefined for other spans and for older sessions. */
+  readonly prefix?: PrefixUse | undefined;
+}
+
+/** How much of a request the provider could read from its prompt cache. All tokens are estimates. */
+export interface PrefixUse {
+  readonly tokens: number;
+  /** Tokens at the beginning that an earlier request began with. */
+  readonly keptTokens: number;
+  /** Of all tokens, rounded down. */
+  readonly keptPercent: number;
+  /** Why reusable tokens were read again. */
+  readonly cause?: SentRequest["cause"];
+  readonly lostTokens?: number | undefined;
+  /** US dollars that this cost in addition; undefined if prices are unknown. */
+  readonly cost?: number | undefined;
 }
 
 /** Timing of a turn, computed from stored messages. */
@@ -102,6 +118,16 @@ function createModelSpan(info: AssistantInfo, parts: readonly Part[], began: num
     startMs: created - began,
     lengthMs: end === undefined ? undefined : Math.max(0, end - created),
     note: notes.filter((note) => note !== undefined).join(", "),
+    ...(info.sent && { prefix: toPrefixUse(info.sent) }),
+  };
+}
+
+function toPrefixUse({ tokens, kept, lost, cause, cost }: SentRequest): PrefixUse {
+  return {
+    tokens,
+    keptTokens: kept,
+    keptPercent: tokens === 0 ? 0 : Math.floor((100 * kept) / tokens),
+    ...(cause && { cause, lostTokens: lost, cost }),
   };
 }
 

@@ -21,6 +21,7 @@ import { type PromptInput, subjectOf } from "../conversation/prompt-input.ts";
 import type { SessionServices } from "./session-services.ts";
 import type { AgentOffers } from "../tool-calls/tool-set.ts";
 import type { ContextUse } from "../turn/context-use.ts";
+import type { SentRequests } from "../context/sent-requests.ts";
 import { ShownInstructions } from "../context/shown-instructions.ts";
 import { addTokens, noTokens, type TurnResult } from "../conversation/turn-result.ts";
 import type { AgentOverride } from "../user-input/user-messages.ts";
@@ -57,6 +58,7 @@ export class SessionTurns {
   readonly #shown = new ShownInstructions();
   #offers: AgentOffers | undefined;
   readonly #refusedMedia = new RefusedMedia();
+  #sent: SentRequests | undefined;
   /** Whether `session.created` is still to be sent; plugins load with the first turn. */
   #isNew: boolean;
   #isNotedAsSeen = false;
@@ -220,7 +222,9 @@ export class SessionTurns {
       steering,
       openCalls,
     } = this.#services;
-    const { runTurn } = await import("../turn/turn.ts");
+    const { runTurn, createSentRequests } = await import("../turn/turn.ts");
+    const { project } = this.#services;
+    this.#sent ??= createSentRequests((model, tokens) => project.current.models.costOf(model, tokens));
     const result = await runTurn(
       {
         transcript,
@@ -242,9 +246,15 @@ export class SessionTurns {
         takeSteering: () => steering.flushTo(messages, context),
         modelFor: (message) => settings.modelFor(message),
         refusedMedia: this.#refusedMedia,
+        sent: this.#sent,
         warned: this.#warned,
         windows: this.#services.windows,
         warn: this.#services.warn,
+        noticeReread: async (text) => {
+          if (infoStore.info.rereadNoticed === true) return;
+          await infoStore.save({ rereadNoticed: true });
+          this.#services.warn(text);
+        },
         onStep: async (outcome) => {
           diff.note(transcript.messages);
           await usageTracker.countStep(outcome);

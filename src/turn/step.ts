@@ -3,7 +3,7 @@ import { sleep } from "../base/async.ts";
 import { hasVisibleText } from "../base/text/controls.ts";
 import type { Log } from "../base/log.ts";
 import { type MessageId, newPartId } from "../message/ids.ts";
-import type { AgentError, AssistantInfo, FinishReason } from "../message/message.ts";
+import type { AgentError, AssistantInfo, FinishReason, SentRequest } from "../message/message.ts";
 import type { FileChange, ToolPart } from "../message/part.ts";
 import { findWrittenCalls, type WrittenCalls } from "../model/answer/written-calls/find-calls.ts";
 import type { Model, ModelRequest, Models, StepEnd, StepEvent } from "../model/model.ts";
@@ -41,6 +41,8 @@ export interface StepInput {
   agent: string;
   model: Model;
   request: Omit<ModelRequest, "model" | "signal">;
+  /** The request compared with earlier ones, to be stored with the answer. */
+  sent: SentRequest;
   /** Retries of an empty answer. */
   emptyRetries: number;
 }
@@ -60,6 +62,7 @@ export async function runStep(deps: StepDeps, input: StepInput, signal: AbortSig
     model: input.model.ref,
     cost: 0,
     tokens: noTokens,
+    sent: input.sent,
   };
   transcript.addMessage(info);
   transcript.putPart(info.id, { id: newPartId(), type: "step-start" });

@@ -2,9 +2,9 @@ import { type Agent, isCallable } from "../agent/agent.ts";
 import { type Log, type LogFields, withFields } from "../base/log.ts";
 import type { Instruction } from "../instruction/instructions.ts";
 import { estimateRequest, type RequestHead } from "../message/estimate-request.ts";
-import type { AgentError, Message, UserInfo } from "../message/message.ts";
+import type { AgentError, Message, SentRequest, UserInfo } from "../message/message.ts";
 import { isFinished, type SubtaskPart, type Tokens } from "../message/part.ts";
-import type { Model } from "../model/model.ts";
+import type { Model, Models } from "../model/model.ts";
 import type { RefusedMedia } from "../model/request/refused-media.ts";
 import type { Tool } from "../tool/tool.ts";
 import { addReminder } from "../conversation/add-reminder.ts";
@@ -26,6 +26,9 @@ import { StepLoopDetector } from "./text-loop.ts";
 import type { ToolRunner } from "../tool-calls/tool-runner.ts";
 import { type FollowUp, UnfinishedAnswers } from "./unfinished-answers.ts";
 import { compactionOf } from "../conversation/visible-messages.ts";
+import { findLastRequestAt, isCacheCold } from "../context/prompt-cache.ts";
+import { createRereadNotice } from "../context/reread-notice.ts";
+import { SentRequests } from "../context/sent-requests.ts";
 import { WindowGuard, type WindowVerdict } from "../context/window-guard.ts";
 import type { ContextWindows } from "../context/windows.ts";
 import { addTokens, noTokens, type TurnEnd, type TurnResult } from "../conversation/turn-result.ts";
@@ -44,12 +47,16 @@ export interface TurnDeps extends AgentCallsDeps, StepRequestDeps {
   modelFor(message: UserInfo): Model | AgentError;
   /** Media that models refused in this session, by model. */
   refusedMedia: RefusedMedia;
+  /** Compares the session's requests. */
+  sent: SentRequests;
   /** Models whose context window was already checked. */
   warned: Set<string>;
   /** Context window sizes learned in this session. */
   windows: ContextWindows;
   /** Shows the user a warning. */
   warn: (text: string) => void;
+  /** Shows a notice about an expensive request, once per session. */
+  noticeReread(text: string): Promise<void>;
   /** Called after each model call, so that usage stays current during the turn. */
   onStep(outcome: StepOutcome): Promise<void>;
   /** Called before and after a compaction. */
@@ -60,6 +67,9 @@ export interface TurnDeps extends AgentCallsDeps, StepRequestDeps {
 
 /** Creates the offers of a session, which loads them with its first turn. */
 export const createOffers = (): AgentOffers => new AgentOffers();
+
+/** Creates the comparison of a session's requests, which loads with its first turn. */
+export const createSentRequests = (costOf: Models["costOf"]): SentRequests => new SentRequests(costOf);
 
 /** Consecutive refused calls that are returned to the model; the next one fails the turn. */
 const maxRefusedCalls = 2;
@@ -170,6 +180,8 @@ class Turn {
     const verdict = await this.#window.beforeRequest(request, model);
     if (verdict !== "ask") return this.#applyVerdict(verdict, question);
     await this.#warnOnce(request, model);
+    const sent = this.#describeRequest(request, agent.name, model);
+    if (this.#steps === 0) await this.#noticeReread(sent, model);
     this.#steps++;
     const runner = this.#runnerFor(agent);
     const { tools, unoffered } = stepQuestion;
@@ -192,6 +204,7 @@ class Turn {
         agent: agent.name,
         model,
         request: { ...request, promptTokens: this.#window.getPromptTokens(request) },
+        sent,
         emptyRetries: this.#unfinished.emptyRetries,
       },
       signal,
@@ -212,6 +225,26 @@ class Turn {
       return endAfter(outcome, project);
     const known = this.#deps.windows.applyTo(model);
     return this.#applyVerdict(await this.#window.afterRefusal(request, known, outcome.error), question);
+  }
+
+  #describeRequest(
+    request: RequestHead & { messages: readonly Message[] },
+    agent: string,
+    model: Model,
+  ): SentRequest {
+    const { sent, project } = this.#deps;
+    const isCold = isCacheCold(request.messages, model, project.config);
+    return sent.describe({ ...request, agent, model, isCold });
+  }
+
+  /** Tells the price of a request whose beginning the provider has dropped from its cache. */
+  async #noticeReread(sent: SentRequest, model: Model): Promise<void> {
+    const { transcript, project } = this.#deps;
+    if (!isCacheCold(transcript.messages, model, project.config)) return;
+    const last = findLastRequestAt(transcript.messages, model);
+    const idleMs = last === undefined ? undefined : Date.now() - last;
+    const notice = createRereadNotice({ sent, model, idleMs }, project.config, project.models);
+    if (notice !== undefined) await this.#deps.noticeReread(notice);
   }
 
   async #learnWindow(
@@ -335,7 +368,9 @@ class Turn {
     const stepQuestion = this.#question(message.info, model, true);
     const { messages, ...request } = await buildStepRequest(this.#deps, stepQuestion, signal);
     const size = this.#window.estimateSize({ ...request, messages });
-    const outcome = await this.#writeSummary(message, { model, request, size }, signal);
+    const others = messages.filter((other) => other !== message);
+    const sent = this.#describeRequest({ ...request, messages: others }, stepQuestion.agent.name, model);
+    const outcome = await this.#writeSummary(message, { model, request, size, sent }, signal);
     if (outcome.outcome === "cancelled") return { end: "cancelled" };
     if (outcome.outcome === "failed") return { end: "failed", error: outcome.error };
     this.tokens = addTokens(this.tokens, outcome.tokens);

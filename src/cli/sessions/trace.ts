@@ -1,4 +1,4 @@
-import { type Span, createTraces, type TurnTrace } from "../../reports/trace.ts";
+import { type PrefixUse, type Span, createTraces, type TurnTrace } from "../../reports/trace.ts";
 import type { Call } from "../command-line/command.ts";
 import { findCalledSession } from "./find-session.ts";
 import { openApp } from "../local-app.ts";
@@ -36,7 +36,7 @@ function formatTurn({ turn, ...trace }: TurnTrace & { turn: number }, style: Sty
   return [
     "",
     style.bold(`turn ${turn}  ${new Date(began).toISOString()}  ${agent}: ${toCell(words)}`),
-    ...spans.map((span) => formatSpan(span, style)),
+    ...spans.flatMap((span) => [formatSpan(span, style), ...formatPrefix(span, style)]),
     style.dim(
       `  ${formatSeconds(lengthMs)} in all: ${[...sums, ...price].join(", ")}; ${toCell(end)} (${trace.id})`,
     ),
@@ -54,6 +54,29 @@ function formatSpan({ kind, what, startMs, lengthMs, note }: Span, style: Style)
   const width = (process.stdout.columns || Number.POSITIVE_INFINITY) - leadWidth;
   const name = truncate(what, width);
   return `${when} ${length}  ${style.cyan(kind.padEnd(7))}  ${name}  ${style.dim(truncate(note, width - name.length))}`;
+}
+
+const causes: Readonly<Record<NonNullable<PrefixUse["cause"]>, string>> = {
+  model: "the model changed",
+  agent: "the agent changed",
+  system: "instructions changed",
+  tools: "tools changed",
+  compaction: "a summary replaced messages",
+  cleared: "old outputs were omitted",
+  messages: "earlier messages changed",
+  expired: "the provider's cache expired",
+};
+
+/** Describes what a request had in common with earlier ones, below the line of its span. */
+function formatPrefix({ prefix }: Span, style: Style): string[] {
+  if (prefix === undefined) return [];
+  const { tokens, keptTokens, keptPercent, cause, lostTokens, cost } = prefix;
+  if (keptTokens === 0 && cause === undefined)
+    return [style.dim(`${" ".repeat(leadWidth)}a prompt of ${tokens} tokens, none sent before`)];
+  const kept = `${keptPercent} % of the prompt as before (${keptTokens} of ${tokens} tokens)`;
+  const price = cost === undefined ? "" : `, $${cost.toFixed(4)} more`;
+  const loss = cause === undefined ? "" : `; ${causes[cause]}: ${lostTokens} tokens read again${price}`;
+  return [style.dim(`${" ".repeat(leadWidth)}${kept}${loss}`)];
 }
 
 /** Truncates text to a width, but not below eight characters. */

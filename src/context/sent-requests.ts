@@ -1,0 +1,192 @@
+import { isSame } from "../base/memoize.ts";
+import { sha256 } from "../base/text/hash.ts";
+import { carriedText } from "../message/carried.ts";
+import { estimateHead, estimateMessage, type RequestHead } from "../message/estimate-request.ts";
+import type { AssistantInfo, Message, SentRequest } from "../message/message.ts";
+import { clearedOutput, type Part, visibleOutput } from "../message/part.ts";
+import type { Model, Models } from "../model/model.ts";
+import { isFinishedSummary } from "../conversation/visible-messages.ts";
+
+/** Characters of a stored digest. */
+const digestLength = 16;
+
+export interface DescribedRequest extends RequestHead {
+  readonly messages: readonly Message[];
+  readonly agent: string;
+  readonly model: Model;
+  /** Whether the provider has probably dropped the conversation from its cache. */
+  readonly isCold: boolean;
+}
+
+/** The first messages of a request, up to one of them. */
+interface Prefix {
+  /** The digest of the last message. */
+  readonly own: string;
+  /** The digest of all messages. */
+  readonly all: string;
+  readonly tokens: number;
+}
+
+type SentMessage = Message & { readonly info: AssistantInfo & { readonly sent: SentRequest } };
+
+/**
+ * Compares each request of a session with the earlier ones, whose digests are stored with their answers. Only messages
+ * that are new or changed are read again.
+ */
+export class SentRequests {
+  readonly #costOf: Models["costOf"];
+  #prefixes: readonly Prefix[] = [];
+  readonly #parts = new WeakMap<Part, string>();
+  readonly #messages = new WeakMap<Message, { parts: readonly Part[]; digest: string }>();
+  readonly #tools = new WeakMap<object, string>();
+
+  constructor(costOf: Models["costOf"]) {
+    this.#costOf = costOf;
+  }
+
+  /** Describes a request that is about to be sent. */
+  describe(request: DescribedRequest): SentRequest {
+    const { system, tools, messages } = request;
+    const head = { system: digest(system), tools: this.#digestTools(tools) };
+    const prefixes = this.#update(messages);
+    const headTokens = estimateHead({ system, tools });
+    const tokensUntil = (count: number) => headTokens + (prefixes[count - 1]?.tokens ?? 0);
+    const sent = {
+      ...head,
+      messages: prefixes.at(-1)?.all ?? "",
+      count: prefixes.length,
+      tokens: tokensUntil(prefixes.length),
+    };
+    const earlier = messages.filter(wasSent);
+    const count = findKept(earlier, request.model, head, prefixes);
+    const kept = count === undefined ? 0 : tokensUntil(count);
+    const last = earlier.at(-1);
+    if (last === undefined) return { ...sent, kept };
+    const reusable = Math.min(last.info.sent.tokens, sent.tokens);
+    const isBroken = kept < reusable;
+    if (!isBroken && !request.isCold) return { ...sent, kept };
+    const lost = isBroken && !request.isCold ? reusable - kept : reusable;
+    const cause = isBroken ? findCause(last, request, head) : "expired";
+    const cost = this.#costOfLost(request.model, { tokens: sent.tokens, reusable, lost });
+    return { ...sent, kept, lost, cause, ...(cost > 0 && { cost }) };
+  }
+
+  /** Returns how much more the request costs because of the lost tokens, in US dollars. */
+  #costOfLost(model: Model, { tokens, reusable, lost }: Record<"tokens" | "reusable" | "lost", number>) {
+    const priced = (read: number) => {
+      const rest = tokens - read;
+      const isWritten = model.cache === "marks";
+      const cache = { read, write: isWritten ? rest : 0 };
+      return this.#costOf(model, { input: isWritten ? 0 : rest, output: 0, reasoning: 0, cache });
+    };
+    return priced(reusable - lost) - priced(reusable);
+  }
+
+  #update(messages: readonly Message[]): readonly Prefix[] {
+    const digests = messages.map((message) => this.#digestMessage(message));
+    const changed = digests.findIndex((own, index) => own !== this.#prefixes[index]?.own);
+    const prefixes = this.#prefixes.slice(0, changed === -1 ? digests.length : changed);
+    for (const [index, message] of messages.entries()) {
+      if (index < prefixes.length) continue;
+      const before = prefixes.at(-1);
+      const own = digests[index] ?? "";
+      const tokens = (before?.tokens ?? 0) + estimateMessage(message);
+      prefixes.push({ own, all: digest([before?.all, own]), tokens });
+    }
+    this.#prefixes = prefixes;
+    return prefixes;
+  }
+
+  #digestMessage(message: Message): string {
+    const known = this.#messages.get(message);
+    if (known !== undefined && isSame(known.parts, message.parts)) return known.digest;
+    const parts = [...message.parts];
+    const made = digest([message.info.role, ...parts.map((part) => this.#digestPart(part))]);
+    this.#messages.set(message, { parts, digest: made });
+    return made;
+  }
+
+  #digestPart(part: Part): string {
+    const made = this.#parts.get(part) ?? digest(listContent(part));
+    this.#parts.set(part, made);
+    return made;
+  }
+
+  #digestTools(tools: readonly object[]): string {
+    const made = this.#tools.get(tools) ?? digest(tools);
+    this.#tools.set(tools, made);
+    return made;
+  }
+}
+
+const digest = (value: unknown): string => sha256(JSON.stringify(value)).slice(0, digestLength);
+
+function wasSent(message: Message): message is SentMessage {
+  return message.info.role === "assistant" && message.info.sent !== undefined;
+}
+
+/** Returns how many messages an earlier request began with; undefined if not even system text and tools are the same. */
+function findKept(
+  earlier: readonly SentMessage[],
+  { ref }: Model,
+  head: Pick<SentRequest, "system" | "tools">,
+  prefixes: readonly Prefix[],
+): number | undefined {
+  const alike = earlier.filter(
+    ({ info: { model, sent } }) =>
+      model.provider === ref.provider &&
+      model.model === ref.model &&
+      sent.system === head.system &&
+      sent.tools === head.tools,
+  );
+  if (alike.length === 0) return undefined;
+  const kept = alike.findLast(({ info: { sent } }) => prefixes[sent.count - 1]?.all === sent.messages);
+  return kept?.info.sent.count ?? 0;
+}
+
+function findCause(
+  last: SentMessage,
+  { model: { ref }, agent, messages }: DescribedRequest,
+  head: Pick<SentRequest, "system" | "tools">,
+): NonNullable<SentRequest["cause"]> {
+  const { info } = last;
+  if (info.model.provider !== ref.provider || info.model.model !== ref.model) return "model";
+  if (info.sent.system !== head.system) return info.agent === agent ? "system" : "agent";
+  if (info.sent.tools !== head.tools) return "tools";
+  if (messages.some((message) => message.info.id >= info.id && isFinishedSummary(message)))
+    return "compaction";
+  return messages.some(({ parts }) => parts.some((part) => getClearedAt(part) >= info.time.created))
+    ? "cleared"
+    : "messages";
+}
+
+function getClearedAt(part: Part): number {
+  return part.type === "tool" && part.state.status === "completed" ? (part.state.compactedAt ?? 0) : 0;
+}
+
+/** Returns what the model sees of a part. */
+function listContent(part: Part): unknown[] {
+  switch (part.type) {
+    case "text":
+      return part.ignored === true ? [] : [part.type, part.text];
+    case "reasoning":
+      return [part.type, part.text, part.providerMetadata?.data];
+    case "file":
+      return [part.type, part.mime, part.url];
+    case "tool":
+      return [part.type, part.tool, part.sent?.input ?? part.state.input, ...listOutput(part.state)];
+    case "compaction":
+      return [part.type, part.carried === undefined ? "" : carriedText(part.carried)];
+    case "subtask":
+      return [part.type, part.agent, part.prompt];
+    default:
+      return [];
+  }
+}
+
+function listOutput(state: (Part & { type: "tool" })["state"]): unknown[] {
+  if (state.status === "error") return [state.error];
+  if (state.status !== "completed") return [];
+  if (state.compactedAt !== undefined) return [clearedOutput];
+  return [visibleOutput(state), ...(state.attachments ?? []).map(({ url }) => url)];
+}

@@ -1,0 +1,228 @@
+import { writeFile } from "node:fs/promises";
+import { join } from "node:path";
+import { describe, expect, test } from "vitest";
+import { z } from "zod";
+import type { ModelRequest } from "../../support/model/model-server.ts";
+import { countTokensIn, sumBills } from "../../support/model/prompt-cache.ts";
+import * as reply from "../../support/model/reply.ts";
+import { fairlead } from "../../support/program/cli.ts";
+import { withMovingClock } from "../../support/program/moving-clock-program.ts";
+import { story, type StoryContext } from "../../support/editor/story.ts";
+
+const minuteMs = 60_000;
+const line = (at: number) => `export const value${at} = compute(${at * 7_919}, "a line of a file");`;
+const source = Array.from({ length: 60 }, (_, at) => line(at)).join("\n");
+const files = Object.fromEntries(Array.from({ length: 20 }, (_, at) => [`part${at}.ts`, source]));
+
+const prefixSchema = z.object({
+  tokens: z.number(),
+  keptTokens: z.number(),
+  keptPercent: z.number(),
+  cause: z.string().optional(),
+  lostTokens: z.number().optional(),
+  cost: z.number().optional(),
+});
+const traceSchema = z.object({
+  turns: z.array(z.object({ spans: z.array(z.object({ prefix: prefixSchema.optional() })) })),
+});
+
+/** Two models with prices. */
+function pricedConfig({ model }: StoryContext, more: Record<string, unknown> = {}): string {
+  const one = {
+    limit: { context: 200_000, output: 8_000 },
+    tool_call: true,
+    cost: { input: 100, output: 100, cache_read: 10 },
+  };
+  return JSON.stringify({
+    model: "test/one",
+    provider: {
+      test: {
+        options: { baseURL: model.url, apiKey: "test-key" },
+        models: { one: { name: "One", ...one }, two: { name: "Two", ...one } },
+      },
+    },
+    ...more,
+  });
+}
+
+/** Plays a story with prices and with a clock that the story can set. */
+async function pricedStory(
+  play: (context: StoryContext & { wait: (minutes: number) => Promise<void> }) => Promise<void>,
+  more?: Record<string, unknown>,
+): Promise<void> {
+  const options = { files, program: withMovingClock, initialize: false };
+  await story(options, async (context) => {
+    const { home, editor } = context;
+    let minutes = 0;
+    const wait = (passed: number) => {
+      minutes += passed;
+      return writeFile(join(home.path, "clock"), String(minutes * minuteMs));
+    };
+    await home.write({ ".config/fairlead/fairlead.json": pricedConfig(context, more), clock: "0" });
+    await editor.initialize();
+    await play({ ...context, wait });
+  });
+}
+
+/** Runs `fairlead trace` and returns the prefixes of the session's requests. */
+async function tracePrefixes(home: string, sessionId: string) {
+  const { stdout } = await fairlead(home, ["trace", sessionId, "--json"]);
+  const { turns } = traceSchema.parse(JSON.parse(stdout));
+  return turns.flatMap(({ spans }) => spans.flatMap(({ prefix }) => prefix ?? []));
+}
+
+const readPart = (at: number) => reply.call("read", { filePath: `part${at}.ts` });
+
+/** The least share of a request that the next one begins with, in bytes. */
+function leastReusable(requests: readonly ModelRequest[]): number {
+  const texts = requests.map(({ body }) => `${JSON.stringify(body.tools)}${JSON.stringify(body.messages)}`);
+  const shares = texts.slice(1).map((text, index) => {
+    // The end of the list of messages is not part of the prompt.
+    const before = texts[index]?.slice(0, -1) ?? "";
+    let shared = 0;
+    while (shared < before.length && text[shared] === before[shared]) shared++;
+    return shared / before.length;
+  });
+  return Math.min(...shares);
+}
+
+describe("the reusable prefix", () => {
+  test("is at least 95 % while 20 files are read, in the bytes and in the trace", async () => {
+    await pricedStory(async ({ editor, model, home }) => {
+      const { sessionId } = await editor.newSession();
+      for (let at = 0; at < 20; at++) model.reply(readPart(at));
+      model.reply("All read.").reply("Yes.");
+      await editor.prompt(sessionId, "Read all parts");
+      await editor.prompt(sessionId, "Is that all?");
+      expect(leastReusable(model.requests)).toBeGreaterThan(0.95);
+      const bill = sumBills(model.requests.slice(1).map((request) => request.bill));
+      expect(bill.read / countTokensIn(bill)).toBeGreaterThan(0.9);
+      const prefixes = await tracePrefixes(home.path, sessionId);
+      expect(prefixes).toHaveLength(22);
+      expect(prefixes.slice(1).map(({ cause }) => cause)).toEqual(Array(21).fill(undefined));
+      for (const [index, { keptTokens }] of prefixes.slice(1).entries())
+        expect(keptTokens).toBe(prefixes[index]?.tokens);
+    });
+  });
+
+  test("is at least 90 % over plan, build and plan again", async () => {
+    await pricedStory(async ({ editor, model, home }) => {
+      const { sessionId } = await editor.newSession();
+      for (const [at, mode] of ["build", "plan", "build", "plan"].entries()) {
+        await editor.setMode(sessionId, mode);
+        model.reply(readPart(at)).reply(`Now ${mode}.`);
+        await editor.prompt(sessionId, `Go on in ${mode}`);
+      }
+      expect(leastReusable(model.requests)).toBeGreaterThan(0.9);
+      const prefixes = await tracePrefixes(home.path, sessionId);
+      expect(prefixes.slice(1).map(({ cause }) => cause)).toEqual(Array(7).fill(undefined));
+    });
+  });
+});
+
+describe("fairlead trace", () => {
+  test("names what broke the prefix, how many tokens are read again, and the price", async () => {
+    await pricedStory(async ({ editor, model, home, wait }) => {
+      model.otherwise("Yes.");
+      const { sessionId } = await editor.newSession();
+      model.reply(readPart(0)).reply("Read.");
+      await editor.prompt(sessionId, "Read part 0");
+      await editor.setConfigOption(sessionId, "model", "test/two");
+      await editor.prompt(sessionId, "Who are you?");
+      await editor.setConfigOption(sessionId, "model", "test/one");
+      await editor.prompt(sessionId, "And now?");
+      await wait(30);
+      await editor.prompt(sessionId, "Still there?");
+      await editor.prompt(sessionId, "/compact");
+      await editor.prompt(sessionId, "Go on");
+      const prefixes = await tracePrefixes(home.path, sessionId);
+      expect(prefixes.map(({ cause }) => cause)).toEqual([
+        undefined,
+        undefined,
+        "model",
+        "model",
+        "expired",
+        undefined,
+        "compaction",
+      ]);
+      const [, , changed, back, expired, summary] = prefixes;
+      expect(changed).toMatchObject({ keptTokens: 0, lostTokens: prefixes[1]?.tokens });
+      expect(back?.keptPercent, "the first model's requests still count").toBeGreaterThan(90);
+      expect(expired?.keptPercent).toBeGreaterThan(90);
+      expect(summary?.keptPercent, "the summary is asked for in the conversation").toBeGreaterThan(90);
+      const perToken = (100 - 10) / 1_000_000;
+      for (const { cause, lostTokens = 0, cost } of prefixes)
+        if (cause !== undefined) expect(cost).toBeCloseTo(lostTokens * perToken, 6);
+      const { stdout } = await fairlead(home.path, ["trace", sessionId]);
+      expect(stdout).toMatch(
+        /0 % of the prompt as before .*; the model changed: \d+ tokens read again, \$0\.\d+ more/,
+      );
+      expect(stdout).toMatch(/9\d % of the prompt as before .*; the provider's cache expired: \d+ tokens/);
+      expect(stdout).toMatch(/; a summary replaced messages: \d+ tokens/);
+    });
+  });
+
+  test("continues its comparison after a restart of the program", async () => {
+    await pricedStory(async ({ editor, model, home }) => {
+      model.otherwise("Yes.");
+      const { sessionId } = await editor.newSession();
+      model.reply(readPart(0)).reply("Read.");
+      await editor.prompt(sessionId, "Read part 0");
+      await editor.restart();
+      await editor.initialize();
+      await editor.load(sessionId);
+      await editor.prompt(sessionId, "Still there?");
+      const [, before, after] = await tracePrefixes(home.path, sessionId);
+      expect(after).toMatchObject({ keptTokens: before?.tokens });
+      expect(after?.cause).toBeUndefined();
+    });
+  });
+});
+
+describe("a request that reads the conversation again", () => {
+  const notices = ({ editor }: StoryContext, sessionId: string) =>
+    editor
+      .updates(sessionId)
+      .flatMap((update) => JSON.stringify(update).match(/The last request was .*?\./g) ?? []);
+
+  test("is announced with tokens and price when the cache has expired, once per session", async () => {
+    await pricedStory(async (context) => {
+      const { editor, model, wait } = context;
+      model.otherwise("Yes.");
+      const { sessionId } = await editor.newSession();
+      await editor.prompt(sessionId, "Hi");
+      await wait(5);
+      await editor.prompt(sessionId, "Again");
+      expect(notices(context, sessionId)).toEqual([]);
+      await wait(12);
+      await editor.prompt(sessionId, "Again");
+      expect(notices(context, sessionId)).toEqual([
+        expect.stringMatching(/^The last request was 12 minutes ago/),
+      ]);
+      expect(JSON.stringify(editor.updates(sessionId))).toMatch(
+        /reads about \d,\d{3} tokens again, for about \$0\.[5-9]\d/,
+      );
+      await wait(600);
+      await editor.restart();
+      await editor.initialize();
+      await editor.load(sessionId);
+      await editor.prompt(sessionId, "And again");
+      expect(notices(context, sessionId)).toEqual([]);
+    });
+  });
+
+  test.each([false, 5])("is not announced with notice_above %s", async (limit) => {
+    await pricedStory(
+      async (context) => {
+        const { editor, model, wait } = context;
+        model.otherwise("Yes.");
+        const { sessionId } = await editor.newSession();
+        await editor.prompt(sessionId, "Hi");
+        await wait(60);
+        await editor.prompt(sessionId, "Again");
+        expect(notices(context, sessionId)).toEqual([]);
+      },
+      { prompt_cache: { notice_above: limit } },
+    );
+  });
+});
