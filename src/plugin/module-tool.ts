@@ -76,7 +76,9 @@ export function limitMetadata(metadata: Record<string, unknown>): Record<string,
 }
 
 function failure(name: string, file: string, result: Exclude<HostResult, { outcome: "value" }>): ToolFailure {
-  return new ToolFailure(`The tool ${name} (${file}) failed: ${result.message}`);
+  return new ToolFailure(
+    `The tool ${name} (${file}) failed: ${result.message}\n\nFix the arguments if they are the cause, or go on without it.`,
+  );
 }
 
 function describeInputProblem(lines: string): string {

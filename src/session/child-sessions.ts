@@ -65,6 +65,8 @@ export class ChildSessions {
   async #loadEarlier(id: string, parent: Session): Promise<SessionInfo> {
     const info = isSessionId(id) ? await (await this.#deps.store()).load(id) : undefined;
     if (info?.parentId === parent.id) return info;
-    throw new UserError(`Task "${id}" not found in this session. Omit task_id to start a new one.`);
+    throw new UserError(
+      `Task "${id}" not found in this session. Call task without task_id to start a new one.`,
+    );
   }
 }

@@ -89,7 +89,7 @@ export interface ChildSession {
  */
 export async function runTask(parent: Parent, task: TaskRequest, run: RunContext): Promise<TaskOutcome> {
   const agent = parent.project.agents.get(task.agent);
-  if (agent === undefined) throw new ToolFailure(`Agent "${task.agent}" not found.`);
+  if (agent === undefined) throw new ToolFailure(`Agent "${task.agent}" not found. Use another agent.`);
   const depth = parent.depth + 1;
   const project = createChildProject(agent, depth, parent);
   const work = new TaskRun(run);

@@ -178,8 +178,8 @@ export class ToolCallRecord {
 /** Returns the text for the model about a call that did not finish. */
 export function abandonedText(reason: "cancelled" | "interrupted"): string {
   return reason === "cancelled"
-    ? "The user cancelled this call before it finished."
-    : "This call was cut off before its arguments were complete; it was not run.";
+    ? "The user cancelled this call before it finished. Do not repeat it; ask what to do instead."
+    : "This call was cut off before its arguments were complete; it was not run. Call it again if it is still needed.";
 }
 
 /** A decision that prevents the call. */
@@ -196,12 +196,13 @@ export function refusalText(decision: Refusal): string {
       return `Not run. A rule forbids ${permission} for "${subject}" (${source}). Find a way that does not need it, or tell the user what you would need.`;
     }
     case "rejected":
-      if (decision.cause === "step") return "Not run. The user rejected another call of this step.";
+      if (decision.cause === "step")
+        return "Not run. The user rejected another call of this step. Ask what to do instead.";
       if (decision.cause === "closed")
-        return "Not run. The session was closed before the user answered. There is no decision.";
+        return "Not run. The session was closed before the user answered. There is no decision: call it again if it is still needed.";
       return decision.feedback === undefined
-        ? "Not run. The user rejected this call. Do not try it again in another form."
-        : `Not run. The user rejected this call and wrote: ${decision.feedback}`;
+        ? "Not run. The user rejected this call. Do not try it again in another form: choose another way, or ask."
+        : `Not run. The user rejected this call and wrote: ${decision.feedback}\n\nDo what the user wrote. Do not try this call again in another form.`;
     case "unasked":
       return `Not run. The user could not be asked, so there is no decision: ${decision.problem} Continue without it. Do not look for a way around it; say in your answer what you wanted to do and that the user could not be asked.`;
     case "cancelled":

@@ -2,16 +2,17 @@ import { distance } from "fastest-levenshtein";
 import type { z } from "zod";
 import { excerpt } from "../base/text/excerpt.ts";
 import { isRecord } from "../base/text/record.ts";
+import { unnamedTool } from "../model/answer/call-arguments.ts";
 import type { Tool } from "./tool.ts";
 
 /** Maximum number of problems in one message. */
 const problemLimit = 4;
 /** Characters of a sent value that are quoted. */
 const quoteLimit = 40;
-/** Parameters, sent keys and tools that are named. */
+/** Parameters and sent keys that are named, and characters of the tools that are named. */
 const parameterLimit = 12;
 const sentLimit = 4;
-const toolLimit = 30;
+const toolsLength = 200;
 
 /** Arguments of programs cannot contain a NUL character. */
 export const hasNoNul = (text: string): boolean => !text.includes("\0");
@@ -21,17 +22,25 @@ export const hasNoNul = (text: string): boolean => !text.includes("\0");
  * name without prefix and suffix.
  */
 export function describeUnknownTool(name: string, bare: string, available: readonly Tool[]): string {
-  const empty = name.trim() === "" ? " (the name was empty)" : "";
-  const lead = `There is no tool ${JSON.stringify(name)}${empty}`;
-  if (available.length === 0) return `${lead}, and no other can be used now.`;
+  const isUnnamed = name.trim() === "" || name === unnamedTool;
+  const quoted = JSON.stringify(excerpt(name, quoteLimit));
+  const lead = isUnnamed ? "The call names no tool" : `There is no tool ${quoted}`;
+  if (available.length === 0) return `${lead}, and no other can be used now. Answer in text.`;
   const wanted = bare.toLowerCase();
   const ranked = available
     .map((tool) => ({ tool, apart: nameDistance(wanted, tool) }))
     .sort((one, two) => one.apart - two.apart || one.tool.name.localeCompare(two.tool.name));
-  const names = ranked.slice(0, toolLimit).map(({ tool }) => tool.name);
+  const names = takeNames(ranked.map(({ tool }) => tool.name));
   const rest = ranked.length - names.length;
   const more = rest > 0 ? ` and ${rest} more` : "";
   return `${lead}. Use one of these: ${names.join(", ")}${more}.`;
+}
+
+/** Returns the names that fit, at least one. */
+function takeNames(names: readonly string[]): readonly string[] {
+  let left = toolsLength;
+  const end = names.findIndex((name) => (left -= name.length + 2) < 0);
+  return end === -1 ? names : names.slice(0, Math.max(1, end));
 }
 
 /** Compares by the words of a name and of the tool's other names: 0 for equal, 1 for nothing in common. */

@@ -25,7 +25,7 @@ export async function resolveToolPath({ workspace }: InWorkspace, raw: string): 
   const resolved = await resolveOrFail(raw, workspace);
   if (resolved.kind !== "special") return resolved;
   throw new ToolFailure(
-    `${raw} is a device, a pipe, a socket or a file of the kernel. Only files and folders can be used.`,
+    `${raw} is a device, a pipe, a socket or a file of the kernel. Give the path of a file or folder.`,
   );
 }
 

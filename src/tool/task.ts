@@ -90,7 +90,7 @@ function unknownAgent(name: string, all: readonly TaskAgent[]): string {
   const agents = all.filter(({ hidden }) => !hidden);
   const names = agents.slice(0, agentsLimit).map((agent) => agent.name);
   const rest = agents.length - names.length;
-  return `There is no agent "${name}" for tasks. Agents: ${names.join(", ")}${rest > 0 ? ` and ${rest} more` : ""}.`;
+  return `There is no agent "${name}" for tasks. Use one of these: ${names.join(", ")}${rest > 0 ? ` and ${rest} more` : ""}.`;
 }
 
 function toResult(agent: string, outcome: TaskOutcome): ToolResult {

@@ -43,7 +43,8 @@ export async function loadTextFile({ files }: Workspace, path: string): Promise<
   const { bytes, hash } = await explainFileErrors(path, () => files.read(path));
   if (bytes.byteLength > editLimitBytes) throw new ToolFailure(tooLarge(path, bytes.byteLength));
   const decoded = decodeText(bytes);
-  if (decoded === undefined) throw new ToolFailure(`${path} is binary. Only text files can be changed.`);
+  if (decoded === undefined)
+    throw new ToolFailure(`${path} is binary. Only text files can be changed: use a command for this one.`);
   return { path, bytes, hash, ...decoded };
 }
 
@@ -237,19 +238,19 @@ export async function explainFileErrors<T>(path: string, task: () => Promise<T>)
 }
 
 const fileProblems: ReadonlyMap<string, string> = new Map([
-  ["ENOENT", "no such file or folder."],
+  ["ENOENT", "no such file or folder. Find the right path with glob."],
   [
     "EACCES",
     "this user has no right to do that. Ask the user to change the permissions, or use another file.",
   ],
-  ["EPERM", "the system does not let this user do that."],
-  ["EROFS", "the file system is read-only."],
-  ["ENOSPC", "the disk is full. Nothing was changed."],
-  ["EDQUOT", "the disk quota is used up. Nothing was changed."],
-  ["EISDIR", "is a folder, not a file."],
-  ["ENOTDIR", "a file is in the place of a folder."],
-  ["EEXIST", "a file is in the place of a folder."],
-  ["ENAMETOOLONG", "the name is longer than the file system allows."],
+  ["EPERM", "the system does not let this user do that. Use another file, or ask the user."],
+  ["EROFS", "the file system is read-only. Use another folder, or ask the user."],
+  ["ENOSPC", "the disk is full. Nothing was changed. Ask the user to free space."],
+  ["EDQUOT", "the disk quota is used up. Nothing was changed. Ask the user to free space."],
+  ["EISDIR", "is a folder, not a file. Give the path of a file."],
+  ["ENOTDIR", "a file is in the place of a folder. Use another path."],
+  ["EEXIST", "a file is in the place of a folder. Use another path."],
+  ["ENAMETOOLONG", "the name is longer than the file system allows. Use a shorter one."],
 ]);
 
 /** Throws {@link ToolFailure} if a link no longer leads to the approved path. */

@@ -181,7 +181,7 @@ describe("a patch of several files", () => {
     );
     // f/x becomes a file, so that no folder of that name can be made for the last one.
     await expect(run(prepared, place)).rejects.toThrow(
-      /a file is in the place of a folder\. The whole change was undone/,
+      /a file is in the place of a folder\. Use another path\. The whole change was undone/,
     );
     expect(await place.text("b.ts")).toBe("b\n");
     expect(await place.text("e.ts")).toBe("e\n");
@@ -407,7 +407,7 @@ describe("an update", () => {
 });
 
 test.each([
-  ["", 'begins with the line "*** Begin Patch"'],
+  ["", 'has no line "*** Begin Patch"'],
   ["*** Begin Patch\n", "names no file"],
   ["*** Begin Patch\n*** End Patch", "names no file"],
   ["*** Begin Patch\nwhat\n*** End Patch", "Line 2 of the patch: expected"],

@@ -63,7 +63,9 @@ test("for an unknown tool all there are come, the nearest first", () => {
   expect(describeUnknownTool("my.cat_file", "my.cat_file", tools)).toBe(
     'There is no tool "my.cat_file". Use one of these: read, todowrite, todoread.',
   );
-  expect(describeUnknownTool("x", "x", [])).toBe('There is no tool "x", and no other can be used now.');
+  expect(describeUnknownTool("x", "x", [])).toBe(
+    'There is no tool "x", and no other can be used now. Answer in text.',
+  );
 });
 
 test("entries are short, because the user sees the whole list", () => {

@@ -88,9 +88,12 @@ async function callTool(
     throw new ToolFailure(describeFailedCall(called.failure, server), { cause: called.failure });
   const { text, attachments } = await readAnswer(called.value, run.signal);
   if (called.value.isError === true)
-    return { status: "failed", error: text || `${name} failed without saying why.` };
+    return { status: "failed", error: text || `${name} failed without saying why.`, notes: failedHint };
   return { status: "completed", output: text || "(no output)", attachments };
 }
+
+const failedHint =
+  "The error is from the MCP server. Fix the arguments if they are the cause, or go on without it.";
 
 /** Describes a failed request for the model. */
 export function describeFailedCall(failure: RequestFailure, { settings, callTimeoutMs }: McpServer): string {
@@ -103,11 +106,11 @@ export function describeFailedCall(failure: RequestFailure, { settings, callTime
     case "unauthorized":
       return `${who} requires authorization by the user. Ask them to send: /mcp auth ${settings.name}`;
     case "cancelled":
-      return "The call was cancelled.";
+      return "The call was cancelled. Go on without it.";
     case "visit":
-      return `${who} requires the user to visit ${failure.visits.map(({ url }) => url).join(" and ")} first, which they did not do.`;
+      return `${who} requires the user to visit ${failure.visits.map(({ url }) => url).join(" and ")} first, which they did not do. Ask them to do it, or go on without it.`;
     case "failed":
-      return `${who} refused the call: ${failure.reason}`;
+      return `${who} refused the call: ${failure.reason}\n\n${failedHint}`;
   }
 }
 

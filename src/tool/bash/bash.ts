@@ -186,7 +186,9 @@ interface Timing {
 
 function toResult(outcome: ProcessOutcome, shown: OutputResult, endNotes: readonly string[]): ToolResult {
   if (outcome.end === "failed-to-start")
-    throw new ToolFailure(outcome.error ?? "The command could not be started.");
+    throw new ToolFailure(
+      `${outcome.error ?? "The command could not be started."} Check workdir and the shell, or tell the user.`,
+    );
   const output = shown.text.trimEnd() || nothingPrinted;
   const notes = [...(shown.note === undefined ? [] : [shown.note]), ...endNotes].join("\n\n");
   const { exitCode, signalName } = outcome;

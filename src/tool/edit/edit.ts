@@ -191,13 +191,13 @@ function editText(before: string | undefined, edits: readonly Edit[]): EditedTex
     matches.push(replaced);
   }
   if (text === undefined || text === before)
-    throw new ToolFailure("The edits leave the file as it is. Nothing was changed.");
+    throw new ToolFailure(`The edits leave the file as it is. ${nothingDone} ${goOn}`);
   return { text, comparison: compareTexts(before ?? null, text), matches };
 }
 
 function replaceIn(text: string | undefined, edit: Edit, which: string): Match & { text: string } {
   if (edit.oldString === edit.newString)
-    throw new ToolFailure(`${which}oldString and newString are the same. ${nothingDone}`);
+    throw new ToolFailure(`${which}oldString and newString are the same. ${nothingDone} ${goOn}`);
   if (text === undefined) return { text: edit.newString, strategy: "exact", places: 1 };
   if (edit.oldString === "")
     throw new ToolFailure(`${which}oldString is empty, but the file exists. ${emptyHint}`);
@@ -207,6 +207,7 @@ function replaceIn(text: string | undefined, edit: Edit, which: string): Match &
 }
 
 const nothingDone = "Nothing was changed.";
+const goOn = "If the file is right already, go on; otherwise give another newString.";
 const emptyHint = "Give the text to replace, or use write to replace the whole file.";
 
 function describeProblem(

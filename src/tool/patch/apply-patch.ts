@@ -125,7 +125,10 @@ async function planUpdate(
     if (unseen !== undefined) return { problem: unseen.problem, resolved: from };
     if (to.path !== from.path) return planMoveOver(context, { from, before, text, tolerated }, movePath);
   }
-  if (text === before.text) throw new ToolFailure(`${path}: the patch leaves it as it is. ${unchanged}`);
+  if (text === before.text)
+    throw new ToolFailure(
+      `${path}: the patch leaves it as it is. ${unchanged} If the file is right already, go on without it.`,
+    );
   return [{ ...changed, operation: "update", to: from }];
 }
 

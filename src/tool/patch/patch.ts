@@ -1,4 +1,8 @@
+import { excerpt } from "../../base/text/excerpt.ts";
 import { ToolFailure } from "../tool.ts";
+
+/** Characters of a wrong line that are quoted. */
+const quotedLength = 120;
 
 /** Change of one file in a patch. Paths are as the model wrote them. */
 export type FilePatch =
@@ -69,7 +73,10 @@ function join(first: FilePatch, second: FilePatch): FilePatch | undefined {
 }
 
 function checkFileCount(patches: FilePatch[]): FilePatch[] {
-  if (patches.length === 0) throw new ToolFailure("The patch names no file. Nothing was changed.");
+  if (patches.length === 0)
+    throw new ToolFailure(
+      `The patch names no file. Begin each file with a line such as "*** Update File: path". ${unchanged}`,
+    );
   if (patches.length <= patchFileLimit) return patches;
   throw new ToolFailure(
     `The patch names ${patches.length} files; one patch takes ${patchFileLimit}. Send it in parts.`,
@@ -86,7 +93,8 @@ class PatchLines {
     const lines = patchText.replaceAll("\r\n", "\n").split("\n");
     const isMark = (mark: string) => (line: string) => line.trim() === mark;
     const begin = lines.findIndex(isMark(beginMark));
-    if (begin === -1) throw new ToolFailure(`A patch begins with the line "${beginMark}". ${unchanged}`);
+    if (begin === -1)
+      throw new ToolFailure(`The patch has no line "${beginMark}". Put it before the patch. ${unchanged}`);
     const end = lines.findLastIndex(isMark(endMark));
     this.#end = end > begin ? end : findEndWithoutMark(lines, begin);
     this.#lines = removeMargin(lines, begin, this.#end);
@@ -113,7 +121,9 @@ class PatchLines {
   /** Throws for the line that was taken last. */
   fail(problem: string): never {
     const line = this.#lines[this.#at - 1] ?? "";
-    throw new ToolFailure(`Line ${this.#at} of the patch: ${problem}: ${JSON.stringify(line)}. ${unchanged}`);
+    throw new ToolFailure(
+      `Line ${this.#at} of the patch: ${problem}: ${JSON.stringify(excerpt(line, quotedLength))}. ${unchanged} Fix this line and send the whole patch.`,
+    );
   }
 }
 

@@ -66,7 +66,8 @@ export async function resolveSearchTarget(
 
 function createTarget(context: ToolContext, { resolved, note }: PathToRead, rawPath: string): SearchTarget {
   const { kind, path } = resolved;
-  if (kind !== "file" && kind !== "directory") throw new ToolFailure(`${rawPath} does not exist.`);
+  if (kind !== "file" && kind !== "directory")
+    throw new ToolFailure(`${rawPath} does not exist. Find it with glob or list.`);
   return {
     path,
     kind,

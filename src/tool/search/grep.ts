@@ -1,6 +1,6 @@
 import { z } from "zod";
 import description from "../../../prompts/tools/grep.md";
-import { isAbort, messageOf } from "../../base/errors.ts";
+import { isAbort, sentenceOf } from "../../base/errors.ts";
 import { formatPath } from "../../workspace/paths.ts";
 import { MAX_FILE_BYTES } from "../../workspace/search/search-engine.ts";
 import type { LineMatch, LinesQuery, Search } from "../../workspace/search/search.ts";
@@ -141,7 +141,9 @@ async function findLines(search: Search, query: LinesQuery): ReturnType<Search["
     return await search.lines(query);
   } catch (error) {
     if (query.signal.aborted || isAbort(error)) throw error;
-    throw new ToolFailure(messageOf(error), { cause: error });
+    throw new ToolFailure(`${sentenceOf(error)} Fix the call, or search with a simpler pattern.`, {
+      cause: error,
+    });
   }
 }
 

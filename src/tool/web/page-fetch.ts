@@ -73,7 +73,9 @@ function parseUrl(raw: string): URL {
 
 function assertUsable({ protocol, username, password }: URL): void {
   if (protocol !== "https:" && protocol !== "http:")
-    throw new ToolFailure(`Only http and https can be fetched, not ${protocol} addresses.`);
+    throw new ToolFailure(
+      `Only http and https can be fetched, not ${protocol} addresses. Use another address.`,
+    );
   if (username !== "" || password !== "")
     throw new ToolFailure("An address with a user name or password in it is not fetched. Leave them out.");
 }
@@ -130,7 +132,9 @@ async function fetchPage(fetch: Fetch, signal: AbortSignal): Promise<FetchResult
     passed.push(url);
     url = target;
   }
-  throw new ToolFailure(`${fetch.url.href} redirects more than ${redirectLimit} times. Nothing was fetched.`);
+  throw new ToolFailure(
+    `${fetch.url.href} redirects more than ${redirectLimit} times. Nothing was fetched. Use another address.`,
+  );
 }
 
 /** Resolves the host again for each request; the connection uses only these addresses. */
@@ -161,7 +165,9 @@ function redirectTarget({ status, headers }: WebResponse, from: URL): URL | unde
   const { location } = headers;
   if (![301, 302, 303, 307, 308].includes(status) || location === undefined) return undefined;
   if (!URL.canParse(location, from.href))
-    throw new ToolFailure(`${from.href} redirects to ${JSON.stringify(location)}, which is no address.`);
+    throw new ToolFailure(
+      `${from.href} redirects to ${JSON.stringify(location)}, which is no address. Use another one.`,
+    );
   const target = new URL(location, from);
   assertUsable(target);
   return target;

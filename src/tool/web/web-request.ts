@@ -7,7 +7,7 @@ import type { LookupFunction } from "node:net";
 import { pipeline } from "node:stream/promises";
 import { createBrotliDecompress, createGunzip, createInflate } from "node:zlib";
 import { destroyOnAbort, orAfter } from "../../base/async.ts";
-import { codeOf, messageOf } from "../../base/errors.ts";
+import { codeOf, sentenceOf } from "../../base/errors.ts";
 import { waitForResponse } from "../../base/http-answer.ts";
 import { ToolFailure } from "../tool.ts";
 
@@ -129,7 +129,9 @@ function createDecoder(encoding: string) {
     case "identity":
       return undefined;
     default:
-      throw new ToolFailure(`The answer is compressed as ${encoding}, which cannot be read.`);
+      throw new ToolFailure(
+        `The answer is compressed as ${encoding}, which cannot be read. Download it with a command.`,
+      );
   }
 }
 
@@ -146,8 +148,8 @@ async function explainNetworkErrors<T>(host: string, task: () => Promise<T>): Pr
   } catch (error) {
     const code = codeOf(error);
     if (error instanceof ToolFailure || code === undefined || code === "ABORT_ERR") throw error;
-    const problem = problems.get(code) ?? messageOf(error);
-    throw new ToolFailure(`${host}: ${problem}`, { cause: error });
+    const problem = problems.get(code) ?? sentenceOf(error);
+    throw new ToolFailure(`${host}: ${problem} Check the address, or go on without it.`, { cause: error });
   }
 }
 

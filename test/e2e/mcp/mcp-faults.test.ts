@@ -124,7 +124,9 @@ describe("what a server writes", () => {
     await withServer(faulty("giant-answer"), async (context) => {
       const notice = "it answered with more than 16 MiB in one message, which was dropped";
       expect(await callOnce(context, "bad_echo")).toEqual([expect.stringContaining(notice)]);
-      expect(await callOnce(context, "bad_fail")).toEqual(["It did not work."]);
+      expect(await callOnce(context, "bad_fail")).toEqual([
+        expect.stringMatching(/^It did not work\.\n\nThe error is from the MCP server\. Fix/),
+      ]);
     });
   });
 
@@ -157,7 +159,9 @@ describe("what a server writes", () => {
   test("that is no answer is an error of the call", async () => {
     await withServer(faulty("no-answer"), async (context) => {
       expect(await callOnce(context, "bad_echo")).toEqual([
-        "The MCP server bad refused the call: it gave an answer that is none of the protocol's",
+        expect.stringMatching(
+          /^The MCP server bad refused the call: it gave an answer that is none of the protocol's\n\nThe error is/,
+        ),
       ]);
     });
   });
@@ -273,7 +277,9 @@ describe("a call", () => {
       const lost =
         "The MCP server bad lost its connection during the call and again during the retry: its program ended.";
       expect(await callOnce(context, "bad_echo")).toEqual([expect.stringContaining(lost)]);
-      expect(await callOnce(context, "bad_fail")).toEqual(["It did not work."]);
+      expect(await callOnce(context, "bad_fail")).toEqual([
+        expect.stringMatching(/^It did not work\.\n\nThe error is from the MCP server\. Fix/),
+      ]);
     });
   });
 });

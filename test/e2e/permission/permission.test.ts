@@ -207,8 +207,8 @@ describe("several questions", () => {
       expect(editor.permissionRequests.map(({ toolCall }) => toolCall.title)).toEqual(["touch one"]);
       expect(model.requests[1]?.toolResults).toEqual([
         expect.stringMatching(/^Not run\. The user rejected this call/),
-        "Not run. The user rejected another call of this step.",
-        "Not run. The user rejected another call of this step.",
+        "Not run. The user rejected another call of this step. Ask what to do instead.",
+        "Not run. The user rejected another call of this step. Ask what to do instead.",
       ]);
       expect(await repository.git("status", "--porcelain")).toBe("");
     });

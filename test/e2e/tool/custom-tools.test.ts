@@ -120,8 +120,10 @@ export const fine = make(({ n }) => "x".repeat(n));
       expect((await editor.prompt(sessionId, "Go")).stopReason).toBe("end_turn");
       const results = model.requests.slice(1).map(({ toolResults }) => toolResults.at(-1));
       expect(results[0]).toMatch(/^Invalid arguments[^]*- n: .*number/);
-      expect(results[1]).toMatch(/^The tool broken_throws \(.*broken\.js\) failed: no luck$/);
-      expect(results[2]).toMatch(/ failed: no luck: no connection$/);
+      expect(results[1]).toMatch(
+        /^The tool broken_throws \(.*broken\.js\) failed: no luck\n\nFix the arguments/,
+      );
+      expect(results[2]).toMatch(/ failed: no luck: no connection\n\nFix the arguments/);
       expect(results[3]).toContain("it returned nothing instead of text");
       expect(results[4]).toMatch(/cut|left out|whole/);
       expect(results[5]).toMatch(/broken\.js\) failed: .*ended/);

@@ -408,7 +408,7 @@ const names: NearRightCase[] = (
     ["shell", "web_fetch", "webfetch"],
     ["shell", "AskUserQuestion", "question"],
     ["shell", "delete_file", undefined, /There is no tool "delete_file"/],
-    ["shell", "", undefined, /name was empty/],
+    ["shell", "", undefined, /^The call names no tool/],
     ["shell", "__proto__", undefined, /There is no tool/],
     ["shell", "constructor", undefined, /There is no tool/],
     ["shell", "functions.", undefined, /There is no tool/],
