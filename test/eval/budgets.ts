@@ -9,7 +9,7 @@ const budgets: Readonly<Record<SceneName, { small: number; others: number }>> = 
   plan: { small: 3_900, others: 6_600 },
   "build-after-plan": { small: 4_000, others: 6_700 },
   "last-step": { small: 3_500, others: 6_250 },
-  compaction: { small: 1_000, others: 1_000 },
+  compaction: { small: 3_800, others: 6_800 },
   "after-compaction": { small: 3_700, others: 6_400 },
   explore: { small: 2_100, others: 2_700 },
   general: { small: 2_700, others: 4_000 },

@@ -13,7 +13,8 @@ const names = Object.keys(recordings);
 /** The folder in the stored recordings. */
 const recordedFolder = "/work/shop";
 
-const pathOf = (name: string): string => fileURLToPath(new URL(`sessions/${name}.json`, import.meta.url));
+const pathOf = (name: string): string =>
+  fileURLToPath(new URL(`../golden/sessions/${name}.json`, import.meta.url));
 
 test.each(names)(
   "the recorded session %s replays with the same results",

@@ -124,7 +124,7 @@ const roundTokens = (tokens: number): number => Math.round(tokens / tokenStep) *
 const section = (name: string, text: string): string => `======== ${name} ========\n${text}`;
 
 /** Scenes whose system prompt is that of the family's first prompt, perhaps with more. */
-const ownPrompt: ReadonlySet<SceneName> = new Set(["compaction", "explore", "general", "title"]);
+const ownPrompt: ReadonlySet<SceneName> = new Set(["explore", "general", "title"]);
 
 async function describeSystem(family: Family, scene: SceneName): Promise<string> {
   const { system } = (await capture(family, scene)).parts;
