@@ -151,7 +151,7 @@ async function toolSchemas(): Promise<Record<string, unknown>> {
   registerHooks({ load: loadText });
   const [{ builtInTools }, { taskTool }, { LanguageQueries }] = await Promise.all([
     import("../src/tool/registry.ts"),
-    import("../src/tool/task.ts"),
+    import("../src/tool/task/task.ts"),
     import("../src/lsp/language-queries.ts"),
   ]);
   const endpoint = { url: "http://localhost" };

@@ -136,7 +136,7 @@ export const commands: readonly Command[] = [
     about: "check the configuration, providers and storage",
     flags: [{ name: "offline", about: "send no requests to providers" }, cwd, json],
     more: ["Asks each provider once for its models, with a limit of two seconds."],
-    load: async () => (await import("./commands/doctor.ts")).doctor,
+    load: async () => (await import("./doctor/doctor.ts")).doctor,
   },
   {
     names: ["models", "models list"],

@@ -1,6 +1,6 @@
-import { getLanguageId } from "./languages.ts";
+import { getLanguageId } from "./servers/languages.ts";
 import { type Diagnostic, errorSeverity, type Problem, toProblems } from "./problems.ts";
-import { type ServerConnection, toUri } from "./server-connection.ts";
+import { type ServerConnection, toUri } from "./connection/server-connection.ts";
 
 /** Text of a document to show to the server; null means "not found". */
 export interface DocumentText {

@@ -3,7 +3,7 @@ import { extname } from "node:path";
 import { UserError } from "../base/errors.ts";
 import type { LanguageServer, ReadText, Waiting } from "./language-server.ts";
 import type { LanguageServers, ServerFolders } from "./language-servers.ts";
-import { servesFile } from "./languages.ts";
+import { servesFile } from "./servers/languages.ts";
 import {
   fromServerRange,
   type Position,
@@ -11,9 +11,9 @@ import {
   type Range,
   splitLines,
   toServerColumn,
-} from "./positions.ts";
+} from "./connection/positions.ts";
 import { type Diagnostic, errorSeverity, toProblems } from "./problems.ts";
-import type { ServerChoice } from "./select-servers.ts";
+import type { ServerChoice } from "./servers/select-servers.ts";
 import {
   type EditStep,
   parseCallItems,
@@ -25,7 +25,7 @@ import {
   type ServerLocation,
   toPath,
 } from "./server-answers.ts";
-import { toUri } from "./server-connection.ts";
+import { toUri } from "./connection/server-connection.ts";
 
 /** A server that may run, with a file of the project that it serves. */
 export type QueryServer = Pick<ServerChoice, "name" | "config" | "sample">;

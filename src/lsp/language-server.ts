@@ -4,11 +4,11 @@ import { messageOf, UserError } from "../base/errors.ts";
 import { excerpt } from "../base/text/excerpt.ts";
 import { type Document, Documents, listDiagnostics, type DocumentText } from "./documents.ts";
 import type { PipedProcess, PipedProcesses } from "../workspace/process/piped-process.ts";
-import type { PositionEncoding } from "./positions.ts";
+import type { PositionEncoding } from "./connection/positions.ts";
 import { type Diagnostic, findNewProblems, parseDiagnostics, type Problem } from "./problems.ts";
 import { type quietMs, DiagnosticsWaiter, firstReportMs } from "./reports.ts";
 import { toPath } from "./server-answers.ts";
-import { ServerConnection, type ServerConnectionDeps, toUri } from "./server-connection.ts";
+import { ServerConnection, type ServerConnectionDeps, toUri } from "./connection/server-connection.ts";
 
 /** A file before and after an edit; null means "not found". */
 export interface EditedFile {

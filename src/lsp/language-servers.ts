@@ -12,7 +12,7 @@ import {
   type LanguageServerDeps,
   type ReadText,
 } from "./language-server.ts";
-import { servesFile } from "./languages.ts";
+import { servesFile } from "./servers/languages.ts";
 import { describeProblems, type Problem } from "./problems.ts";
 
 export interface LanguageServersDeps {

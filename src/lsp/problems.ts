@@ -2,7 +2,7 @@ import { isAbsolute, relative } from "node:path";
 import { z } from "zod";
 import { excerpt } from "../base/text/excerpt.ts";
 import { isInside } from "../workspace/paths.ts";
-import { fromServerColumn, type PositionEncoding, splitLines } from "./positions.ts";
+import { fromServerColumn, type PositionEncoding, splitLines } from "./connection/positions.ts";
 
 /** An error of a language server with the text of its line, which identifies it when lines move. */
 export interface Problem {

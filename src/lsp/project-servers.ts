@@ -3,10 +3,10 @@ import { once } from "../base/async.ts";
 import type { Config } from "../config/schema.ts";
 import { isInside } from "../workspace/paths.ts";
 import { type Environment, findProgram } from "../workspace/process/find-program.ts";
-import { findFiles, type FoundFiles } from "./find-files.ts";
+import { findFiles, type FoundFiles } from "./servers/find-files.ts";
 import { LanguageQueries, type QueryServer } from "./language-queries.ts";
 import type { LanguageServers, ServerFolders } from "./language-servers.ts";
-import { selectServers, type ServerAnswers, type ServerChoice } from "./select-servers.ts";
+import { selectServers, type ServerAnswers, type ServerChoice } from "./servers/select-servers.ts";
 
 export interface ProjectServersDeps {
   readonly config: Config["lsp"];

@@ -1,6 +1,6 @@
 import { fileURLToPath } from "node:url";
 import { z } from "zod";
-import type { Range } from "./positions.ts";
+import type { Range } from "./connection/positions.ts";
 
 /** Maximum number of items that are read from one answer. */
 const itemLimit = 20_000;

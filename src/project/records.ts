@@ -2,7 +2,7 @@ import { z } from "zod";
 import checks from "../../schema/checks.json" with { type: "json" };
 import { generatedCheck } from "../base/json-schema.ts";
 import { fastValidator } from "../base/validator.ts";
-import type { ServerAnswers } from "../lsp/select-servers.ts";
+import type { ServerAnswers } from "../lsp/servers/select-servers.ts";
 import { type ModelRef, modelRefSchema } from "../message/message.ts";
 import { Approvals, storedApprovals } from "../permission/approvals.ts";
 import { Trust, trustedFolderSchema } from "../permission/trust.ts";

@@ -1,6 +1,6 @@
 import { isRunner } from "./programs/program-table.ts";
-import { isShell } from "./programs/shells.ts";
-import { findWrapper } from "./programs/wrapper-table.ts";
+import { isShell } from "./wrappers/shells.ts";
+import { findWrapper } from "./wrappers/wrapper-table.ts";
 import type { Argument } from "./syntax/word.ts";
 
 /** How many words name a command: `git checkout` has 2, `npm run dev` 3, programs not in the table 1. */

@@ -7,7 +7,7 @@ import {
   describeSource,
   describeTrap,
   isShell,
-} from "./programs/shells.ts";
+} from "./wrappers/shells.ts";
 import {
   describeAws,
   describeChmod,
@@ -36,8 +36,8 @@ import { describeProgram } from "./programs/program.ts";
 import { findProgram } from "./programs/program-table.ts";
 import { describeAwk, describeSed } from "./programs/scripts.ts";
 import { describeTar } from "./programs/tar.ts";
-import { describeWrapper } from "./programs/wrappers.ts";
-import { findWrapper } from "./programs/wrapper-table.ts";
+import { describeWrapper } from "./wrappers/wrappers.ts";
+import { findWrapper } from "./wrappers/wrapper-table.ts";
 
 /** Adds the files of a command and the command it wraps. Returns why it is opaque; undefined if it is not. */
 export function describe(name: string, invocation: Invocation): OpaqueReason | undefined {

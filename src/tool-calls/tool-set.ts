@@ -6,7 +6,7 @@ import type { Model, ToolSpec } from "../model/model.ts";
 import { evaluate, isHidden, getToolPermission } from "../permission/evaluate.ts";
 import type { Ruleset } from "../permission/rule.ts";
 import type { Skill } from "../skill/skill.ts";
-import { taskTool } from "../tool/task.ts";
+import { taskTool } from "../tool/task/task.ts";
 import type { Tool } from "../tool/tool.ts";
 import { isBuiltIn, requireSchema } from "./tool-schema.ts";
 

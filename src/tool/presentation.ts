@@ -2,7 +2,7 @@ import { isRecord } from "../base/text/record.ts";
 import { isSessionId, type SessionId } from "../message/ids.ts";
 import type { ToolKind, ToolPart } from "../message/part.ts";
 import { removeEndNote } from "./bash/command-end.ts";
-import { removeTaskNotes } from "./task-report.ts";
+import { removeTaskNotes } from "./task/task-report.ts";
 
 /** Facts about a call from which each client's view is made. */
 export interface Presentation {

@@ -19,7 +19,7 @@ import { requestCompaction } from "../context/request-compaction.ts";
 import { describeCutInstructions } from "./system-prompt.ts";
 import { buildRequestHead, buildStepRequest, type StepRequestDeps, type TurnGiven } from "./step-request.ts";
 import { findQueuedTasks, runTasks } from "./queued-tasks.ts";
-import { taskTool } from "../tool/task.ts";
+import { taskTool } from "../tool/task/task.ts";
 import { AgentOffers } from "../tool-calls/tool-set.ts";
 import type { ShownInstructions } from "../context/shown-instructions.ts";
 import { StepLoopDetector } from "./text-loop.ts";

@@ -3,7 +3,7 @@ import type { Message } from "../message/message.ts";
 import { type FileChange, isFinished, type ToolPart } from "../message/part.ts";
 import { isCommandMessage } from "../conversation/checkpoints.ts";
 import type { Transcript } from "../conversation/transcript.ts";
-import { formatTaskNotes } from "../tool/task-report.ts";
+import { formatTaskNotes } from "../tool/task/task-report.ts";
 
 /** Finds the child session of a task call, with the changes it made for this call. */
 export type FindTask = (

@@ -1,5 +1,5 @@
 import type { CodeSymbol, LanguageQueries, QueryContext } from "../../lsp/language-queries.ts";
-import { type Position, splitLines } from "../../lsp/positions.ts";
+import { type Position, splitLines } from "../../lsp/connection/positions.ts";
 import { formatPath } from "../../workspace/paths.ts";
 import { type ToolContext, ToolFailure } from "../tool.ts";
 import { kindNames } from "./symbol-kinds.ts";

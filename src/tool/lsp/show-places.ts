@@ -5,7 +5,7 @@ import type {
   CodeSymbol,
   QueryContext,
 } from "../../lsp/language-queries.ts";
-import { splitLines } from "../../lsp/positions.ts";
+import { splitLines } from "../../lsp/connection/positions.ts";
 import { beginningOf } from "../../base/text/excerpt.ts";
 import type { Location } from "../../message/part.ts";
 import { formatPath, isInside } from "../../workspace/paths.ts";

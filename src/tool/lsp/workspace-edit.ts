@@ -1,5 +1,5 @@
 import { lstat, stat } from "node:fs/promises";
-import { type Position, splitLines } from "../../lsp/positions.ts";
+import { type Position, splitLines } from "../../lsp/connection/positions.ts";
 import { type EditStep, type TextEdit, toPath } from "../../lsp/server-answers.ts";
 import type { ResolvedPath } from "../../workspace/paths.ts";
 import { compareTexts } from "../diff.ts";

@@ -2,8 +2,8 @@ import { once } from "node:events";
 import { PassThrough } from "node:stream";
 import { setImmediate as tick } from "node:timers/promises";
 import { expect, test } from "vitest";
-import { BoundedMessageReader } from "../../../src/lsp/message-reader.ts";
-import { CountingMessageWriter } from "../../../src/lsp/message-writer.ts";
+import { BoundedMessageReader } from "../../../src/lsp/connection/message-reader.ts";
+import { CountingMessageWriter } from "../../../src/lsp/connection/message-writer.ts";
 
 const body = JSON.stringify({
   jsonrpc: "2.0",

@@ -2,9 +2,9 @@ import { chmod, mkdir, symlink, writeFile } from "node:fs/promises";
 import { delimiter, join } from "node:path";
 import { describe, expect, test } from "vitest";
 import type { Config } from "../../../src/config/schema.ts";
-import { findFiles } from "../../../src/lsp/find-files.ts";
+import { findFiles } from "../../../src/lsp/servers/find-files.ts";
 import { ProjectServers } from "../../../src/lsp/project-servers.ts";
-import type { ServerAnswers } from "../../../src/lsp/select-servers.ts";
+import type { ServerAnswers } from "../../../src/lsp/servers/select-servers.ts";
 import { type Files, temporaryFolder } from "../../support/temp.ts";
 
 /** A project, and a PATH with these programs. */

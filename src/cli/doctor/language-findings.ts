@@ -1,5 +1,5 @@
 import type { Project } from "../../conversation/project.ts";
-import type { ServerChoice } from "../../lsp/select-servers.ts";
+import type { ServerChoice } from "../../lsp/servers/select-servers.ts";
 import type { Finding } from "./finding.ts";
 
 /** Lists the language servers that are configured or installed for the project's languages, and which are used. */

@@ -1,4 +1,4 @@
-import { indexByName } from "./dispatch-by-name.ts";
+import { indexByName } from "../programs/dispatch-by-name.ts";
 
 /** A program that runs the command in its arguments. Fields that end in `Flags` are lists of options, as in the program table. */
 export interface Wrapper {

@@ -1,5 +1,5 @@
 import { basename, dirname } from "node:path";
-import type { Config, LanguageServerConfig } from "../config/schema.ts";
+import type { Config, LanguageServerConfig } from "../../config/schema.ts";
 import type { FoundFiles } from "./find-files.ts";
 import { type KnownServer, knownServers } from "./known-servers.ts";
 import { servesFile } from "./languages.ts";

@@ -1,6 +1,6 @@
 import { z } from "zod";
-import { deferred, type Deferred, orAfter, orWhenAborted } from "../base/async.ts";
-import { beginningOf } from "../base/text/excerpt.ts";
+import { deferred, type Deferred, orAfter, orWhenAborted } from "../../base/async.ts";
+import { beginningOf } from "../../base/text/excerpt.ts";
 
 /** Maximum number of tasks that are tracked; more are ignored. */
 const taskLimit = 100;

@@ -1,9 +1,9 @@
 import { opaqueReasons } from "../opaque-reason.ts";
 import type { OpaqueReason } from "../opaque-reason.ts";
-import { findFlags, hasFlag, parseOptions } from "./options.ts";
+import { findFlags, hasFlag, parseOptions } from "../programs/options.ts";
 import type { Invocation, EvalContext } from "../facts.ts";
 import { addPath, addVisiblePaths } from "../syntax/paths.ts";
-import { isInput } from "./program.ts";
+import { isInput } from "../programs/program.ts";
 import { knownText, literalArgument } from "../syntax/word.ts";
 import type { Argument } from "../syntax/word.ts";
 

@@ -1,7 +1,7 @@
 import type { Readable } from "node:stream";
 import { AbstractMessageReader, type DataCallback, type Disposable, type Message } from "vscode-jsonrpc/node";
 import { z } from "zod";
-import { RateLimiter } from "../base/rate-limiter.ts";
+import { RateLimiter } from "../../base/rate-limiter.ts";
 import type { CountingMessageWriter } from "./message-writer.ts";
 
 /** Size limits of a message and its headers; exceeding them ends the connection. */

@@ -1,7 +1,7 @@
 import { findAssignmentReason, opaqueReasons } from "../opaque-reason.ts";
 import type { OpaqueReason } from "../opaque-reason.ts";
-import { type PipedFiles, isReader } from "./piped-files.ts";
-import { findFlags, hasFlag, parseOptions, findUnknownFlags } from "./options.ts";
+import { type PipedFiles, isReader } from "../programs/piped-files.ts";
+import { findFlags, hasFlag, parseOptions, findUnknownFlags } from "../programs/options.ts";
 import { toAssignment } from "../syntax/assignments.ts";
 import type { Invocation, ShellAssignment, SimpleCommand } from "../facts.ts";
 import { addPath, addUnknownPath, addVisiblePaths } from "../syntax/paths.ts";

@@ -7,12 +7,12 @@ import {
 } from "vscode-jsonrpc/node";
 import type { ClientCapabilities, InitializeParams, WorkspaceFolder } from "vscode-languageserver-protocol";
 import { z } from "zod";
-import { orAfter, orWhenAborted } from "../base/async.ts";
-import { UserError } from "../base/errors.ts";
-import type { Log } from "../base/log.ts";
-import { isRecord } from "../base/text/record.ts";
-import type { LanguageServerConfig } from "../config/schema.ts";
-import type { PipedExit, PipedProcess } from "../workspace/process/piped-process.ts";
+import { orAfter, orWhenAborted } from "../../base/async.ts";
+import { UserError } from "../../base/errors.ts";
+import type { Log } from "../../base/log.ts";
+import { isRecord } from "../../base/text/record.ts";
+import type { LanguageServerConfig } from "../../config/schema.ts";
+import type { PipedExit, PipedProcess } from "../../workspace/process/piped-process.ts";
 import { BoundedMessageReader } from "./message-reader.ts";
 import { CountingMessageWriter } from "./message-writer.ts";
 import type { PositionEncoding } from "./positions.ts";

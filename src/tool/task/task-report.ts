@@ -1,4 +1,4 @@
-import type { SessionId } from "../message/ids.ts";
+import type { SessionId } from "../../message/ids.ts";
 
 /** Formats what the model needs to continue a task; follows the task's report. */
 export function formatTaskNotes(task: { taskId: SessionId; agent: string; state: string }): string {

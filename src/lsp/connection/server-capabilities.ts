@@ -1,5 +1,5 @@
 import { z } from "zod";
-import { deferred, type Deferred } from "../base/async.ts";
+import { deferred, type Deferred } from "../../base/async.ts";
 import type { PositionEncoding } from "./positions.ts";
 
 /** Maximum number of dynamic registrations; more are ignored. */

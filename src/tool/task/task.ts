@@ -1,9 +1,9 @@
 import { z } from "zod";
-import introduction from "../../prompts/tools/task.md";
-import schemas from "../../schema/tools.json" with { type: "json" };
-import type { Agent } from "../agent/agent.ts";
+import introduction from "../../../prompts/tools/task.md";
+import schemas from "../../../schema/tools.json" with { type: "json" };
+import type { Agent } from "../../agent/agent.ts";
 import { formatTaskNotes } from "./task-report.ts";
-import { defineTool, type TaskOutcome, type Tool, ToolFailure, type ToolResult } from "./tool.ts";
+import { defineTool, type TaskOutcome, type Tool, ToolFailure, type ToolResult } from "../tool.ts";
 
 /** An agent that a task can name. Hidden agents are not listed for the model. */
 type TaskAgent = Pick<Agent, "name" | "description" | "hidden">;

@@ -1,5 +1,5 @@
 import { type Message, StreamMessageWriter } from "vscode-jsonrpc/node";
-import { type Deferred, deferred } from "../base/async.ts";
+import { type Deferred, deferred } from "../../base/async.ts";
 
 /** Reading from a server pauses while it leaves this many messages unread. */
 const unreadMessagesLimit = 1_000;
