@@ -2,7 +2,7 @@ import { InternalPrompt, type InternalPromptDeps } from "../tool-calls/internal-
 import type { OfferedServers } from "../lsp/project-servers.ts";
 
 /** Tool name of the question's call, for clients that distinguish calls. */
-const serverConsentTool = "language_servers";
+export const serverConsentTool = "language_servers";
 
 /** Asks the user whether installed language servers may run in the project. A given answer is stored. */
 export async function askAboutServers(
@@ -29,7 +29,7 @@ export async function askAboutServers(
       call.fail("cancelled", "The turn was cancelled before this was answered.");
       return "cancelled";
     case "unasked":
-      call.fail("failed", `You could not be asked: ${decision.problem} Language servers are not used.`);
+      call.complete(`Language servers are not used, because you could not be asked: ${names}.`);
       return "unasked";
     case "denied":
     case "rejected":

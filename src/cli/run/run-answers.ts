@@ -8,6 +8,7 @@ import {
 import { excerpt } from "../../base/text/excerpt.ts";
 import { budgetTool } from "../../session-state/budget.ts";
 import { consentTool } from "../../session-state/consent.ts";
+import { serverConsentTool } from "../../session-state/server-consent.ts";
 import type { Printer } from "../terminal/printer.ts";
 import { resumeInputAfterSuspend } from "../terminal/job-control.ts";
 import { toCell } from "../terminal/output.ts";
@@ -42,6 +43,9 @@ export async function answerPermission(
   options: AnswerOptions,
 ): Promise<RequestPermissionResponse> {
   const { printer } = options;
+  // Language servers help only; a run that asks nobody goes on without them, and stores no answer.
+  if (toolOf(request) === serverConsentTool && policy.permission !== "ask")
+    throw new RequestError(noAnswerCode, policy.isAttended ? noQuestions : noTerminal);
   printer.question(request);
   const refusal = findRefusalReason(request, policy);
   if (refusal !== undefined) {

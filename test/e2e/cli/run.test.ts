@@ -1,5 +1,7 @@
 import { spawn } from "node:child_process";
 import { once } from "node:events";
+import { writeFile } from "node:fs/promises";
+import { delimiter, join } from "node:path";
 import { text } from "node:stream/consumers";
 import { fileURLToPath } from "node:url";
 import { describe, expect, test } from "vitest";
@@ -37,9 +39,13 @@ interface Running {
   ended: Promise<{ code: unknown; stdout: string; stderr: string }>;
 }
 
-async function inPlace(play: (place: Place) => Promise<void>, config?: Record<string, unknown>) {
+async function inPlace(
+  play: (place: Place) => Promise<void>,
+  config?: Record<string, unknown>,
+  files: Record<string, string> = {},
+) {
   await using home = await temporaryFolder({}, "fairlead-home-");
-  await using repository = await gitRepository({ "a.txt": "one\n", "b/c.txt": "two\n" });
+  await using repository = await gitRepository({ "a.txt": "one\n", "b/c.txt": "two\n", ...files });
   const model = await startModelServer();
   try {
     await writeConfig(home.path, model.url, config);
@@ -312,4 +318,23 @@ test("two names for the agent must agree, and two ways to a session exclude each
     const sessions = await start(["run", "-c", "--session", "x", "Hi"], { input: "" }).ended;
     expect([sessions.code, sessions.stderr]).toEqual([2, expect.stringContaining("use one of them")]);
   });
+});
+
+test("a run that asks nobody goes on without installed language servers", async () => {
+  await using bin = await temporaryFolder();
+  await writeFile(join(bin.path, "gopls"), "#!/bin/sh\n", { mode: 0o755 });
+  const env = { PATH: [bin.path, "/usr/bin", "/bin"].join(delimiter) };
+  const play = async ({ model, start }: Place) => {
+    for (const policy of ["deny", "allow"]) {
+      model.reply("Hello.");
+      const { code, stderr } = await start(["run", "--permission", policy, "Hi"], { env, input: "" }).ended;
+      expect([code, stderr]).toEqual([
+        0,
+        expect.stringContaining("Language servers are not used, because you could not be asked: gopls."),
+      ]);
+      expect(stderr).not.toContain("refused");
+    }
+    expect(model.requests.flatMap(({ toolNames }) => toolNames)).not.toContain("lsp");
+  };
+  await inPlace(play, { lsp: undefined }, { "main.go": "package main\n" });
 });
