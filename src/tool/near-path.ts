@@ -20,7 +20,7 @@ interface NamedLines {
 }
 
 /** Files with the same name that are looked up. */
-const sameNameLimit = 5;
+const sameNameLimit = 100;
 
 /**
  * Returns existing paths of the workspace that a missing path may mean: first other notations of it, else files whose
@@ -36,15 +36,41 @@ export async function findNearPaths(
 }
 
 async function findOtherNotations({ workspace }: InWorkspace, raw: string): Promise<NearPath[]> {
-  const plain = toPlainPath(raw);
-  const { path, lines } = splitLines(plain);
   const found = new Map<string, NearPath>();
-  for (const spelling of new Set([plain, path, ...(await otherPrefixes(workspace.cwd, path))])) {
-    const resolved = await resolveQuietly({ workspace }, spelling);
-    if (resolved === undefined || found.has(resolved.path)) continue;
-    found.set(resolved.path, { resolved, ...(spelling !== plain && lines !== undefined && { lines }) });
+  for (const plain of new Set([raw, ...unwrapPath(raw)].map(toPlainPath))) {
+    const { path, lines } = splitLines(plain);
+    for (const spelling of new Set([plain, path, ...(await otherPrefixes(workspace.cwd, path))])) {
+      const resolved = await resolveQuietly({ workspace }, spelling);
+      if (resolved === undefined || found.has(resolved.path)) continue;
+      found.set(resolved.path, { resolved, ...(spelling !== plain && lines !== undefined && { lines }) });
+    }
   }
   return [...found.values()];
+}
+
+/** Returns the path without what shells, Markdown, URLs and sentences put into or around it. */
+function unwrapPath(raw: string): string[] {
+  const bare = raw.trim();
+  const link = /^\[[^\]]*\]\(([^)\s]+)\)$/.exec(bare)?.[1];
+  return [
+    ...(link === undefined ? [] : [link]),
+    bare.replaceAll("\\ ", " "),
+    decodePercent(bare),
+    bare.replaceAll(/^[<([{\u201C\u2018:]+|[>)\]}\u201D\u2019.,;:]+$/g, ""),
+    bare.replace(/^(?:\$\{?(?:PWD|workspaceFolder|workspaceRoot|cwd)\}?|\$\(pwd\))[/\\]/, ""),
+    bare.replaceAll(/[\u200B-\u200D\u2060\uFEFF]/g, ""),
+    bare.normalize("NFC"),
+    bare.normalize("NFD"),
+  ];
+}
+
+function decodePercent(path: string): string {
+  try {
+    return decodeURIComponent(path);
+  } catch {
+    // A plain % that encodes nothing.
+    return path;
+  }
 }
 
 /** Returns the path without quotes, blanks around it, `file://` and backslashes. */
@@ -112,26 +138,71 @@ async function resolveQuietly({ workspace }: InWorkspace, path: string): Promise
   }
 }
 
-/** Finds files of the working directory, except ignored ones, whose path ends with the given one. */
+/** Names that most folders may have: a file of another folder is not meant. */
+const commonNames =
+  /^(?:index|main|mod|lib|init|__init__|setup|config|types|utils|constants|package|readme|license|makefile|dockerfile)(?:\.|$)/i;
+
+/**
+ * Finds files of the working directory, except ignored ones, that match the pattern, or whose path ends like the given
+ * one: as many last names as possible are the same, without regard to upper and lower case.
+ */
 async function findByEnding(
   { workspace }: InWorkspace,
   raw: string,
   signal = new AbortController().signal,
 ): Promise<NearPath[]> {
   const { path, lines } = splitLines(toPlainPath(raw));
-  if (isAbsolute(path) || /[*?[\]{}!\\\n]|^~|\.\.\//.test(path)) return [];
-  const ending = path.replace(/^\.\//, "");
-  if (ending === "" || ending.endsWith("/")) return [];
-  const query = {
+  const ending = await toEnding(workspace.cwd, path);
+  if (ending === undefined) return [];
+  const names = ending.split("/");
+  const last = names.at(-1) ?? "";
+  const isPattern = /[*?]/.test(ending);
+  const { paths } = await workspace.search.files({
     folder: workspace.cwd,
-    globs: [`**/${ending}`],
+    globs: [isPattern ? ending : `**/${ignoreCase(last)}`],
     limit: sameNameLimit,
     order: "path",
     signal,
-  } as const;
-  const { paths } = await workspace.search.files(query);
-  const found = await Promise.all(paths.map((one) => resolveQuietly({ workspace }, one)));
+  });
+  const rated = paths.map((one) => ({ one, ...countEqualNames(one, names) }));
+  const most = Math.max(0, ...rated.map(({ alike }) => alike));
+  if (!isPattern && most < names.length && commonNames.test(last)) return [];
+  const alike = isPattern ? rated : rated.filter((one) => one.alike === most);
+  const exact = alike.filter((one) => one.equal === most);
+  const best = exact.length > 0 ? exact : alike;
+  const found = await Promise.all(best.map(({ one }) => resolveQuietly({ workspace }, one)));
   return found.filter((one) => one !== undefined).map((resolved) => ({ resolved, lines }));
+}
+
+/** Returns the path to look for below the working directory; undefined if another place is meant. */
+async function toEnding(cwd: string, path: string): Promise<string | undefined> {
+  const isInCwd = path.startsWith(`${toSlashes(cwd)}/`);
+  if (!isInCwd && isAbsolute(path) && (await hasFirstFolder(path))) return undefined;
+  const inside = isInCwd ? path.slice(cwd.length) : path;
+  const ending = inside.replace(/^\/+/, "").replace(/^\.\//, "");
+  if (ending === "" || ending.endsWith("/") || /[[\]{}!\\\n]|^~|(?:^|\/)\.\.\//.test(ending))
+    return undefined;
+  return ending;
+}
+
+const ignoreCase = (name: string): string =>
+  name.replaceAll(/\p{L}/gu, (letter) => {
+    const [lower, upper] = [letter.toLowerCase(), letter.toUpperCase()];
+    return lower !== upper && lower.length === 1 && upper.length === 1 ? `[${lower}${upper}]` : letter;
+  });
+
+/** Counts the last names that are the same, without regard to upper and lower case, and exactly. */
+function countEqualNames(path: string, names: readonly string[]): { alike: number; equal: number } {
+  const own = toSlashes(path).split("/").toReversed();
+  const wanted = names.toReversed();
+  const count = (isSame: (one: string, other: string) => boolean) => {
+    const end = wanted.findIndex((name, index) => !isSame(name, own[index] ?? ""));
+    return end === -1 ? wanted.length : end;
+  };
+  return {
+    alike: count((one, other) => one.toLowerCase() === other.toLowerCase()),
+    equal: count((one, other) => one === other),
+  };
 }
 
 /** Returns the line for the model about a path that was read instead of the one asked for. */

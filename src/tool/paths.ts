@@ -182,8 +182,9 @@ export async function missingPathMessage(
   raw: string,
 ): Promise<string> {
   const { workspace } = context;
-  if (/[*?]/.test(raw)) return `${raw} does not exist. To find files by a pattern use glob.`;
   const suggestions = await findNearPaths(context, raw, context.signal);
+  if (suggestions.length !== 1 && /[*?]/.test(raw))
+    return `${raw} does not exist. To find files by a pattern use glob.`;
   if (suggestions.length > 0) {
     const shown = suggestions.slice(0, suggestionLimit).map((near) => titleOf(context, near.resolved));
     return `${raw} does not exist. Did you mean ${shown.join(" or ")}?`;

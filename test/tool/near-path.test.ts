@@ -7,11 +7,24 @@ import { readTool } from "../../src/tool/read/read.ts";
 import { openSearch } from "../../src/workspace/search/search.ts";
 import { call, prepare, toolPlace, type ToolPlace } from "./tool-place.ts";
 
-/** Reports of paths in such forms. */
-const sources = [
-  "https://github.com/prathamdby/pr-agent/pull/431",
-  "https://github.com/yannikzz/narracat-novel-agent/issues/37",
-];
+const issues = "https://github.com/";
+/** Public reports of paths in such forms. */
+const sources = {
+  forms: `${issues}prathamdby/pr-agent/pull/431`,
+  prefixes: `${issues}yannikzz/narracat-novel-agent/issues/37`,
+  lines: `${issues}earendil-works/pi/issues/3451`,
+  ranges: `${issues}earendil-works/pi/issues/3450`,
+  colon: `${issues}can1357/oh-my-pi/issues/5508`,
+  suffix: `${issues}can1357/oh-my-pi/issues/7788`,
+  absolute: `${issues}tylerjrbuell/reactive-agents-ts/issues/201`,
+  dropped: `${issues}alvinunreal/oh-my-opencode-slim/issues/1143`,
+  workspace: `${issues}OpenHands/OpenHands/pull/1070`,
+  repair: `${issues}Lexus2016/hermes-agent-evolution/pull/2447`,
+  quotes: `${issues}raullenchai/Rapid-MLX/pull/1600`,
+  blanks: `${issues}leehack/llamadart/pull/300`,
+  slash: `${issues}BrokkAi/brokk-app/pull/855`,
+  basename: `${issues}HKUDS/nanobot/pull/653`,
+} as const;
 
 async function shop(): Promise<ToolPlace> {
   const place = await toolPlace({
@@ -29,39 +42,66 @@ async function shop(): Promise<ToolPlace> {
   };
 }
 
-const served: readonly (readonly [path: string, shows: RegExp])[] = [
-  ["/src/cart.js", /^1: one/],
-  [String.raw`src\cart.js`, /^1: one/],
-  ["src/cart.js:3", /^3: three\n4: four$/],
-  ["src/cart.js:2-3", /^2: two\n3: three$/],
-  ["src/cart.js:2:5", /^2: two/],
-  ["src/cart.js#L2-L3", /^2: two\n3: three$/],
-  ["src/cart.js#L4", /^4: four$/],
-  ['"src/cart.js"', /^1: one/],
-  ["'src/cart.js'", /^1: one/],
-  ["`src/cart.js`", /^1: one/],
-  ["src/cart.js ", /^1: one/],
-  [" src/cart.js", /^1: one/],
-  ["src/cart.js\n", /^1: one/],
-  ["@src/cart.js", /^1: one/],
-  ["a/src/cart.js", /^1: one/],
-  ["b/src/cart.js", /^1: one/],
-  ["work/src/cart.js", /^1: one/],
-  ["cart.js", /^1: one/],
-  ["./cart.js", /^1: one/],
-  ["util/index.js", /^1: util/],
-  ["cart.js:4", /^4: four/],
-  ["b/src/cart.js:2", /^2: two/],
-  ["'docs/read me.md'", /^1: text/],
+const served: readonly (readonly [source: keyof typeof sources, path: string, shows: RegExp])[] = [
+  ["slash", "/src/cart.js", /^1: one/],
+  ["forms", String.raw`src\cart.js`, /^1: one/],
+  ["lines", "src/cart.js:3", /^3: three\n4: four$/],
+  ["ranges", "src/cart.js:2-3", /^2: two\n3: three$/],
+  ["lines", "src/cart.js:2:5", /^2: two/],
+  ["forms", "src/cart.js#L2-L3", /^2: two\n3: three$/],
+  ["forms", "src/cart.js#L4", /^4: four$/],
+  ["quotes", '"src/cart.js"', /^1: one/],
+  ["quotes", "'src/cart.js'", /^1: one/],
+  ["quotes", "`src/cart.js`", /^1: one/],
+  ["quotes", "\u201csrc/cart.js\u201d", /^1: one/],
+  ["blanks", "src/cart.js ", /^1: one/],
+  ["blanks", " src/cart.js", /^1: one/],
+  ["blanks", "src/cart.js\n", /^1: one/],
+  ["prefixes", "@src/cart.js", /^1: one/],
+  ["prefixes", "a/src/cart.js", /^1: one/],
+  ["prefixes", "b/src/cart.js", /^1: one/],
+  ["suffix", "work/src/cart.js", /^1: one/],
+  ["basename", "cart.js", /^1: one/],
+  ["basename", "./cart.js", /^1: one/],
+  ["suffix", "util/index.js", /^1: util/],
+  ["lines", "cart.js:4", /^4: four/],
+  ["prefixes", "b/src/cart.js:2", /^2: two/],
+  ["quotes", "'docs/read me.md'", /^1: text/],
+  ["colon", ":src/cart.js", /^1: one/],
+  ["forms", "[cart](src/cart.js)", /^1: one/],
+  ["forms", "<src/cart.js>", /^1: one/],
+  ["forms", "(src/cart.js)", /^1: one/],
+  ["forms", "src/cart.js.", /^1: one/],
+  ["forms", "src/cart.js,", /^1: one/],
+  ["forms", "docs/read%20me.md", /^1: text/],
+  ["forms", String.raw`docs/read\ me.md`, /^1: text/],
+  ["forms", "$PWD/src/cart.js", /^1: one/],
+  ["forms", "${workspaceFolder}/src/cart.js", /^1: one/],
+  ["repair", "src/\u200bcart.js", /^1: one/],
+  ["repair", "Src/Cart.js", /^1: one/],
+  ["repair", "src/CART.JS:2", /^2: two/],
+  ["repair", "lib/cart.js", /^1: one/],
+  ["repair", "shop/src/cart.js", /^1: one/],
+  ["absolute", "/no-such-root/user/project/src/cart.js", /^1: one/],
+  ["workspace", "/workspace-that-is-not-here/src/cart.js", /^1: one/],
+  ["dropped", "/no-such-root/cart.js:3", /^3: three/],
+  ["forms", "src/*.js", /^1: one/],
+  ["forms", "**/cart.*", /^1: one/],
 ];
 
-test.each(served)("reads %j as the only file that it can mean", async (filePath, shows) => {
-  expect(sources).toHaveLength(2);
+test.each(served)("%s: reads %j as the only file that it can mean", async (source, filePath, shows) => {
+  expect(sources[source]).toMatch(/^https:\/\/github\.com\/.+\/(?:issues|pull)\/\d+$/);
   await using place = await shop();
   const { output } = await call(readTool, { filePath }, place);
   const [shown, note] = output.split("\n\n");
   expect(shown).toMatch(shows);
   expect(note).toMatch(/^Read .* \(you asked for ".*", which does not exist\)\./);
+});
+
+test("reads a path below the working directory with a wrong folder", async () => {
+  await using place = await shop();
+  const { output } = await call(readTool, { filePath: place.path("lib/cart.js") }, place);
+  expect(output).toMatch(/^1: one[^]*Read src\/cart\.js/);
 });
 
 test("reads a file URL of the workspace", async () => {
@@ -84,9 +124,11 @@ test.each([
     "index.js",
     /Did you mean (?:src\/util\/index\.js or web\/index\.js|web\/index\.js or src\/util\/index\.js)\?/,
   ],
-  ["lib/cart.js", /does not exist/],
+  ["lib/index.js", /does not exist/],
   ["src/card.js", /Did you mean src\/cart\.js\?/],
-  ["src/*.js", /use glob/],
+  ["**/index.js", /use glob/],
+  ["src/*.ts", /use glob/],
+  ["lib/absent.js", /does not exist/],
   ["../cart.js", /does not exist/],
   ["/etc/cart.js", /does not exist/],
 ])("does not read another file for %j", async (filePath, says) => {
@@ -108,6 +150,10 @@ test.each([
   "cart.js",
   "a/src/cart.js",
   '"src/cart.js"',
+  "lib/cart.js",
+  "SRC/cart.js",
+  "[cart](src/cart.js)",
+  "/no-such-root/src/cart.js",
 ])("suggests a path for an edit of %j, without editing", async (filePath) => {
   await using place = await shop();
   await call(readTool, { filePath: "src/cart.js" }, place);

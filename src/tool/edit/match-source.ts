@@ -113,6 +113,7 @@ export function collapsed(line: string): string {
 
 /** Replaces typographic dashes, quotes and blanks by those of ASCII. */
 export function plainPunctuation(line: string): string {
+  if (!/[\u00A0-\uFFFF]/.test(line)) return line;
   return line
     .replaceAll(/[\u2010-\u2015\u2212]/g, "-")
     .replaceAll(/[\u2018-\u201B]/g, "'")

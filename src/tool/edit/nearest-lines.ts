@@ -13,7 +13,7 @@ const candidateLimit = 40;
 /** Characters of a line that are compared by edit distance. */
 const comparedCharacters = 200;
 /** Maximum number of lines searched in the file. */
-const searchedLines = 200_000;
+const searchedLines = 50_000;
 /** Maximum number of lines of the old text that are searched. */
 const wantedLines = 200;
 /** A line that the old text repeats counts at this many positions at most. */
