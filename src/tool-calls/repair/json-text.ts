@@ -95,6 +95,7 @@ class TolerantParser {
 
   parse(): TolerantJson {
     this.#skipProse();
+    this.#skipDoubledBraces();
     const value = this.#value(0);
     this.#checkRest(value);
     return { value: fromJson(JSON.stringify(value)), problems: [...this.#problems] };
@@ -107,6 +108,15 @@ class TolerantParser {
     if (this.#text.slice(0, start).trim() !== "") this.#addProse();
     this.#at = start;
     this.#skipBlanks();
+  }
+
+  /** Skips all but the last of the braces that a template doubles: `{{"a": 1}}`. */
+  #skipDoubledBraces(): void {
+    while (/^\{\s*\{/.test(this.#text.slice(this.#at, this.#at + 40))) {
+      this.#at++;
+      this.#skipBlanks();
+      this.#problems.add("a bracket too many");
+    }
   }
 
   /** Accepts after the value: nothing, extra brackets, the same value again, or a text without brackets. */
@@ -175,6 +185,7 @@ class TolerantParser {
     this.#skipBlanks();
     if (this.#at >= this.#text.length) return this.#complete(hasEntries);
     const hasComma = hasEntries && this.#take(",");
+    if (hasComma && this.#at >= this.#text.length) return this.#complete(hasEntries);
     if (this.#text[this.#at] === bracket) {
       if (hasComma) this.#problems.add("a trailing comma");
       this.#at++;
@@ -185,8 +196,7 @@ class TolerantParser {
   }
 
   #complete(hasEntries: boolean): true {
-    if (this.#options.mayComplete !== true || !hasEntries || /[,:]\s*$/.test(this.#text))
-      throw new AmbiguousJson();
+    if (this.#options.mayComplete !== true || !hasEntries) throw new AmbiguousJson();
     this.#problems.add("a missing bracket at the end");
     return true;
   }

@@ -13,8 +13,8 @@ const suffixes = /(?:<[|\uFF5C].*|:\d+|\(\)|[.:]+)$/s;
 const nameLimit = 200;
 
 /**
- * Finds the tool that a name means: exactly, in lower case, without prefix and suffix, without case and `_-`, then by
- * the tools' other names. Undefined if there is none or more than one.
+ * Finds the tool that a name means: exactly, in lower case, without prefix and suffix, without case and `_-`, by the
+ * tools' other names, then without "tool" at its end. Undefined if there is none or more than one.
  */
 export function findTool(name: string, tools: ToolsByName): Tool | undefined {
   const exact = tools.get(name) ?? tools.get(name.toLowerCase());
@@ -23,6 +23,10 @@ export function findTool(name: string, tools: ToolsByName): Tool | undefined {
   const named = tools.get(bare) ?? tools.get(bare.toLowerCase());
   if (named !== undefined) return named;
   const wanted = normalizeName(bare);
+  return findByWords(wanted, tools) ?? findByWords(wanted.replace(/tool$/, ""), tools);
+}
+
+function findByWords(wanted: string, tools: ToolsByName): Tool | undefined {
   if (wanted === "") return undefined;
   const all = [...tools.values()];
   return (

@@ -139,7 +139,8 @@ function toNumber(value: unknown, type: "integer" | "number"): number | undefine
 function toBoolean(value: unknown): boolean | undefined {
   if (value === 1 || value === 0) return value === 1;
   const word = typeof value === "string" ? value.trim().toLowerCase() : "";
-  return word === "true" ? true : word === "false" ? false : undefined;
+  if (/^(?:true|yes|on|1)$/.test(word)) return true;
+  return /^(?:false|no|off|0)$/.test(word) ? false : undefined;
 }
 
 function toText(value: unknown, { runsCommands }: ValueContext): string | undefined {

@@ -22,12 +22,43 @@ const reports = {
   comma: `${issues}ducroo/SICTIC-AI/pull/37`,
   strict: `${issues}mangiucugna/json_repair/issues/162`,
   brackets: `${issues}NousResearch/hermes-agent/pull/68612`,
+  clineLines: `${issues}cline/cline/pull/12641`,
+  opencodeTexts: `${issues}anomalyco/opencode/pull/7513`,
+  kimiNumbers: `${issues}MoonshotAI/kimi-code/pull/2500`,
+  textValues: `${issues}AtomicBot-ai/atomic-agent/issues/182`,
+  qwenBooleans: `${issues}logancyang/obsidian-copilot/pull/2243`,
+  words: `${issues}samchon/typia/pull/1774`,
+  textItems: `${issues}earendil-works/pi/issues/8962`,
+  textEdits: `${issues}earendil-works/pi/pull/3370`,
+  zedEdits: `${issues}zed-industries/zed/pull/52303`,
+  hermesTodos: `${issues}NousResearch/hermes-agent/pull/14350`,
+  openclawKeys: `${issues}openclaw/openclaw/pull/42580`,
+  camelKeys: `${issues}openclaw/openclaw/pull/50232`,
+  crowKeys: `${issues}nibor1896/Crow/issues/215`,
+  hermesKeys: `${issues}NousResearch/hermes-agent/pull/21896`,
+  commandKeys: `${issues}CommandCodeAI/command-code/issues/399`,
+  dashes: `${issues}vllm-project/vllm-ascend/issues/12815`,
+  innerQuotes: `${issues}NousResearch/hermes-agent/pull/36271`,
+  doubledBraces: `${issues}tinyhumansai/tinyagents/pull/68`,
+  controls: `${issues}aaif-goose/goose/pull/2893`,
+  singleQuotes: `${issues}cubist38/mlx-openai-server/pull/124`,
+  cutWrites: `${issues}GCWing/OpenBitFun/pull/643`,
+  cutCommands: `${issues}cline/cline/issues/13001`,
+  cutSilently: `${issues}MiaAI-Lab/DeepSeek-v4-Flash-DSpark-2x-DGX-Spark/issues/55`,
+  xmlArguments: `${issues}QwenLM/qwen-code/issues/783`,
+  toolSuffix: `${issues}NousResearch/hermes-agent/pull/15124`,
+  toolPrefix: `${issues}NousResearch/hermes-agent/pull/24411`,
+  wrongTool: `${issues}NousResearch/hermes-agent/pull/62701`,
+  ollamaNames: `${issues}dnakov/anon-kode/issues/23`,
 } as const;
 
 type Group = "types" | "json" | "fields" | "names";
 
+/** A case of the corpus: served if it names a call that runs, otherwise refused with words. */
 export interface NearRightCase {
   readonly group: Group;
+  /** Whether it is refused although it has only one meaning for a reader. */
+  readonly isMissed?: boolean;
   readonly source: string;
   readonly tool: string;
   /** The arguments as JSON text. */
@@ -129,6 +160,42 @@ const types = toCases("types", [
     { ...a, edits: JSON.stringify([{ oldString: "a", newString: "b" }]) },
     { ...a, edits: [{ oldString: "a", newString: "b" }] },
   ],
+  ["clineLines", "read", { ...a, offset: "12", limit: "34" }, { ...a, offset: 12, limit: 34 }],
+  ["clineLines", "read", { ...a, offset: "end" }, undefined, /offset: .*you sent "end"/],
+  ["kimiNumbers", "read", { ...a, offset: "+3" }, { ...a, offset: 3 }],
+  ["opencodeTexts", "bash", { command: "ls", timeout: "180000" }, { command: "ls", timeout: 180_000 }],
+  [
+    "textValues",
+    "list",
+    { path: "src", ignore: '["a.png", "b.png"]' },
+    { path: "src", ignore: ["a.png", "b.png"] },
+  ],
+  ["qwenBooleans", "edit", { ...edit, replaceAll: "True" }, { ...edit, replaceAll: true }],
+  ["qwenBooleans", "edit", { ...edit, replaceAll: "FALSE" }, { ...edit, replaceAll: false }],
+  ["words", "edit", { ...edit, replaceAll: "yes" }, { ...edit, replaceAll: true }],
+  ["words", "edit", { ...edit, replaceAll: "no" }, { ...edit, replaceAll: false }],
+  ["words", "edit", { ...edit, replaceAll: "on" }, { ...edit, replaceAll: true }],
+  ["words", "edit", { ...edit, replaceAll: 0 }, { ...edit, replaceAll: false }],
+  [
+    "textItems",
+    "multiedit",
+    { ...a, edits: ['{"oldText": "a", "newText": "b"}'] },
+    { ...a, edits: [{ oldString: "a", newString: "b" }] },
+  ],
+  [
+    "textEdits",
+    "multiedit",
+    { ...a, edits: '[{"oldText": "a", "newText": "b"}]' },
+    { ...a, edits: [{ oldString: "a", newString: "b" }] },
+  ],
+  [
+    "zedEdits",
+    "multiedit",
+    { path: "src/a.ts", edits: '[{"old_text": "a", "new_text": "b"}]' },
+    { ...a, edits: [{ oldString: "a", newString: "b" }] },
+  ],
+  ["zedEdits", "multiedit", { ...a, edits: "replace a by b" }, undefined, /edits/],
+  ["hermesTodos", "todowrite", { todos: "[1, 2]" }, undefined, /todos/],
   [
     "lists",
     "multiedit",
@@ -242,6 +309,16 @@ const fields = toCases("fields", [
   ["stringified", "read", { name: "read", arguments: a }, a],
   ["stringified", "read", { ...a, arguments: { filePath: "b" } }, a, /arguments is not a parameter/],
   ["paths", "webfetch", { uri: "https://a.test" }, { url: "https://a.test" }],
+  ["openclawKeys", "edit", { path: "src/a.ts", old_text: "one", new_text: "two" }, edit],
+  ["camelKeys", "edit", { FilePath: "src/a.ts", OldString: "one", NewString: "two" }, edit],
+  ["camelKeys", "write", { Path: "a", Content: "x" }, { filePath: "a", content: "x" }],
+  ["crowKeys", "edit", { file_path: "src/a.ts", old: "one", new: "two" }, edit],
+  ["crowKeys", "edit", { ...a, old_string: "one" }, undefined, /newString is missing/],
+  ["crowKeys", "edit", { ...a, old: "one", old_string: "1", new: "two" }, undefined, /oldString is missing/],
+  ["hermesKeys", "edit", { ...a, old_string: "one", new_text: "two" }, edit],
+  ["commandKeys", "write", { absolutePath: "/w/f.c", content: "x" }, { filePath: "/w/f.c", content: "x" }],
+  ["dashes", "grep", { pattern: "x", "-A": 2, "-n": true }, { pattern: "x" }, /-A, -n are not parameters/],
+  ["clineLines", "read", { path: "src/a.ts", start_line: "4" }, { ...a, offset: 4 }],
 ]);
 
 const json: NearRightCase[] = (
@@ -302,7 +379,68 @@ const json: NearRightCase[] = (
       { todos: [{ content: "Look", status: "pending" }] },
     ],
     ["brackets", "read", '{"filePath": "src/a', undefined, /not valid JSON/],
-    ["brackets", "read", '{"filePath": "src/a.ts",', undefined, /not valid JSON/],
+    ["brackets", "read", '{"filePath": "src/a.ts",', a, /a missing bracket at the end/],
+    ["brackets", "read", '{"filePath": "src/a.ts", "off', undefined, /cut within|end too early/],
+    ["doubledBraces", "read", '{{"filePath": "src/a.ts"}}', a, /a bracket too many/],
+    ["doubledBraces", "read", '{{{"filePath":"src/a.ts"}}}', a],
+    ["doubledBraces", "bash", '{{"command": "ls"}}', { command: "ls" }],
+    [
+      "controls",
+      "write",
+      '{"filePath": "a", "content": "a\tb\r\nc"}',
+      { filePath: "a", content: "a\tb\r\nc" },
+    ],
+    ["controls", "grep", '{"pattern": "a\u0001b"}', { pattern: "a\u0001b" }],
+    [
+      "singleQuotes",
+      "read",
+      "{'filePath': '/w/src/search.constant.js'}",
+      { filePath: "/w/src/search.constant.js" },
+    ],
+    [
+      "singleQuotes",
+      "grep",
+      "{'pattern': 'say(\"x\")', 'include': '*.ts'}",
+      { pattern: 'say("x")', include: "*.ts" },
+    ],
+    [
+      "innerQuotes",
+      "write",
+      '{"filePath": "a.py", "content": "get("KEY", "default")"}',
+      undefined,
+      /not valid JSON/,
+    ],
+    [
+      "innerQuotes",
+      "edit",
+      '{"filePath": "a", "oldString": "say("a")", "newString": "b"}',
+      undefined,
+      /not valid JSON/,
+    ],
+    ["cutWrites", "write", '{"filePath": "a", "content": "one\\ntwo', undefined, /cut within `content`/],
+    [
+      "cutWrites",
+      "edit",
+      '{"filePath": "a", "oldString": "one", "newString": "tw',
+      undefined,
+      /cut within `newString`/,
+    ],
+    ["cutCommands", "bash", '{"command": "npm install && npm te', undefined, /cut within `command`/],
+    [
+      "cutCommands",
+      "multiedit",
+      '{"filePath": "a", "edits": [{"oldString": "a", "newString": "b"}, {"old',
+      undefined,
+      /cut within `edits`/,
+    ],
+    [
+      "cutSilently",
+      "todowrite",
+      '{"todos": [{"content": "Look", "status": "pen',
+      undefined,
+      /cut within `todos`/,
+    ],
+    ["xmlArguments", "read", "<parameter=filePath>src/a.ts</parameter>", undefined, /not valid JSON/],
     ["brackets", "write", '{"filePath": "a", "content": "x"', undefined, /not valid JSON/],
     ["brackets", "write", '{"filePath": "a", "content": "x', undefined, /not valid JSON/],
     ["brackets", "bash", '{"command": "rm -r build"', undefined, /not valid JSON/],
@@ -412,7 +550,19 @@ const names: NearRightCase[] = (
     ["shell", "__proto__", undefined, /There is no tool/],
     ["shell", "constructor", undefined, /There is no tool/],
     ["shell", "functions.", undefined, /There is no tool/],
-    ["parallel", "multi_tool_use.parallel", undefined, /There is no tool/],
+    ["toolSuffix", "ReadTool", "read"],
+    ["toolSuffix", "read_tool", "read"],
+    ["toolSuffix", "WriteFileTool", "write"],
+    ["toolSuffix", "write-file_Tool", "write"],
+    ["toolSuffix", "Bash_tool", "bash"],
+    ["toolSuffix", "TodoWriteTool", "todowrite"],
+    ["toolSuffix", "GrepTool", "grep"],
+    ["toolSuffix", "tool", undefined, /There is no tool "tool"/],
+    ["toolPrefix", "tool:bash", "bash"],
+    ["toolPrefix", "tool:execute_command", "bash"],
+    ["toolPrefix", "google:tool:shell:index:0", undefined, /There is no tool/],
+    ["wrongTool", "mcp__files__read_everything", undefined, /There is no tool/],
+    ["ollamaNames", "ReadNotebook", undefined, /There is no tool/],
     ["shell", "run_python_code", undefined, /Use one of these: bash/],
     ["shell", "file_reader", undefined, /There is no tool/],
   ] as const satisfies readonly (readonly [Source, string, string | undefined, RegExp?])[]
@@ -425,4 +575,18 @@ const names: NearRightCase[] = (
   ...(says !== undefined && { says }),
 }));
 
-export const nearRightCases: readonly NearRightCase[] = [...types, ...json, ...fields, ...names];
+/** Refused calls that have only one meaning for a reader, and could do no harm. The other refused ones must be refused. */
+const missed: ReadonlySet<string> = new Set([
+  'bash {"command":"ls","timeout":"5s"}',
+  "read {'filePath': 'it's.ts'}",
+  "read {filePath: src/a.ts}",
+  "read <parameter=filePath>src/a.ts</parameter>",
+  `google:tool:shell:index:0 ${JSON.stringify(a)}`,
+]);
+
+export const nearRightCases: readonly NearRightCase[] = [...types, ...json, ...fields, ...names].map(
+  (one) => ({
+    ...one,
+    isMissed: missed.has(`${one.tool} ${one.raw}`),
+  }),
+);

@@ -42,6 +42,29 @@ describe.each(["types", "json", "fields", "names"] as const)("%s", (group) => {
   );
 });
 
+describe("the corpus", () => {
+  const served = nearRightCases.filter(({ runs }) => runs !== undefined);
+  const missed = nearRightCases.filter(({ isMissed }) => isMissed === true);
+
+  test("has more than 250 cases, a sixth of them to be refused", () => {
+    expect(nearRightCases.length).toBeGreaterThan(250);
+    const refused = nearRightCases.length - served.length - missed.length;
+    expect(refused * 6).toBeGreaterThan(nearRightCases.length);
+    expect(missed.every(({ runs }) => runs === undefined)).toBe(true);
+    expect(missed).toHaveLength(5);
+  });
+
+  test.each([
+    ["types", 0.88],
+    ["json", 0.71],
+    ["fields", 0.86],
+    ["names", 0.84],
+  ] as const)("%s: serves at least %d of the calls that are clear and harmless", (group, share) => {
+    const count = (cases: typeof served) => cases.filter((one) => one.group === group).length;
+    expect(count(served) / (count(served) + count(missed))).toBeGreaterThanOrEqual(share);
+  });
+});
+
 test("cut calls are not repaired", () => {
   const problem = "The arguments were cut off.";
   for (const tool of ["write", "edit", "multiedit", "apply_patch", "bash", "read"])
