@@ -52,11 +52,11 @@ test("calls of refused tools are not compared", async () => {
 async function record(name: string): Promise<void> {
   const recording = recordings[name];
   if (recording === undefined) throw new Error(`no recording ${name}`);
-  const { setting, play } = recording;
+  const { setting } = recording;
   await story({ ...setting, permission: "allow_once" }, async (context) => {
     const { editor, model, home, repository } = context;
     const { sessionId } = await editor.newSession();
-    await play(context, sessionId);
+    await recording.play(context, sessionId);
     model.violations.length = 0;
     const exported = await exportSession(home.path, repository.path, sessionId);
     const moved = JSON.stringify(movePaths(exported, recordedFolder), undefined, 1);
