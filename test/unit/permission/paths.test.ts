@@ -163,7 +163,7 @@ test.each([
 test("devices are refused to tools", async () => {
   await using place = await toolPlace();
   await expect(resolveToolPath(place.context, "/dev/zero")).rejects.toThrow(
-    "Only files and folders can be used",
+    "Give the path of a file or folder",
   );
   await expect(resolveToolPath(place.context, "a\0")).rejects.toThrow(
     expect.objectContaining({ name: "ToolFailure" }),
