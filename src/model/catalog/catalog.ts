@@ -28,6 +28,8 @@ export interface Preset {
   readonly api?: { readonly default: string; readonly source: string };
   /** How each API caches prompts, and the page that documents it. */
   readonly cache?: Readonly<Partial<Record<Api, string>>> & { readonly source: string };
+  /** The page that documents suffixes of model names (`:free`, `:latest`), which are no efforts. */
+  readonly suffixes?: string;
   /** Its own API to list models; `GET /models` if undefined. */
   readonly lists?: string;
   /** Where the provider describes its chat completions. */
@@ -46,6 +48,10 @@ export function presetApi(id: string): Api {
   const api = presets.find((preset) => preset.id === id)?.api?.default;
   return isApi(api) ? api : "chat";
 }
+
+/** Returns whether names of the provider's models have suffixes that are no efforts. */
+export const takesSuffixes = (id: string): boolean =>
+  presets.some((preset) => preset.id === id && preset.suffixes !== undefined);
 
 /** Returns how a built-in provider caches prompts; undefined if its documentation does not say. */
 export function presetCache(id: string, api: Api): CacheKind | undefined {

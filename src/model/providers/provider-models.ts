@@ -1,7 +1,14 @@
 import { type Api, isApi } from "../../config/api.ts";
 import type { ModelConfig } from "../../config/schema.ts";
 import type { ModelRef } from "../../message/message.ts";
-import { describeModel, formatModelRef, parseModelRef, presetApi, presetCache } from "../catalog/catalog.ts";
+import {
+  describeModel,
+  formatModelRef,
+  parseModelRef,
+  presetApi,
+  presetCache,
+  takesSuffixes,
+} from "../catalog/catalog.ts";
 import { convertEffort, namesEffort, omitEffort } from "../catalog/efforts.ts";
 import type { Catalog, KnownModel } from "../catalog/known-models.ts";
 import type { ModelList } from "../catalog/model-lists.ts";
@@ -48,7 +55,8 @@ export class ProviderModels {
 
   /**
    * Parses `provider/model[:effort]`. The suffix is an effort if no model has that id and the model has that effort. The
-   * name of an effort that a known model lacks is an error.
+   * name of an effort that a known model lacks is an error. So is any other word if the model has efforts, and suffixes of
+   * its name mean nothing else.
    */
   parse(text: string): ParsedName {
     const whole = parseModelRef(text, false);
@@ -62,7 +70,10 @@ export class ProviderModels {
     const model = this.#describe(provider, base);
     if (model.variants.includes(variant)) return { outcome: "parsed", ref: { ...base, variant } };
     const ref = parseModelRef(text) ?? whole;
-    const isRefused = ref.variant !== undefined && this.#isKnown(provider, base.model) && !acceptsAny(model);
+    const isRefused =
+      ref.variant === undefined
+        ? model.variants.length > 0 && /^[a-z]+$/i.test(variant) && !this.#hasSuffixes(provider, base.model)
+        : this.#isKnown(provider, base.model) && !acceptsAny(model);
     return isRefused ? { outcome: "unknown-effort", model, effort: variant } : { outcome: "parsed", ref };
   }
 
@@ -115,6 +126,13 @@ export class ProviderModels {
       this.#knownOf(provider, { provider: provider.id, model: id }) !== undefined ||
       isConfigured(provider, id)
     );
+  }
+
+  /** Returns whether a suffix of the model's name may mean something else than an effort. */
+  #hasSuffixes(provider: Provider, id: string): boolean {
+    const ids = [...this.#own(provider).keys(), ...Object.keys(provider.config.models ?? {})];
+    const hasOther = ids.some((other) => other.startsWith(`${id}:`));
+    return hasOther || takesSuffixes(provider.id) || !ids.includes(id);
   }
 
   #describe(provider: Provider, ref: ModelRef): Model {

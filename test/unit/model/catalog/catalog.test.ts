@@ -295,7 +295,7 @@ describe("the effort in a model's name", () => {
     odd: { variants: { high: {} } },
   };
   const config: Config = { provider: { mine: { options: { baseURL: "http://gpu/v1" }, models } } };
-  const env = { OPENAI_API_KEY: "a" };
+  const env = { OPENAI_API_KEY: "a", OPENROUTER_API_KEY: "b" };
   const refOf = (name: string) => {
     const choice = open(env, config).chooseByName(name);
     return choice.outcome === "found" ? choice.model.ref : choice.error.message;
@@ -307,6 +307,9 @@ describe("the effort in a model's name", () => {
     ["mine/qwen3:30b", { provider: "mine", model: "qwen3:30b" }],
     ["mine/odd:high", { provider: "mine", model: "odd:high" }],
     ["mine/new:free", { provider: "mine", model: "new:free" }],
+    ["mine/odd:tag", { provider: "mine", model: "odd:tag" }],
+    ["mine/coder:30b", { provider: "mine", model: "coder:30b" }],
+    ["openrouter/openai/gpt-5:free", { provider: "openrouter", model: "openai/gpt-5:free" }],
     ["mine/new:high", { provider: "mine", model: "new", variant: "high" }],
   ])("of %s counts only if the model has it", (name, ref) => {
     expect(refOf(name)).toEqual(ref);
@@ -319,6 +322,12 @@ describe("the effort in a model's name", () => {
       'The model openai/gpt-5 has no effort "max"; it has minimal, low, medium, high. Write openai/gpt-5 without ":max" or with another effort.';
     expect(refOf("openai/gpt-5:max")).toBe(message);
     expect(chosen(open({ ...env, FAIRLEAD_MODEL: "openai/gpt-5:max" }, config))).toMatchObject({ message });
+    expect(refOf("openai/gpt-5:deep")).toContain('has no effort "deep"; it has minimal, low, medium, high.');
+    const unknown = 'The model mine/coder has no effort "huge"; it has high, deep.';
+    expect(refOf("mine/coder:huge")).toContain(unknown);
+    expect(chosen(open({ ...env, FAIRLEAD_MODEL: "mine/coder:huge" }, config))).toMatchObject({
+      message: expect.stringContaining(unknown),
+    });
     expect(refOf("mine/qwen3:30b:high")).toContain("The model mine/qwen3:30b has no efforts");
   });
 
