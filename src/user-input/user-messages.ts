@@ -5,6 +5,7 @@ import { acceptsMedium } from "../model/request/media.ts";
 import type { SessionServers } from "../mcp/session-servers.ts";
 import type { Plugins } from "../plugin/plugins.ts";
 import type { ToolContext } from "../tool/tool.ts";
+import { supportsEffort } from "../session-state/model-choice.ts";
 import type { SessionSettings } from "../session-state/session-settings.ts";
 import { getTextLimitBytes } from "../context/context-budget.ts";
 import type { MessageDraft } from "./message-hooks.ts";
@@ -34,6 +35,8 @@ export interface AgentOverride {
 /** Creates user messages and stores them with the reminders that the model needs. */
 export class UserMessages {
   readonly #deps: UserMessagesDeps;
+  /** Warnings that the user need not read again. */
+  readonly #warnings = new Set<string>();
 
   constructor(deps: UserMessagesDeps) {
     this.#deps = deps;
@@ -100,6 +103,7 @@ export class UserMessages {
     await transcript.seal(info.id);
     await infoStore.save({});
     await this.#warnUnseen(info, parts);
+    this.#warnMissingEffort(info);
   }
 
   #reminderContext({ agent }: UserInfo) {
@@ -128,6 +132,20 @@ export class UserMessages {
     this.#deps.warn(
       `${model.name} cannot see ${names}. Choose a model that supports such files, or describe what is in them.`,
     );
+  }
+
+  /** Warns the user once about an effort of the agent that the model does not have. */
+  #warnMissingEffort(info: UserInfo): void {
+    const { settings, warn } = this.#deps;
+    const { name, variant } = settings.agentNamed(info.agent);
+    const model = settings.modelFor(info);
+    if (variant === undefined || "code" in model || supportsEffort(model, variant)) return;
+    if (info.effort !== undefined || info.model?.variant !== undefined) return;
+    const efforts = model.variants.join(", ") || "none that it knows";
+    const used = model.ref.variant ?? "the default";
+    const text = `The agent ${name} asks for the effort "${variant}", but ${model.ref.provider}/${model.ref.model} has ${efforts}; ${used} is used.`;
+    if (!this.#warnings.has(text)) warn(text);
+    this.#warnings.add(text);
   }
 
   #newest(): UserInfo | undefined {

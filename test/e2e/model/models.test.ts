@@ -147,6 +147,23 @@ describe("how much a model thinks", () => {
     });
   });
 
+  test("is the nearest to that of the agent, with one notice if the model lacks it", async () => {
+    await withModels({ agent: { build: { variant: "medium" } } }, async (storyContext) => {
+      const { editor, model } = storyContext;
+      model.otherwise("Fine.");
+      const { sessionId } = await editor.newSession();
+      await editor.prompt(sessionId, "Build");
+      await editor.prompt(sessionId, "Build more");
+      expect(bodyOf(storyContext, 2)).toMatchObject({ reasoning_effort: "low" });
+      const notices = JSON.stringify(editor.updates(sessionId, "agent_thought_chunk"));
+      expect(notices.split("The agent build asks for").slice(1)).toEqual([
+        expect.stringContaining(
+          String.raw`the effort \"medium\", but test/thinker has low, deep; low is used.`,
+        ),
+      ]);
+    });
+  });
+
   test("comes from the agent or the model's name, unless the user chooses another", async () => {
     const agent = { build: { variant: "low" }, plan: { model: "test/other:high" } };
     await withModels({ agent }, async (storyContext) => {
