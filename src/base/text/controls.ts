@@ -1,10 +1,6 @@
-import { lazy } from "../lazy.ts";
-
-// Parsing a Unicode class takes half a millisecond of the start, so the expressions are created on first use.
-
 /** Control characters except tab and line feed, and the characters that change the text direction. */
-const controls = lazy(() => /[^\P{Cc}\t\n]|[\u{202a}-\u{202e}\u{2066}-\u{2069}]/u);
-const allControls = lazy(() => new RegExp(controls(), "gu"));
+const controls = /[^\P{Cc}\t\n]|[\u{202a}-\u{202e}\u{2066}-\u{2069}]/u;
+const allControls = new RegExp(controls, "gu");
 
 /**
  * Terminal escape sequences (colours, cursor movements, titles, hyperlinks): CSI, OSC, DCS and similar, then
@@ -19,7 +15,7 @@ const escapes =
  * Removes everything that a terminal would interpret or that changes the text direction. Line feeds and tabs stay.
  */
 export function removeControls(text: string): string {
-  return controls().test(text) ? removeEscapes(text).replaceAll(allControls(), "") : text;
+  return controls.test(text) ? removeEscapes(text).replaceAll(allControls, "") : text;
 }
 
 /** Removes terminal escape sequences; single control characters stay. */
@@ -28,9 +24,9 @@ export function removeEscapes(text: string): string {
 }
 
 /** Matches any character except white space, control characters and invisible ones such as zero-width spaces. */
-const visible = lazy(() => /[^\s\p{Cc}\p{Default_Ignorable_Code_Point}]/u);
+const visible = /[^\s\p{Cc}\p{Default_Ignorable_Code_Point}]/u;
 
 /** True when the text has a visible character. */
 export function hasVisibleText(text: string): boolean {
-  return visible().test(text);
+  return visible.test(text);
 }
