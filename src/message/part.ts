@@ -52,6 +52,8 @@ export type Attachment = z.infer<typeof attachmentSchema>;
 /** Start and end in milliseconds since 1970. */
 const spanSchema = z.object({ start: z.number(), end: z.number().optional() });
 
+export const providerDataSchema = z.record(z.string(), z.json());
+
 /** Data of a provider about a part. Sent back as it came, and only to the model and API that it came from. */
 export const providerMetadataSchema = z.object({
   provider: z.string(),
@@ -59,7 +61,7 @@ export const providerMetadataSchema = z.object({
   api: z.string(),
   /** The host of the base URL. */
   host: z.string().optional(),
-  data: z.record(z.string(), z.json()),
+  data: providerDataSchema,
 });
 export type ProviderMetadata = z.infer<typeof providerMetadataSchema>;
 

@@ -2,7 +2,7 @@ import { randomUuid } from "../../base/text/hash.ts";
 import { hasVisibleText } from "../../base/text/controls.ts";
 import { isHighSurrogate } from "../../base/text/excerpt.ts";
 import type { FinishReason } from "../../message/message.ts";
-import { type ProviderMetadata, providerMetadataSchema, type Tokens } from "../../message/part.ts";
+import { type ProviderMetadata, providerDataSchema, type Tokens } from "../../message/part.ts";
 import { CallArguments, describeCut, parseArguments } from "../answer/call-arguments.ts";
 import type { RefusedCall } from "../answer/refused-call.ts";
 import type { StepEvent } from "../model.ts";
@@ -263,12 +263,10 @@ export class StepEvents {
 
 type Data = ProviderMetadata["data"];
 
-const dataSchema = providerMetadataSchema.shape.data;
-
 /** Returns the data that is passed through a part of the SDK. */
 function dataOf({ providerMetadata = {} }: Pick<StreamPart & { type: "finish" }, "providerMetadata">) {
   const [data] = Object.values(providerMetadata);
-  return data && dataSchema.parse(data);
+  return data && providerDataSchema.parse(data);
 }
 
 type Usage = (StreamPart & { type: "finish" })["usage"];
