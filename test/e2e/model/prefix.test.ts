@@ -103,29 +103,48 @@ describe("each request begins with the bytes of the one before", () => {
   });
 });
 
-test("tools that an MCP server changes during a turn are offered from the next turn on", async () => {
-  const homeFiles = { server: "" };
-  await story({ homeFiles, permission: "allow_once" }, async ({ editor, model, home }) => {
-    const memory = join(home.path, "server");
-    const { command } = faulty("changing", memory);
-    const [program = "", ...args] = command;
-    const { sessionId } = await editor.newSession({
-      mcpServers: [{ name: "own", command: program, args, env: [] }],
+describe("tools of an MCP server", () => {
+  const given = (fault: string, memory: string) => {
+    const [command = "", ...args] = faulty(fault, memory).command;
+    return { mcpServers: [{ name: "own", command, args, env: [] }] };
+  };
+  const listed = (memory: string, times: number) =>
+    `until [ $(grep -c list ${memory}) -ge ${times} ]; do sleep 0.05; done`;
+
+  test("that change during a turn are offered from the next turn on", async () => {
+    await story({ homeFiles: { server: "" }, permission: "allow_once" }, async ({ editor, model, home }) => {
+      const memory = join(home.path, "server");
+      const { sessionId } = await editor.newSession(given("changing", memory));
+      model
+        .reply(reply.call("own_echo", { text: "hello" }))
+        .reply(reply.call("bash", { command: listed(memory, 2) }))
+        .reply(read)
+        .reply("Done.");
+      await editor.prompt(sessionId, "Call it");
+      expectSamePrefixes(model.requests);
+      model.reply("Done.");
+      await editor.prompt(sessionId, "Again");
+      const descriptions = model.requests.map(({ body }) =>
+        /Kind\.|Now evil\./.exec(JSON.stringify(body.tools))?.at(0),
+      );
+      expect(descriptions).toEqual(["Kind.", "Kind.", "Kind.", "Kind.", "Now evil."]);
     });
-    const listedAgain = `until [ $(grep -c list ${memory}) -ge 2 ]; do sleep 0.05; done`;
-    model
-      .reply(reply.call("own_echo", { text: "hello" }))
-      .reply(reply.call("bash", { command: listedAgain }))
-      .reply(read)
-      .reply("Done.");
-    await editor.prompt(sessionId, "Call it");
-    expectSamePrefixes(model.requests);
-    model.reply("Done.");
-    await editor.prompt(sessionId, "Again");
-    const descriptions = model.requests.map(({ body }) =>
-      /Kind\.|Now evil\./.exec(JSON.stringify(body.tools))?.at(0),
-    );
-    expect(descriptions).toEqual(["Kind.", "Kind.", "Kind.", "Kind.", "Now evil."]);
+  });
+
+  test("that connects during a turn are offered from the next turn on", async () => {
+    await story({ homeFiles: { server: "" }, permission: "allow_once" }, async ({ editor, model, home }) => {
+      const memory = join(home.path, "server");
+      const { sessionId } = await editor.newSession(given("late", memory));
+      const command = `echo open >> ${memory}; ${listed(memory, 1)}`;
+      model.reply(reply.call("bash", { command })).reply(read).reply("Done.");
+      await editor.prompt(sessionId, "Begin without it");
+      expectSamePrefixes(model.requests);
+      model.reply(reply.call("own_echo", { text: "hello" })).reply("Done.");
+      await editor.prompt(sessionId, "Now with it");
+      const hasTool = model.requests.map(({ toolNames }) => toolNames.includes("own_echo"));
+      expect(hasTool).toEqual([false, false, false, true, true]);
+      expect(model.requests.at(-1)?.toolResults).toEqual(["hello"]);
+    });
   });
 });
 

@@ -59,7 +59,7 @@ function tools(): unknown[] {
 
 function listTools(request: Request): void {
   lists++;
-  if (fault === "changing") remember("list");
+  if (fault === "changing" || fault === "late") remember("list");
   const { cursor } = request.params ?? {};
   if (fault === "thousands") {
     const page = Number(cursor ?? 0);
@@ -141,6 +141,10 @@ function take(request: Request): void {
   switch (method) {
     case "initialize": {
       if (fault === "silent") return undefined;
+      if (fault === "late" && !remembered().includes("open")) {
+        setTimeout(() => take(request), 20);
+        return undefined;
+      }
       if (fault === "painted-start")
         return send({ id, error: { code: -32000, message: painted("Not today") } });
       const capabilities = { tools: { listChanged: true } };
