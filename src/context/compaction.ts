@@ -227,7 +227,7 @@ interface SummaryInput {
 
 /**
  * Asks for the summary in the conversation itself, so that the provider reads its prompt cache. A conversation that does
- * not fit is sent as shortened text instead.
+ * not fit, or that the provider rejects, is sent as shortened text instead.
  */
 async function summarise(
   deps: CompactingDeps,
@@ -238,14 +238,13 @@ async function summarise(
   const end =
     instruction === undefined ? form : `${form}\n\nThe user's instructions for this summary: ${instruction}`;
   const answer = await askInConversation(deps, input, end, signal);
-  if (answer !== undefined && (signal.aborted || !needsShorterText(answer)))
+  if (answer !== undefined && (signal.aborted || !mayHelpToShorten(answer)))
     return { ...answer, sent: input.target.sent };
   const { replaced: messages, request, target } = input;
-  const question = { agent: "compaction", model: target.model, messages, request, end };
-  // Text that was shown already is not shown again.
-  const onText = answer === undefined ? (text: string) => input.onText(text) : undefined;
+  const onText = (text: string) => input.onText(text);
   const waitUntilReady = () => deps.waitUntilReady();
-  const asked = { ...question, ...(onText && { onText }), waitUntilReady };
+  const question = { agent: "compaction", model: target.model, messages, request, end, onText };
+  const asked = { ...question, waitUntilReady };
   const second = assertNotEmpty(await askAboutConversation(deps.project, asked, signal));
   return answer === undefined ? second : addUsage(second, answer);
 }
@@ -271,9 +270,10 @@ async function askInConversation(
   return askModel({ models, retryPolicy, onText }, { ...asked, waitUntilReady: () => deps.waitUntilReady() });
 }
 
-/** Whether a shortened conversation may have more success. */
-function needsShorterText(answer: ModelAnswer): boolean {
-  return answer.outcome === "failed" ? answer.error.code === "context-length" : answer.text.trim() === "";
+/** Whether a conversation as plain text may have more success. */
+function mayHelpToShorten(answer: ModelAnswer): boolean {
+  if (answer.outcome === "answered") return answer.text.trim() === "";
+  return answer.error.code === "context-length" || answer.error.code === "bad-request";
 }
 
 function addUsage(answer: ModelAnswer, other: ModelAnswer): ModelAnswer {

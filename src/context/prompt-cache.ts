@@ -11,7 +11,6 @@ const automaticLifeMs = 10 * minuteMs;
 
 /** Returns how long a provider is assumed to keep a prompt after its last use. */
 function getCacheLifeMs({ cache }: Model, { prompt_cache: settings }: Config): number {
-  if (cache === "none") return 0;
   if (settings?.life_minutes !== undefined) return settings.life_minutes * minuteMs;
   return cache === "marks" ? markedLifeMs : automaticLifeMs;
 }
@@ -29,7 +28,14 @@ export function findLastRequestAt(messages: readonly Message[], { ref }: Model):
 }
 
 /** Returns whether the provider has probably dropped the conversation from its prompt cache. */
-export function isCacheCold(messages: readonly Message[], model: Model, config: Config): boolean {
+export function hasCacheExpired(messages: readonly Message[], model: Model, config: Config): boolean {
   const last = findLastRequestAt(messages, model);
-  return last === undefined || Date.now() - last >= getCacheLifeMs(model, config);
+  if (last === undefined || model.cache === "none") return false;
+  return Date.now() - last >= getCacheLifeMs(model, config);
+}
+
+/** Returns whether changing earlier messages costs nothing, because no cache has them. */
+export function isUncached(messages: readonly Message[], model: Model, config: Config): boolean {
+  if (model.cache === "none" || findLastRequestAt(messages, model) === undefined) return true;
+  return hasCacheExpired(messages, model, config);
 }

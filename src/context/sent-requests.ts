@@ -15,7 +15,7 @@ export interface DescribedRequest extends RequestHead {
   readonly agent: string;
   readonly model: Model;
   /** Whether the provider has probably dropped the conversation from its cache. */
-  readonly isCold: boolean;
+  readonly hasExpired: boolean;
 }
 
 /** The first messages of a request, up to one of them. */
@@ -64,8 +64,8 @@ export class SentRequests {
     if (last === undefined) return { ...sent, kept };
     const reusable = Math.min(last.info.sent.tokens, sent.tokens);
     const isBroken = kept < reusable;
-    if (!isBroken && !request.isCold) return { ...sent, kept };
-    const lost = isBroken && !request.isCold ? reusable - kept : reusable;
+    if (!isBroken && !request.hasExpired) return { ...sent, kept };
+    const lost = isBroken && !request.hasExpired ? reusable - kept : reusable;
     const cause = isBroken ? findCause(last, request, head) : "expired";
     const cost = this.#costOfLost(request.model, { tokens: sent.tokens, reusable, lost });
     return { ...sent, kept, lost, cause, ...(cost > 0 && { cost }) };

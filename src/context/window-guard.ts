@@ -11,7 +11,7 @@ import type { Model, ModelRequest } from "../model/model.ts";
 import { outputLimitBytes } from "../tool/output-limit.ts";
 import { startsTurn } from "../message/starts-turn.ts";
 import { bytesPerToken, sumContextTokens, getTextLimitBytes, getUsableWindow } from "./context-budget.ts";
-import { isCacheCold } from "./prompt-cache.ts";
+import { isUncached } from "./prompt-cache.ts";
 import { findPrunable, isStep, prune, type PruneLimits, pruneLimits, shortenStep } from "./prune.ts";
 import type { Project } from "../conversation/project.ts";
 import { minShareBytes, type ResultLimits } from "./result-budget.ts";
@@ -86,7 +86,7 @@ export class WindowGuard {
   async beforeRequest(request: Request, model: Model): Promise<WindowVerdict> {
     const { project } = this.#deps;
     // Clearing outputs invalidates the provider's prompt cache, so it waits until the cache has expired.
-    if (isCacheCold(request.messages, model, project.config)) await this.#prune(pruneLimits);
+    if (isUncached(request.messages, model, project.config)) await this.#prune(pruneLimits);
     const usable = getUsableWindow(model, project.config);
     if (usable === undefined || project.config.compaction?.auto === false) return "ask";
     if (this.estimateSize(request) < usable || (await this.#clear(request, model, usable))) return "ask";

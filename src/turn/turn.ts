@@ -26,7 +26,7 @@ import { StepLoopDetector } from "./text-loop.ts";
 import type { ToolRunner } from "../tool-calls/tool-runner.ts";
 import { type FollowUp, UnfinishedAnswers } from "./unfinished-answers.ts";
 import { compactionOf } from "../conversation/visible-messages.ts";
-import { findLastRequestAt, isCacheCold } from "../context/prompt-cache.ts";
+import { findLastRequestAt, hasCacheExpired } from "../context/prompt-cache.ts";
 import { createRereadNotice } from "../context/reread-notice.ts";
 import { SentRequests } from "../context/sent-requests.ts";
 import { WindowGuard, type WindowVerdict } from "../context/window-guard.ts";
@@ -233,14 +233,14 @@ class Turn {
     model: Model,
   ): SentRequest {
     const { sent, project } = this.#deps;
-    const isCold = isCacheCold(request.messages, model, project.config);
-    return sent.describe({ ...request, agent, model, isCold });
+    const hasExpired = hasCacheExpired(request.messages, model, project.config);
+    return sent.describe({ ...request, agent, model, hasExpired });
   }
 
   /** Tells the price of a request whose beginning the provider has dropped from its cache. */
   async #noticeReread(sent: SentRequest, model: Model): Promise<void> {
     const { transcript, project } = this.#deps;
-    if (!isCacheCold(transcript.messages, model, project.config)) return;
+    if (!hasCacheExpired(transcript.messages, model, project.config)) return;
     const last = findLastRequestAt(transcript.messages, model);
     const idleMs = last === undefined ? undefined : Date.now() - last;
     const notice = createRereadNotice({ sent, model, idleMs }, project.config, project.models);
@@ -370,7 +370,8 @@ class Turn {
     const size = this.#window.estimateSize({ ...request, messages });
     const others = messages.filter((other) => other !== message);
     const sent = this.#describeRequest({ ...request, messages: others }, stepQuestion.agent.name, model);
-    const outcome = await this.#writeSummary(message, { model, request, size, sent }, signal);
+    const target = { model: this.#deps.refusedMedia.applyTo(model), request, size, sent };
+    const outcome = await this.#writeSummary(message, target, signal);
     if (outcome.outcome === "cancelled") return { end: "cancelled" };
     if (outcome.outcome === "failed") return { end: "failed", error: outcome.error };
     this.tokens = addTokens(this.tokens, outcome.tokens);

@@ -48,12 +48,12 @@ class Conversation {
   head = { system: ["You are an agent."], tools };
   agent = "build";
   model = model;
-  isCold = false;
+  hasExpired = false;
 
   /** Sends a request and adds its answer. */
   send(parts: Part[] = [text("Yes.")]): SentRequest {
-    const { head, messages, agent, isCold } = this;
-    const sent = this.requests.describe({ ...head, messages, agent, model: this.model, isCold });
+    const { head, messages, agent, hasExpired } = this;
+    const sent = this.requests.describe({ ...head, messages, agent, model: this.model, hasExpired });
     this.messages.push(answer(parts, { sent, agent, model: this.model.ref }));
     return sent;
   }
@@ -145,7 +145,7 @@ describe("a request compared with earlier ones", () => {
 
   test("loses everything when the provider's cache has expired", () => {
     const { conversation, last } = converse();
-    conversation.isCold = true;
+    conversation.hasExpired = true;
     expect(conversation.send()).toMatchObject({ cause: "expired", kept: last.tokens, lost: last.tokens });
   });
 });

@@ -141,6 +141,28 @@ describe("an automatic compaction", () => {
     });
   });
 
+  test("whose conversation is rejected or answered with nothing is asked for as text", async () => {
+    await story({}, async ({ editor, model }) => {
+      for (const [at, rejected] of [reply.failure(400, "Bad message 7"), reply.say("  ")].entries()) {
+        const { sessionId } = await editor.newSession();
+        model.reply("Hello.");
+        await editor.prompt(sessionId, "Hi");
+        model.reply(rejected).reply("They said hi.");
+        await editor.prompt(sessionId, "/compact");
+        model.reply("Yes.");
+        await editor.prompt(sessionId, "Still there?");
+        const [, first, second, after] = model.requests.slice(4 * at);
+        expect(
+          [first, second].map((request) => [request?.messages.length, request?.toolNames.length]),
+        ).toEqual([
+          [4, expect.any(Number)],
+          [2, 0],
+        ]);
+        expect(textOf(after)).toContain("They said hi.");
+      }
+    });
+  });
+
   test("that fails says why, and the session goes on", async () => {
     await story({ config: { retry: { delay_ms: 10, attempts: 2 } } }, async ({ editor, model }) => {
       const { sessionId } = await editor.newSession();
