@@ -136,7 +136,7 @@ export class UserMessages {
 
   /** Warns the user once about an effort of the agent that the model does not have. */
   #warnMissingEffort(info: UserInfo): void {
-    const { settings, warn } = this.#deps;
+    const { settings } = this.#deps;
     const { name, variant } = settings.agentNamed(info.agent);
     const model = settings.modelFor(info);
     if (variant === undefined || "code" in model || supportsEffort(model, variant)) return;
@@ -144,7 +144,7 @@ export class UserMessages {
     const efforts = model.variants.join(", ") || "none that it knows";
     const used = model.ref.variant ?? "the default";
     const text = `The agent ${name} asks for the effort "${variant}", but ${model.ref.provider}/${model.ref.model} has ${efforts}; ${used} is used.`;
-    if (!this.#warnings.has(text)) warn(text);
+    if (!this.#warnings.has(text)) this.#deps.warn(text);
     this.#warnings.add(text);
   }
 
