@@ -10,7 +10,7 @@ const layers = [
   ["tool-calls"],
   ["context", "undo", "reports"],
   ["conversation"],
-  ["mcp", "plugin"],
+  ["mcp", "plugin", "evidence"],
   ["tool", "command", "lsp"],
   ["agent", "model", "skill", "workspace"],
   ["config", "instruction"],

@@ -271,6 +271,46 @@ const retryPartSchema = z.object({
   time: z.number(),
 });
 
+/** What a check examines. `check`: several things at once, such as `npm run check`. */
+export const checkKinds = ["test", "build", "types", "lint", "check"] as const;
+export type CheckKind = (typeof checkKinds)[number];
+
+/** A command of a turn. `hidden`: the exit code does not say whether it succeeded. */
+const commandRunSchema = z.object({
+  command: z.string(),
+  /** Empty for commands that are no known check. */
+  kinds: z.array(z.enum(checkKinds)),
+  end: z.enum(["passed", "failed", "hidden", "background", "stopped", "cancelled"]),
+  exitCode: z.number().int().optional(),
+});
+export type CommandRun = z.infer<typeof commandRunSchema>;
+
+/** What a turn changed, what was run after its last change, and which claims of the model have no passing run. */
+const evidencePartSchema = z.object({
+  id: partIdSchema,
+  type: z.literal("evidence"),
+  /** Changed files as the user sees their paths, and how many more there are. */
+  files: z.array(z.string()),
+  moreFiles: z.number().int().optional(),
+  /** Commands that changed files. */
+  changedBy: z.array(z.string()).optional(),
+  /** Commands after the last change. */
+  after: z.array(commandRunSchema),
+  /** Checks before the last change that were not run again. */
+  before: z.array(commandRunSchema),
+  /** Titles of calls after the last change whose effect is unknown. */
+  calls: z.array(z.string()).optional(),
+  /** Checks that the model says have succeeded, without a passing run after the last change. */
+  unproven: z.array(
+    z.object({
+      claim: z.enum(checkKinds),
+      reason: z.enum(["none", "before", "run"]),
+      run: commandRunSchema.optional(),
+    }),
+  ),
+});
+export type EvidencePart = z.infer<typeof evidencePartSchema>;
+
 export const partSchema = z.discriminatedUnion("type", [
   textPartSchema,
   reasoningPartSchema,
@@ -284,6 +324,7 @@ export const partSchema = z.discriminatedUnion("type", [
   subtaskPartSchema,
   agentPartSchema,
   retryPartSchema,
+  evidencePartSchema,
 ]);
 export type Part = z.infer<typeof partSchema>;
 export type TextPart = z.infer<typeof textPartSchema>;

@@ -1,6 +1,7 @@
 import { fenced } from "../base/text/fence.ts";
 import type { Message, SessionInfo } from "../message/message.ts";
 import type { Part, ToolPart } from "../message/part.ts";
+import { renderEvidence } from "../evidence/describe.ts";
 import { isCommandMessage } from "../conversation/checkpoints.ts";
 
 /** Maximum characters of a call's output or error. The JSON export is not cut. */
@@ -55,6 +56,8 @@ function renderPart(part: Part): string {
       return renderCall(part);
     case "retry":
       return `Retried (${part.attempt} of ${part.attempts}) after: ${oneLine(part.error)}`;
+    case "evidence":
+      return renderEvidence(part);
     case "compaction":
       return "The conversation was compacted here.";
     case "subtask":

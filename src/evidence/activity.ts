@@ -1,0 +1,109 @@
+import { isRecord } from "../base/text/record.ts";
+import type { Activity, CommandEnd } from "../message/activity.ts";
+import type { Message } from "../message/message.ts";
+import type { ToolPart } from "../message/part.ts";
+
+/** Longest command line and title, in characters. */
+const textLimit = 4_000;
+/** Activities of a task that its parent sees; the newest stay. */
+export const taskActivityLimit = 100;
+
+/** Tools of kind `other` whose effect is known: they change nothing and run nothing. */
+const harmlessTools: ReadonlySet<string> = new Set(["question", "invalid"]);
+
+/** Returns what the calls of messages did, in the order in which they ran. */
+export function listActivity(messages: readonly Message[]): Activity[] {
+  return messages.flatMap(({ parts }) => orderCalls(parts.filter((part) => part.type === "tool")));
+}
+
+/**
+ * Orders the activities of calls that a model made at once. Nothing is known about the order of two tasks that ran at
+ * the same time: what one ran counts as earlier than what the other changed.
+ */
+function orderCalls(calls: readonly ToolPart[]): Activity[] {
+  const sorted = calls.toSorted((one, other) => startOf(one) - startOf(other));
+  const isConcurrent = sorted.filter((call) => call.tool === "task").length > 1;
+  const activities = sorted.map((call) => ({ call, did: toActivity(call) }));
+  if (!isConcurrent) return activities.flatMap(({ did }) => did);
+  const ofTasks = activities.filter(({ call }) => call.tool === "task").flatMap(({ did }) => did);
+  const others = activities.filter(({ call }) => call.tool !== "task").flatMap(({ did }) => did);
+  const isChange = ({ type }: Activity) => type === "change";
+  return [...ofTasks.filter((one) => !isChange(one)), ...ofTasks.filter(isChange), ...others];
+}
+
+/** Returns what a finished call did; for a task, what its child session did. */
+export function toActivity(call: ToolPart): Activity[] {
+  const { tool, kind, title, state, decision } = call;
+  if (state.status !== "completed" && state.status !== "error") return [];
+  if (tool === "bash") {
+    const isRefused =
+      decision !== undefined && decision.outcome !== "allowed" && decision.outcome !== "cancelled";
+    if (isRefused) return [{ type: "refusal" }];
+    return toCommand(call);
+  }
+  if (tool === "task" && Array.isArray(state.metadata?.["activity"]))
+    return state.metadata["activity"].flatMap((item) => readActivity(item) ?? []);
+  const changes = (state.changes ?? []).flatMap(({ path, fromPath, before, after }): Activity[] =>
+    fromPath === undefined
+      ? [{ type: "change", path, ...stateOf(before, after) }]
+      : [
+          { type: "change", path: fromPath, ...stateOf(before, null) },
+          { type: "change", path, ...stateOf(null, after) },
+        ],
+  );
+  const hasUnknownEffect = (kind === "other" || kind === "execute") && !harmlessTools.has(tool);
+  if (changes.length > 0 || !hasUnknownEffect || state.status !== "completed") return changes;
+  return [{ type: "call", title: (title ?? tool).slice(0, textLimit) }];
+}
+
+function stateOf(before: string | null | undefined, after: string | null | undefined) {
+  return { ...(before !== undefined && { before }), ...(after !== undefined && { after }) };
+}
+
+/** Returns nothing for a command that did not run. */
+function toCommand({ state, locations }: ToolPart): Activity[] {
+  const command = isRecord(state.input) ? state.input["command"] : undefined;
+  const end = typeof command === "string" ? readEnd(state) : undefined;
+  if (typeof command !== "string" || end === undefined) return [];
+  const folder = locations?.[0]?.path;
+  return [
+    {
+      type: "command",
+      command: command.slice(0, textLimit),
+      ...(folder !== undefined && { folder }),
+      ...end,
+    },
+  ];
+}
+
+function readEnd(state: ToolPart["state"]): CommandEnd | undefined {
+  if (state.status === "error") {
+    const hasRun = state.time !== undefined && state.time.end !== state.time.start;
+    const isCut = state.reason === "cancelled" || state.reason === "interrupted";
+    return isCut && hasRun ? { end: "cancelled" } : undefined;
+  }
+  if (state.status !== "completed") return undefined;
+  const exitCode = state.metadata?.["exitCode"];
+  return typeof exitCode === "number" ? { end: "exited", exitCode } : { end: "stopped" };
+}
+
+/** Reads an activity from the result of a task; undefined if it is none. */
+function readActivity(item: unknown): Activity | undefined {
+  if (!isRecord(item)) return undefined;
+  const { type, path, command, folder, title, end, exitCode, before, after } = item;
+  if (type === "refusal") return { type };
+  if (type === "change" && typeof path === "string")
+    return { type, path, ...stateOf(readHash(before), readHash(after)) };
+  if (type === "call" && typeof title === "string") return { type, title };
+  if (type !== "command" || typeof command !== "string") return undefined;
+  const common = { type, command, ...(typeof folder === "string" && { folder }) } as const;
+  if (end === "exited" && typeof exitCode === "number") return { ...common, end, exitCode };
+  return end === "stopped" || end === "cancelled" ? { ...common, end } : undefined;
+}
+
+const readHash = (value: unknown): string | null | undefined =>
+  typeof value === "string" || value === null ? value : undefined;
+
+function startOf({ state }: ToolPart): number {
+  return "time" in state ? (state.time?.start ?? 0) : 0;
+}

@@ -1,0 +1,18 @@
+/** How a command ended, as far as its call says. `stopped`: by a signal or because its time was up. */
+export type CommandEnd =
+  | { readonly end: "exited"; readonly exitCode: number }
+  | { readonly end: "stopped" | "cancelled" };
+
+/** Something that a turn did which matters for its evidence. The order of a list is the order in time. */
+export type Activity =
+  | {
+      readonly type: "change";
+      readonly path: string;
+      readonly before?: string | null;
+      readonly after?: string | null;
+    }
+  | ({ readonly type: "command"; readonly command: string; readonly folder?: string } & CommandEnd)
+  /** A call of a tool whose effect is unknown, such as one of an MCP server. */
+  | { readonly type: "call"; readonly title: string }
+  /** A command that was not allowed. */
+  | { readonly type: "refusal" };
