@@ -356,6 +356,17 @@ export const configSchema = z
         reserved: z.number().int().nonnegative().optional().describe("Tokens to keep free."),
       })
       .optional(),
+    evidence: z
+      .strictObject({
+        reminder: z
+          .boolean()
+          .optional()
+          .describe(
+            "Remind the model once before it ends a turn whose changes it did not check, or whose checks it only claims (true).",
+          ),
+      })
+      .optional()
+      .describe("What is shown and done at the end of a turn that changed files."),
     prompt_cache: z
       .strictObject({
         life_minutes: z

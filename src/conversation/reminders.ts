@@ -6,6 +6,8 @@ import leakedCall from "../../prompts/reminders/leaked-call.md";
 import planAgain from "../../prompts/reminders/plan-again.md";
 import plan from "../../prompts/reminders/plan.md";
 import uncertainCall from "../../prompts/reminders/uncertain-call.md";
+import uncheckedChanges from "../../prompts/reminders/unchecked-changes.md";
+import unprovenClaim from "../../prompts/reminders/unproven-claim.md";
 import steer from "../../prompts/reminders/steer.md";
 import stepLimit from "../../prompts/reminders/step-limit.md";
 import { PLAN_FILES } from "../agent/plan-files.ts";
@@ -120,4 +122,14 @@ export function uncertainCallReminder(tool: string): string {
 /** Follows an answer that announces a step and ends. */
 export function announcedStepReminder(): string {
   return announcedStep.trim();
+}
+
+/** Follows an answer that ends a turn with changes after which nothing was run. */
+export function uncheckedChangesReminder(files: string): string {
+  return fill(uncheckedChanges, { files }).trim();
+}
+
+/** Follows an answer that ends a turn and says that checks succeed which no run shows. */
+export function unprovenClaimReminder(claims: string): string {
+  return fill(unprovenClaim, { claims }).trim();
 }

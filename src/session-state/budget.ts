@@ -30,6 +30,11 @@ export class Budget {
     this.#nextLimits.turn = this.#limits.turn;
   }
 
+  /** Returns whether the user would be asked before the next model call. */
+  isReached(spent: CostSoFar): boolean {
+    return (["turn", "session"] as const).some((what) => spent[what] >= (this.#nextLimits[what] ?? Infinity));
+  }
+
   /** Returns whether the next model call may be made. */
   async allows(
     spent: CostSoFar,

@@ -70,6 +70,11 @@ export class UsageTracker {
     this.#turn = { cost: 0, childTokens: noTokens };
   }
 
+  /** Whether a cost limit is reached, so that the user would be asked before the next model call. */
+  get isLimitReached(): boolean {
+    return this.#budget.isReached({ turn: this.#turn.cost, session: this.#deps.infoStore.info.cost });
+  }
+
   /**
    * Returns whether another model call may be made for this session or a child. Asks the user when a limit is reached.
    */

@@ -236,6 +236,8 @@ export class SessionTurns {
         project: this.#projectOfTurn(),
         context,
         openCalls,
+        isTask: this.#deps.isChild,
+        isLimitReached: () => usageTracker.isLimitReached,
         maySpend: (abort) => usageTracker.allows(abort),
         plugins: plugins.current,
         givenPrompt: infoStore.info.givenPrompt,

@@ -1,5 +1,6 @@
 import type { Agent } from "../agent/agent.ts";
 import { messageOf, UserError } from "../base/errors.ts";
+import type { Activity } from "../message/activity.ts";
 import type { Child, Emit } from "../message/event.ts";
 import type { SessionId } from "../message/ids.ts";
 import type { Inquire } from "../message/inquiry.ts";
@@ -18,6 +19,7 @@ import {
 } from "../tool/tool.ts";
 import { startsTurn } from "../message/starts-turn.ts";
 import { changesOf, fileSteps } from "../conversation/checkpoints.ts";
+import { taskActivityLimit, toActivity } from "../evidence/activity.ts";
 import { IdleWatch } from "./idle-watch.ts";
 import type { SessionStore } from "../storage/session-store.ts";
 import type { Project } from "../conversation/project.ts";
@@ -130,6 +132,7 @@ class TaskRun {
   readonly #shown = new Set<string>();
   #cut: { session?: TaskSession; reason?: string } = {};
   readonly #summary: TaskCall[] = [];
+  readonly #activity: Activity[] = [];
   #calls = 0;
   #refusal: string | undefined;
 
@@ -177,6 +180,8 @@ class TaskRun {
     const { state } = part;
     this.#calls++;
     if ("changes" in state) this.#changes.push(...(state.changes ?? []));
+    this.#activity.push(...toActivity(part));
+    this.#activity.splice(0, this.#activity.length - taskActivityLimit);
     const title = part.title ?? part.tool;
     const status = state.status === "completed" ? "completed" : "error";
     this.#summary.push({ tool: part.tool, title: title.slice(0, summaryTitleLimit), status });
@@ -200,6 +205,7 @@ class TaskRun {
       changes: netChanges(this.#changes),
       calls: this.#calls,
       summary: this.#summary,
+      activity: this.#activity,
       model: lastModel(session.transcript.messages),
       cost,
     };

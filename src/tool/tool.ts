@@ -1,4 +1,5 @@
 import type { z } from "zod";
+import type { Activity } from "../message/activity.ts";
 import type { SessionId } from "../message/ids.ts";
 import type { Inquire } from "../message/inquiry.ts";
 import type { ModelRef, Todo } from "../message/message.ts";
@@ -106,6 +107,8 @@ export interface TaskOutcome {
   readonly calls: number;
   /** The newest tool calls, oldest first. */
   readonly summary: readonly TaskCall[];
+  /** What the agent changed and ran, in this order. */
+  readonly activity: readonly Activity[];
   /** The model of the last answer. */
   readonly model: ModelRef | undefined;
   /** US dollars. */

@@ -18,6 +18,7 @@ import type { StepOutcome } from "../conversation/step-outcome.ts";
 import { requestCompaction } from "../context/request-compaction.ts";
 import { describeCutInstructions } from "./system-prompt.ts";
 import { buildRequestHead, buildStepRequest, type StepRequestDeps, type TurnGiven } from "./step-request.ts";
+import { TurnEvidence } from "./turn-evidence.ts";
 import { findQueuedTasks, runTasks } from "./queued-tasks.ts";
 import { taskTool } from "../tool/task/task.ts";
 import { AgentOffers } from "../tool-calls/tool-set.ts";
@@ -35,6 +36,10 @@ import { addTokens, noTokens, type TurnEnd, type TurnResult } from "../conversat
 
 export interface TurnDeps extends AgentCallsDeps, StepRequestDeps {
   openCalls: OpenCalls;
+  /** Whether the turn is a task of another session, which shows its evidence. */
+  isTask: boolean;
+  /** Whether the user would be asked about costs before the next model call. */
+  isLimitReached(): boolean;
   /** Returns whether the next model call may be made; asks the user when a cost limit is reached. */
   maySpend(signal: AbortSignal): Promise<"yes" | "no" | "cancelled">;
   /** Loads the instructions for this turn. */
@@ -84,6 +89,7 @@ export async function runTurn(deps: TurnDeps, signal: AbortSignal): Promise<Turn
   deps.shown.note(deps.transcript.messages, given.instructions);
   const turn = new Turn(deps, log, given);
   const end = await turn.run(signal);
+  if (!deps.isTask) await turn.storeEvidence();
   const ms = Date.now() - startedAt;
   if (end.end === "failed") log.warn("turn failed", { ...errorLogFields(end.error), ms });
   else log.info("turn ended", { end: end.end, ms });
@@ -117,6 +123,7 @@ class Turn {
   #steps = 0;
   readonly #texts = new StepLoopDetector();
   readonly #unfinished = new UnfinishedAnswers();
+  readonly #evidence: TurnEvidence;
   /** Consecutive steps with a call that the provider refused. */
   #refusedCalls = 0;
   readonly #window: WindowGuard;
@@ -128,6 +135,8 @@ class Turn {
     this.#deps = deps;
     this.#log = log;
     this.#given = given;
+    const { cwd, home } = deps.project.workspace;
+    this.#evidence = new TurnEvidence({ transcript: deps.transcript, folders: { cwd, home } });
     this.#window = new WindowGuard({ project: deps.project, transcript: deps.transcript, shown: deps.shown });
   }
 
@@ -137,8 +146,11 @@ class Turn {
       if (signal.aborted) return { end: "cancelled" };
       await this.#deps.takeSteering();
       const message = transcript.messages.findLast(({ info }) => info.role === "user");
-      if (message?.info.role !== "user" || isAnswered(transcript.messages, message.info))
-        return { end: "finished" };
+      if (message?.info.role !== "user") return { end: "finished" };
+      if (isAnswered(transcript.messages, message.info)) {
+        if (!(await this.#remindOfChecks(message.info))) return { end: "finished" };
+        continue;
+      }
       const selected = this.#deps.modelFor(message.info);
       if ("code" in selected) return { end: "failed", error: selected };
       const { windows, project } = this.#deps;
@@ -148,6 +160,32 @@ class Turn {
       const end = await this.#answer(message, message.info, model, signal);
       if (end !== undefined) return end;
     }
+  }
+
+  /** Stores what was changed and run. */
+  storeEvidence(): Promise<void> {
+    this.#evidence.note();
+    return this.#evidence.store();
+  }
+
+  /** Adds a reminder if the answer would end a turn whose changes were not checked. Returns whether it did. */
+  async #remindOfChecks(question: UserInfo): Promise<boolean> {
+    const { transcript, project, isTask } = this.#deps;
+    if (isTask || this.#steps === 0) return false;
+    const agent = agentOf(project, question);
+    const selected = this.#deps.modelFor(question);
+    if ("code" in selected) return false;
+    // Running the check is one step, the answer after it another one.
+    const hasSteps = this.#steps + 2 <= maxSteps(agent, project) && !this.#deps.isLimitReached();
+    const { tools } = this.#question(question, selected, false);
+    const reminder = await this.#evidence.createReminder({
+      agent: agent.name,
+      isEnabled: project.config.evidence?.reminder !== false,
+      canRunCommands: hasSteps && tools.some(({ name }) => name === "bash"),
+    });
+    if (reminder === undefined) return false;
+    await addReminder(transcript, question, reminder);
+    return true;
   }
 
   /** Compacts, runs queued tasks or makes a step. Returns undefined to continue. */
@@ -209,6 +247,7 @@ class Turn {
       },
       signal,
     );
+    this.#evidence.note();
     this.#window.measure(estimated, outcome);
     this.#refusedCalls = outcome.end === "calls" && outcome.hasRefusedCall ? this.#refusedCalls + 1 : 0;
     this.tokens = addTokens(this.tokens, outcome.tokens);
@@ -320,6 +359,7 @@ class Turn {
       { question, agent: agent.name, model: model.ref },
       signal,
     );
+    this.#evidence.note();
     if (signal.aborted || stops.includes("cancelled")) return { end: "cancelled" };
     return stops.includes("rejected") ? { end: "finished" } : undefined;
   }

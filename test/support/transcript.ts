@@ -8,7 +8,16 @@ export const thoughtText = (updates: readonly SessionUpdate[]): string =>
   chunkText(updates, "agent_thought_chunk");
 
 /** Each tool call as the user sees it after all updates, in the order of their announcement. */
-export function toolCalls(updates: readonly SessionUpdate[]): ToolCall[] {
+export const toolCalls = (updates: readonly SessionUpdate[]): ToolCall[] =>
+  listCards(updates).filter((card) => !isEvidence(card));
+
+/** The cards that show what a turn changed and ran. */
+export const evidenceCards = (updates: readonly SessionUpdate[]): ToolCall[] =>
+  listCards(updates).filter(isEvidence);
+
+const isEvidence = ({ _meta }: ToolCall): boolean => _meta?.["evidence"] !== undefined;
+
+function listCards(updates: readonly SessionUpdate[]): ToolCall[] {
   const calls = new Map<string, ToolCall>();
   for (const update of updates) {
     if (update.sessionUpdate === "tool_call") calls.set(update.toolCallId, untagged(update));
@@ -22,7 +31,7 @@ export function toolCalls(updates: readonly SessionUpdate[]): ToolCall[] {
 /** What the user reads from top to bottom: a message is where it began, a call where it was announced. */
 export function shown(updates: readonly SessionUpdate[]): unknown[] {
   const items: { key: string; item: unknown }[] = [];
-  const calls = new Map(toolCalls(updates).map((call) => [call.toolCallId, call]));
+  const calls = new Map(listCards(updates).map((call) => [call.toolCallId, call]));
   for (const update of updates) {
     if (update.sessionUpdate === "tool_call")
       items.push({ key: update.toolCallId, item: calls.get(update.toolCallId) });

@@ -17,7 +17,15 @@ import { StreamedText } from "./streamed-text.ts";
 import { Subagents } from "./subagents.ts";
 import { TaskQueue } from "./task-queue.ts";
 import { needsDiffs, toCancelledPart, ToolCalls } from "./tool-calls.ts";
-import { listCommands, planUpdate, retryUpdate, textChunk, titleUpdate, usageUpdate } from "./updates.ts";
+import {
+  evidenceUpdate,
+  listCommands,
+  planUpdate,
+  retryUpdate,
+  textChunk,
+  titleUpdate,
+  usageUpdate,
+} from "./updates.ts";
 import { type UpdateKind, ViewState } from "./view-state.ts";
 
 /** Sends one session's updates in the client's protocol version. */
@@ -324,6 +332,7 @@ export class SessionView {
     if (info?.role === "user" || info?.summary === true) return;
     if (part.type === "tool") return this.#call(part, diffs);
     if (part.type === "text" || part.type === "reasoning") return this.#text(part);
+    if (part.type === "evidence") return this.#sendTurnUpdate(evidenceUpdate(part, this.#client));
     if (part.type === "retry") return this.#sendTurnUpdate(retryUpdate(part));
   }
 

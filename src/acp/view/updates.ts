@@ -1,8 +1,12 @@
 import type { AvailableCommand, SessionUpdate } from "@agentclientprotocol/sdk/unstable";
 import { removeControls } from "../../base/text/controls.ts";
 import type { Todo } from "../../message/message.ts";
-import type { Part } from "../../message/part.ts";
+import { renderEvidence, titleOf } from "../../evidence/describe.ts";
+import type { EvidencePart, Part } from "../../message/part.ts";
 import type { Session } from "../../session/session.ts";
+import type { ClientFeatures } from "../client-capabilities.ts";
+import { limitContent } from "./card-limits.ts";
+import { formatTitle } from "./titles.ts";
 
 /** Creates a chunk of model text. Chunks with the same id belong to one message. */
 export function textChunk(kind: "text" | "reasoning", messageId: string, text: string): SessionUpdate {
@@ -15,6 +19,23 @@ export function retryUpdate(retry: Part & { type: "retry" }): SessionUpdate {
   const seconds = Math.max(1, Math.round(retry.delayMs / 1000));
   const text = `${removeControls(retry.error)}\nTrying again in ${seconds} s (attempt ${retry.attempt} of ${retry.attempts}).\n\n`;
   return textChunk("reasoning", retry.id, text);
+}
+
+/** Shows what a turn changed and ran, as a completed tool call that the model did not make. */
+export function evidenceUpdate(
+  part: EvidencePart,
+  client: Pick<ClientFeatures, "markdownTitles">,
+): SessionUpdate {
+  const { id, type, ...facts } = part;
+  return {
+    sessionUpdate: "tool_call",
+    toolCallId: id,
+    title: formatTitle(titleOf(facts), "other", client),
+    kind: "other",
+    status: "completed",
+    content: limitContent([{ type: "content", content: { type: "text", text: renderEvidence(facts) } }]),
+    _meta: { [type]: facts },
+  };
 }
 
 export function planUpdate(todos: readonly Todo[]): SessionUpdate {

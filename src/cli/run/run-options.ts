@@ -57,7 +57,7 @@ export async function readOptions(call: Call): Promise<RunOptions> {
     trust: call.has("trust"),
     format: call.has("json") || call.text("format") === "json" ? "json" : "text",
     isVerbose: call.has("verbose"),
-    env: addLimits(permission === "ask" ? process.env : addDefaultLimits(process.env), {
+    env: addLimits(permission === "ask" ? process.env : addDefaultLimits(process.env, permission), {
       maxSteps: call.number("max-steps"),
       maxCost: call.number("max-cost"),
     }),
@@ -95,9 +95,16 @@ async function toLink(path: string): Promise<ContentBlock> {
 /** Default limit of model calls when no user is asked. */
 export const unattendedSteps = 200;
 
-/** Adds the default limit, below every configuration file in precedence. */
-function addDefaultLimits(env: NodeJS.ProcessEnv): NodeJS.ProcessEnv {
-  return { ...env, [defaultsVariable]: JSON.stringify({ max_steps: unattendedSteps }) };
+/**
+ * Adds the defaults of a run that asks nobody, below every configuration file in precedence. Without an answer to
+ * its questions a model that is reminded of a check could not run it.
+ */
+function addDefaultLimits(env: NodeJS.ProcessEnv, permission: PermissionPolicy): NodeJS.ProcessEnv {
+  const defaults = {
+    max_steps: unattendedSteps,
+    ...(permission === "deny" && { evidence: { reminder: false } }),
+  };
+  return { ...env, [defaultsVariable]: JSON.stringify(defaults) };
 }
 
 /** Adds the limits of the flags, above every configuration but the administrator's in precedence. */

@@ -103,14 +103,21 @@ class TextReport implements Report {
 
 /** Prints one JSON update per line to stdout; the last line is the stop reason or the error. */
 class JsonReport implements Report {
+  /** What the turn changed and ran, if it changed files. */
+  #evidence: unknown;
   readonly printer = new Printer({
     style: styleFor(process.stderr, process.env),
     answer: () => {},
     progress: (chunk) => process.stderr.write(chunk),
   });
 
-  update(update: unknown): void {
-    process.stdout.write(`${toJson(update)}\n`);
+  update(update: Parameters<Printer["update"]>[0]): void {
+    if (update.sessionUpdate === "tool_call") this.#evidence = update._meta?.["evidence"] ?? this.#evidence;
+    this.#write(update);
+  }
+
+  #write(line: unknown): void {
+    process.stdout.write(`${toJson(line)}\n`);
   }
 
   note(text: string): void {
@@ -118,12 +125,20 @@ class JsonReport implements Report {
   }
 
   ended({ stopReason, sessionId, usage, refused }: RunEnd): void {
-    this.update({ sessionUpdate: "stop", stopReason, sessionId, usage, refused });
+    const evidence = this.#evidence;
+    this.#write({
+      sessionUpdate: "stop",
+      stopReason,
+      sessionId,
+      usage,
+      refused,
+      ...(evidence !== undefined && { evidence }),
+    });
     if (refused.length > 0) this.note(describeRefused(refused));
   }
 
   failed(reason: string): void {
-    this.update({ sessionUpdate: "error", message: reason });
+    this.#write({ sessionUpdate: "error", message: reason });
     writeNotice(reason);
   }
 }

@@ -5,6 +5,7 @@ import type { ModelRef, SessionInfo } from "../../message/message.ts";
 import { formatModelRef } from "../../model/catalog/catalog.ts";
 import { startsTurn } from "../../message/starts-turn.ts";
 import { firstWords } from "../../conversation/checkpoints.ts";
+import { titleOf } from "../../evidence/describe.ts";
 import { importSession } from "../../reports/import-session.ts";
 import { readSession } from "../../reports/session-file.ts";
 import { renderSession } from "../../reports/session-markdown.ts";
@@ -63,11 +64,14 @@ export async function listSessions(call: Call): Promise<number> {
 export async function showSession(call: Call): Promise<number> {
   const store = await openApp().store();
   const info = await findCalledSession(store, call);
-  const turns: { time: string; words: string }[] = [];
+  const turns: { time: string; words: string; evidence?: string }[] = [];
   const stats = new Stats();
   for await (const message of omitReverted(store.messages(info.id), info.revert)) {
     if (startsTurn(message))
       turns.push({ time: formatTime(message.info.time.created), words: firstWords(message) });
+    const evidence = message.parts.findLast((part) => part.type === "evidence");
+    const turn = turns.at(-1);
+    if (turn !== undefined && evidence !== undefined) turn.evidence = titleOf(evidence);
     stats.add("all", message);
   }
   if (info.titleCall !== undefined) stats.addCall("all", info.titleCall);
@@ -93,9 +97,16 @@ export async function showSession(call: Call): Promise<number> {
     facts.filter(([, value]) => value !== ""),
   );
   await print("");
+  const columns = [{ name: "turn", right: true }, { name: "began" }, { name: "message" }];
+  const hasEvidence = turns.some(({ evidence }) => evidence !== undefined);
   await printTable(
-    [{ name: "turn", right: true }, { name: "began" }, { name: "message" }],
-    turns.map(({ time, words }, at) => [String(at + 1), time, words]),
+    hasEvidence ? [...columns, { name: "evidence" }] : columns,
+    turns.map(({ time, words, evidence = "" }, at) => [
+      String(at + 1),
+      time,
+      words,
+      ...(hasEvidence ? [evidence] : []),
+    ]),
   );
   return 0;
 }

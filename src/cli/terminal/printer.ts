@@ -8,6 +8,7 @@ import type {
 } from "@agentclientprotocol/sdk";
 import { structuredPatch } from "diff";
 import { removeControls } from "../../base/text/controls.ts";
+import { isRecord } from "../../base/text/record.ts";
 import type { Style } from "./style.ts";
 
 /** Lines printed of a tool call's output or diff. */
@@ -106,6 +107,8 @@ export class Printer {
   }
 
   #call(update: ToolCall | ToolCallUpdate): void {
+    const evidence = update._meta?.["evidence"];
+    if (isRecord(evidence)) return this.#evidence(evidence, update.title ?? "");
     const known = this.#calls.get(update.toolCallId);
     const call = { ...known, ...update };
     this.#calls.set(update.toolCallId, call);
@@ -116,6 +119,14 @@ export class Printer {
       this.#content(call.content ?? []);
     }
     if (update.status === "completed" || update.status === "failed") this.#calls.delete(update.toolCallId);
+  }
+
+  /** Prints what the turn changed and ran as one line. */
+  #evidence({ unproven }: Readonly<Record<string, unknown>>, title: string): void {
+    const isUnproven = Array.isArray(unproven) && unproven.length > 0;
+    this.line(
+      isUnproven ? this.#style.yellow(removeControls(title)) : this.#style.dim(removeControls(title)),
+    );
   }
 
   #finished(call: ToolCallUpdate, known: ToolCallUpdate | undefined): void {

@@ -94,10 +94,19 @@ function unknownAgent(name: string, all: readonly TaskAgent[]): string {
 }
 
 function toResult(agent: string, outcome: TaskOutcome): ToolResult {
-  const { taskId, end, reason, changes, calls, cost, summary, model } = outcome;
+  const { taskId, end, reason, changes, calls, cost, summary, activity, model } = outcome;
   const report = outcome.text === "" ? "(The agent wrote no report.)" : outcome.text;
   const notes = formatTaskNotes({ taskId, agent, state: end });
-  const metadata = { sessionId: taskId, agent, ...(model && { model }), state: end, calls, cost, summary };
+  const metadata = {
+    sessionId: taskId,
+    agent,
+    ...(model && { model }),
+    state: end,
+    calls,
+    cost,
+    summary,
+    ...(activity.length > 0 && { activity }),
+  };
   const more = { notes, changes, metadata };
   if (end === "finished") return { status: "completed", output: report, ...more };
   const why = reason ?? "The task ended before it was done.";

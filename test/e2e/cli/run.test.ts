@@ -83,6 +83,45 @@ describe("limits of a run", () => {
   });
 });
 
+describe("the evidence of a run", () => {
+  const edited = { permission: { edit: "allow", bash: "ask" }, evidence: {} };
+  const write = reply.call("write", { filePath: "b.ts", content: "export {};\n" });
+  const notRun = "1 file changed; nothing was run after the last change";
+
+  test("is one line on stderr, and in the list of a session's turns", async () => {
+    await inPlace(async ({ model, start }) => {
+      model.reply(write).reply("All tests pass.");
+      const { code, stdout, stderr } = await start(["run", "Write b.ts"], { input: "" }).ended;
+      expect([code, stdout]).toEqual([0, "All tests pass.\n"]);
+      const line =
+        "1 file changed; the model says that tests pass, but no test was run after the last change";
+      expect(stderr.split("\n").filter((text) => text.includes("after the last change"))).toEqual([line]);
+      const { stdout: shown } = await start(["sessions", "show", "last"], { input: "" }).ended;
+      expect(shown).toMatch(/^1\t[^\t]+\tWrite b\.ts\t1 file changed; the model says/m);
+    }, edited);
+  });
+
+  test("is a field of the last line of its JSON, if files changed", async () => {
+    await inPlace(async ({ model, start }) => {
+      model.reply(write).reply("Written.").reply("Nothing to do.");
+      const changed = await start(["run", "--json", "Write b.ts"], { input: "" }).ended;
+      const evidence = { files: ["b.ts"], after: [], before: [], unproven: [] };
+      expect(jsonLines(changed.stdout)).toContainEqual(expect.objectContaining({ title: notRun }));
+      expect(jsonLines(changed.stdout).at(-1)).toMatchObject({ sessionUpdate: "stop", evidence });
+      const { stdout } = await start(["run", "--json", "Go on"], { input: "" }).ended;
+      expect(jsonLines(stdout).at(-1)).not.toHaveProperty("evidence");
+    }, edited);
+  });
+
+  test("comes with a reminder only where commands can be answered", async () => {
+    await inPlace(async ({ model, start }) => {
+      model.reply(write).reply("Written.").reply("There is no check.");
+      await start(["run", "--permission", "allow", "Write b.ts"], { input: "" }).ended;
+      expect(model.requests[2]?.userText).toContain("ran nothing after the last change");
+    }, edited);
+  });
+});
+
 describe("a run without a terminal", () => {
   const bash = (command: string) => reply.call("bash", { command });
   const config = { permission: { bash: "ask" } };
