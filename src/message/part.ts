@@ -115,6 +115,8 @@ export const callDecisionSchema = z.object({
   rule: z.object({ permission: z.string(), pattern: z.string(), action: z.string() }).optional(),
   /** Milliseconds that the call waited for the user. */
   waitedMs: z.number().optional(),
+  /** The user's reason for a rejection, possibly shortened. */
+  feedback: z.string().optional(),
 });
 export type CallDecision = z.infer<typeof callDecisionSchema>;
 

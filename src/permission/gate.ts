@@ -52,13 +52,21 @@ export interface Question extends GateCall {
 const answerSchema = z.discriminatedUnion("reply", [
   z.object({ reply: z.literal("once") }),
   z.object({ reply: z.literal("always"), scope: z.enum(["session", "project"]) }),
-  z.object({ reply: z.literal("reject"), feedback: z.string().optional() }),
+  z.object({
+    reply: z.literal("reject"),
+    feedback: z.string().optional(),
+    /** Whether the user may be asked for the reason. */
+    mayAskWhy: z.boolean().optional(),
+  }),
   z.object({ reply: z.literal("cancelled") }),
 ]);
 export type Answer = z.infer<typeof answerSchema>;
 
 /** Asks the user; rejects without an answer. The signal aborts when the question is withdrawn. */
 export type Ask = (question: Question, signal: AbortSignal) => Promise<Answer>;
+
+/** Asks the user for the reason of a rejection; undefined if they give none. */
+export type AskWhy = (question: Question, signal: AbortSignal) => Promise<string | undefined>;
 
 /** A decision for the audit log. Contains no file contents, and nothing of a command but the subject. */
 export interface AuditEntry {
@@ -72,10 +80,13 @@ export interface AuditEntry {
   rule?: Rule | undefined;
   /** The error, if there was one. */
   problem?: string;
+  /** The user's reason for a rejection. */
+  feedback?: string;
 }
 
 export interface GateDeps {
   ask: Ask;
+  askWhy?: AskWhy;
   approvals: Approvals;
   log?: Log;
   /** The current approval mode; "ask" by default. */
@@ -102,6 +113,8 @@ interface PendingQuestion {
   readonly settled: Deferred<Decision>;
   /** Aborts when the call is settled, which withdraws its question. */
   readonly withdrawn: AbortController;
+  /** The user rejected it or another call of its step, and is asked for the reason. Nothing can allow it anymore. */
+  isRejected: boolean;
 }
 
 /** A decision without the user, and its source. */
@@ -111,7 +124,15 @@ interface ImmediateDecision {
   rule?: Rule;
 }
 
+type Rejection = Extract<Answer, { reply: "reject" }>;
 type AnswerOrFailure = Answer | { reply: "unasked"; problem: string };
+
+/** The decision on a call that ended before it was judged; later for a step whose rejection is being explained. */
+interface EndedDecision {
+  decision: Decision | Promise<Decision>;
+  by: AuditEntry["by"];
+  rule?: Rule;
+}
 
 /** The methods of the gate that a session uses. */
 export type Decider = Pick<Gate, "decide" | "isAllowed" | "reconsider" | "close">;
@@ -124,8 +145,8 @@ export type Decider = Pick<Gate, "decide" | "isAllowed" | "reconsider" | "close"
 export class Gate {
   readonly #deps: GateDeps;
   readonly #pending: PendingQuestion[] = [];
-  /** The newest rejected step of each session. */
-  readonly #rejectedSteps = new Map<SessionId, string>();
+  /** The newest rejected step of each session, with the decision on its other calls. */
+  readonly #rejectedSteps = new Map<SessionId, { step: string; decision: Promise<Decision> }>();
   #isAsking = false;
   #isClosed = false;
 
@@ -136,13 +157,14 @@ export class Gate {
   /** Never rejects. Settles as cancelled at once when the signal aborts. */
   async decide(call: GateCall, rules: Ruleset, signal: AbortSignal): Promise<Decision> {
     const over = this.#decideEnded(call, signal);
-    if (over !== undefined) return this.#record(call, over.decision, over.by);
+    if (over !== undefined) return this.#record(call, await over.decision, over.by);
     const advised = await this.#applyAdvice(call, this.#decideByRules(call, rules), rules, signal);
     const known = this.#decideEnded(call, signal) ?? advised;
-    if (known) return this.#record(call, known.decision, known.by, known.rule);
+    if (known) return this.#record(call, await known.decision, known.by, known.rule);
     const decisive = this.#createQuestion({ call, rules }).permissions.at(0);
     const settled = deferred<Decision>();
-    const waiting = { call, rules, decisive, settled, withdrawn: new AbortController() };
+    const withdrawn = new AbortController();
+    const waiting = { call, rules, decisive, settled, withdrawn, isRejected: false };
     const onAbort = () => this.#settle(waiting, { outcome: "cancelled" }, "signal");
     signal.addEventListener("abort", onAbort, { once: true });
     this.#pending.push(waiting);
@@ -151,12 +173,12 @@ export class Gate {
   }
 
   /** Returns the decision if the call is cancelled, the gate closed or the step rejected. */
-  #decideEnded({ sessionId, step }: GateCall, signal: AbortSignal): ImmediateDecision | undefined {
+  #decideEnded({ sessionId, step }: GateCall, signal: AbortSignal): EndedDecision | undefined {
     if (signal.aborted) return { decision: { outcome: "cancelled" }, by: "signal" };
     if (this.#isClosed) return { decision: rejectedByClose, by: "close" };
-    if (step !== undefined && this.#rejectedSteps.get(sessionId) === step)
-      return { decision: rejectedByStep, by: "person" };
-    return undefined;
+    const rejected = this.#rejectedSteps.get(sessionId);
+    if (step === undefined || rejected?.step !== step) return undefined;
+    return { decision: rejected.decision, by: "person" };
   }
 
   /** Whether the call is allowed without a question. */
@@ -166,7 +188,7 @@ export class Gate {
 
   /** Settles the questions that new approvals or modes have answered. */
   reconsider(): void {
-    for (const waiting of this.#pending.slice()) {
+    for (const waiting of this.#pending.filter(({ isRejected }) => !isRejected)) {
       const known = this.#decideByRules(waiting.call, waiting.rules);
       if (known) this.#settle(waiting, known.decision, known.by);
     }
@@ -175,7 +197,9 @@ export class Gate {
   /** Rejects every open question and every later call. */
   close(): void {
     this.#isClosed = true;
-    for (const waiting of this.#pending.slice()) this.#settle(waiting, rejectedByClose, "close");
+    for (const waiting of this.#pending.slice())
+      if (waiting.isRejected) this.#settle(waiting, { outcome: "rejected" }, "person");
+      else this.#settle(waiting, rejectedByClose, "close");
   }
 
   /** Returns the decision of rules, approvals and mode; undefined if the user must decide. */
@@ -275,7 +299,7 @@ export class Gate {
       case "always":
         return this.#approve(waiting, question, answer.scope);
       case "reject":
-        return this.#reject(waiting, answer.feedback);
+        return this.#reject(waiting, question, answer);
       case "cancelled":
         return this.#settle(waiting, { outcome: "cancelled" }, "person");
       case "unasked":
@@ -303,13 +327,30 @@ export class Gate {
     }
   }
 
-  /** Rejects the call with the user's feedback, and all other calls of its step, also later ones, without it. */
-  #reject(waiting: PendingQuestion, feedback: string | undefined): void {
+  /** Rejects the call and all other calls of its step, also later ones. They wait for the user's reason. */
+  async #reject(waiting: PendingQuestion, question: Question, answer: Rejection): Promise<void> {
     const { sessionId, step } = waiting.call;
-    this.#settle(waiting, feedback ? { outcome: "rejected", feedback } : { outcome: "rejected" }, "person");
-    if (step !== undefined) this.#rejectedSteps.set(sessionId, step);
-    const others = this.#pending.filter((other) => other.call.sessionId === sessionId);
-    for (const other of others) this.#settle(other, rejectedByStep, "person");
+    const rejected = this.#pending.filter((other) => other.call.sessionId === sessionId);
+    for (const each of rejected) each.isRejected = true;
+    const ofOthers = deferred<Decision>();
+    if (step !== undefined) this.#rejectedSteps.set(sessionId, { step, decision: ofOthers.promise });
+    const given = answer.feedback ?? (answer.mayAskWhy ? await this.#askWhy(waiting, question) : undefined);
+    const feedback = given === undefined || given.trim() === "" ? {} : { feedback: given.trim() };
+    this.#settle(waiting, { outcome: "rejected", ...feedback }, "person");
+    const rejectedByStep: Decision = { outcome: "rejected", ...feedback, cause: "step" };
+    ofOthers.resolve(rejectedByStep);
+    for (const other of rejected) this.#settle(other, rejectedByStep, "person");
+  }
+
+  /** Without an answer the rejection has no reason. */
+  async #askWhy(waiting: PendingQuestion, question: Question): Promise<string | undefined> {
+    const { signal } = waiting.withdrawn;
+    try {
+      return await this.#deps.askWhy?.(question, signal);
+    } catch (error) {
+      if (!signal.aborted) this.#log.warn("rejection reason not asked", errorFields(error));
+      return undefined;
+    }
   }
 
   /** Settles a call once; later calls have no effect. */
@@ -339,6 +380,8 @@ export class Gate {
       subject,
       rule,
       ...(problem && { problem }),
+      ...(decision.outcome === "rejected" &&
+        decision.feedback !== undefined && { feedback: decision.feedback }),
     });
     return decision;
   }
@@ -349,7 +392,6 @@ export class Gate {
 }
 
 const rejectedByClose: Decision = { outcome: "rejected", cause: "closed" };
-const rejectedByStep: Decision = { outcome: "rejected", cause: "step" };
 
 const isAllowed = (judgements: readonly Judgement[]): boolean =>
   judgements.every(({ action }) => action === "allow");

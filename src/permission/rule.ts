@@ -65,7 +65,10 @@ export type Decision =
   | { outcome: "allowed" }
   /** `plugin` is set if a plugin denied it, not a configured rule. */
   | { outcome: "denied"; permission: string; subject: string; rule: Rule; plugin?: string }
-  /** `cause` is set if the user rejected another call of the step, or closed the session. */
+  /**
+   * `cause` is set if the user rejected another call of the step, or closed the session. `feedback` is the user's reason
+   * for this or that other call; the turn continues with it.
+   */
   | { outcome: "rejected"; feedback?: string; cause?: "step" | "closed" }
   /** The question got no valid answer; `problem` says why. */
   | { outcome: "unasked"; problem: string }

@@ -2,7 +2,7 @@ import type { Elicit, ElicitationCapabilities } from "../message/elicitation.ts"
 import type { Emit } from "../message/event.ts";
 import type { SessionId } from "../message/ids.ts";
 import type { Inquire } from "../message/inquiry.ts";
-import type { Ask } from "../permission/gate.ts";
+import type { Ask, AskWhy } from "../permission/gate.ts";
 import type { EditorBuffers } from "../workspace/files/editor-files.ts";
 
 /** The host of sessions: receives events, shows questions to the user and provides the editor's buffers. */
@@ -11,6 +11,8 @@ export interface SessionHost {
   /** Resolves when the client can receive more. Awaited by readers of long output and long answers. */
   waitUntilReady(): Promise<void>;
   ask: Ask;
+  /** Asks for the reason of a rejection that may be explained. */
+  askWhy: AskWhy;
   inquire(sessionId: SessionId, ...args: Parameters<Inquire>): ReturnType<Inquire>;
   /** Shows a request of an MCP server to the user. */
   elicit(sessionId: SessionId, ...args: Parameters<Elicit>): ReturnType<Elicit>;

@@ -158,6 +158,7 @@ export class SessionOpener {
       parent?.child.gate ??
       new Gate({
         ask: (question, signal) => events.ask(host.ask, question, signal),
+        askWhy: (question, signal) => host.askWhy(question, signal),
         advise: (call, status, signal) => events.advice(call, status, signal),
         approvals,
         log,

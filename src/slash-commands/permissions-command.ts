@@ -176,10 +176,12 @@ function describeLog(messages: readonly Message[]): string {
   return [...(more > 0 ? [`(${more} earlier ones)`] : []), ...decided.slice(-logLimit)].join("\n");
 }
 
-function describeDecision(tool: string, { outcome, by, permission, subject, rule }: CallDecision): string {
+function describeDecision(tool: string, decision: CallDecision): string {
+  const { outcome, by, permission, subject, rule, feedback } = decision;
   const what = subject === "" ? tool : `${tool}: ${permission} \`${subject}\``;
   const named = rule && ` (${rule.permission}: "${rule.pattern}" ${rule.action})`;
-  return `- ${outcome} by ${deciders[by]}: ${what}${named ?? ""}`;
+  const reason = feedback === undefined ? "" : `, because: ${feedback.replaceAll(/\s+/g, " ")}`;
+  return `- ${outcome} by ${deciders[by]}: ${what}${named ?? ""}${reason}`;
 }
 
 const deciders: Readonly<Record<CallDecision["by"], string>> = {

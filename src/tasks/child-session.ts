@@ -187,7 +187,8 @@ class TaskRun {
     this.#summary.push({ tool: part.tool, title: title.slice(0, summaryTitleLimit), status });
     if (this.#summary.length > summaryLimit) this.#summary.shift();
     if (state.status !== "error") return;
-    if (state.reason === "rejected") this.#refusal ??= `The user rejected "${title}", which ended the task.`;
+    if (state.reason === "rejected" && part.decision?.feedback === undefined)
+      this.#refusal ??= `The user rejected "${title}", which ended the task.`;
     this.#show(`${part.id} failed`, `✗ ${title}: ${state.reason}`);
   }
 

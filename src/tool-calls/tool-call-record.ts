@@ -142,10 +142,12 @@ export class ToolCallRecord {
     this.#output = isLong ? output.slice(-bufferedOutputLimit) : output;
   }
 
-  /** Settles a refused call. If the user could not be asked, the call failed and the turn continues. */
-  refuse(decision: Refusal): Promise<CallOutcome> {
+  /** Settles a refused call. The turn continues if the user could not be asked or gave a reason. */
+  async refuse(decision: Refusal): Promise<CallOutcome> {
     const { outcome } = decision;
-    return this.fail(outcome === "unasked" ? "failed" : outcome, refusalText(decision));
+    const refused = await this.fail(outcome === "unasked" ? "failed" : outcome, refusalText(decision));
+    const isExplained = outcome === "rejected" && decision.feedback !== undefined;
+    return isExplained ? { changes: refused.changes } : refused;
   }
 
   #timeSpan() {
@@ -197,7 +199,9 @@ export function refusalText(decision: Refusal): string {
     }
     case "rejected":
       if (decision.cause === "step")
-        return "Not run. The user rejected another call of this step. Ask what to do instead.";
+        return decision.feedback === undefined
+          ? "Not run. The user rejected another call of this step. Ask what to do instead."
+          : "Not run. The user rejected another call of this step and gave a reason: see the result of that call. Call this again only if it still fits.";
       if (decision.cause === "closed")
         return "Not run. The session was closed before the user answered. There is no decision: call it again if it is still needed.";
       return decision.feedback === undefined

@@ -5,6 +5,7 @@ import type {
 } from "@agentclientprotocol/sdk/unstable";
 import { z } from "zod";
 import type { Answer, Question } from "../../permission/gate.ts";
+import { excerpt } from "../../base/text/excerpt.ts";
 import { showInvisible } from "../../base/text/invisible.ts";
 import type { ApprovalScope } from "../../permission/approvals.ts";
 import type { ClientRequests } from "./client-requests.ts";
@@ -22,8 +23,11 @@ const allowAlways: Readonly<Record<ApprovalScope, string>> = {
   project: "allow_always_project",
 };
 const rejectOnce = "reject_once";
+const rejectWithReason = "reject_with_reason";
 /** Maximum characters of all patterns in an option. */
 const patternsLength = 400;
+/** Maximum characters of the reason of a rejection. */
+const reasonLimit = 10_000;
 
 /** Asks for permission with the editor's prompt. Rejects if the answer is not one of the options. */
 export async function requestPermission(
@@ -34,7 +38,57 @@ export async function requestPermission(
 ): Promise<Answer> {
   const scopes = getScopes(question, features);
   const request = toRequest(question, scopes, features, paths);
-  return toAnswer(await requests.permission(request, signal), scopes);
+  return toAnswer(await requests.permission(request, signal), scopes, getReasonForm(question, features));
+}
+
+/**
+ * How a client with forms asks for the reason of a rejection: as an option of the question, or after each rejection in
+ * clients that show one option per kind. Questions of the program, which no step made, take no reason.
+ */
+function getReasonForm({ step }: Question, features: ClientFeatures): "option" | "afterwards" | undefined {
+  if (!features.forms || step === undefined) return undefined;
+  return features.duplicateOptionKinds ? "option" : "afterwards";
+}
+
+const reasonSchema = z.looseObject({
+  action: z.string(),
+  content: z.looseObject({ reason: z.string().nullish() }).nullish(),
+});
+
+/** Asks for the reason of a rejection by form. Resolves to undefined if the user gives none. */
+export async function requestReason(
+  requests: ClientRequests,
+  question: Question,
+  features: ClientFeatures,
+  signal: AbortSignal,
+): Promise<string | undefined> {
+  const { sessionId, askedUnder = sessionId, callId, title, kind } = question;
+  const response = await requests.elicit(
+    {
+      sessionId: features.childWork === "sessions" ? sessionId : askedUnder,
+      mode: "form",
+      toolCallId: callId,
+      message: `Why not? ${formatTitle(title, kind, features)}`,
+      requestedSchema: {
+        type: "object",
+        properties: {
+          reason: {
+            type: "string",
+            title: "Reason",
+            description: "The model reads it and continues. Leave it empty to end the turn.",
+          },
+        },
+      },
+    },
+    signal,
+  );
+  const parsed = reasonSchema.safeParse(response).data;
+  return parsed?.action === "accept" ? toReason(parsed.content?.reason) : undefined;
+}
+
+function toReason(text: string | null | undefined): string | undefined {
+  const trimmed = text?.trim() ?? "";
+  return trimmed === "" ? undefined : excerpt(trimmed, reasonLimit);
 }
 
 /** Clients that show one option per kind get the shorter scope. Patterns too long to read cannot be always allowed. */
@@ -63,7 +117,7 @@ function toRequest(
       content: limitContent(createPreview(question)),
       ...(question.tool && { _meta: createMeta(question.tool, question) }),
     }),
-    options: createOptions(question, scopes),
+    options: createOptions(question, scopes, getReasonForm(question, features)),
   };
 }
 
@@ -73,14 +127,25 @@ function createMeta(tool: string, { permissions }: Question): Record<string, unk
   return { tool_name: limitName(tool), ...(isLoop && { loop: true }) };
 }
 
-function createOptions({ always: patterns }: Question, scopes: readonly ApprovalScope[]): PermissionOption[] {
+function createOptions(
+  { always: patterns }: Question,
+  scopes: readonly ApprovalScope[],
+  reasonForm: ReturnType<typeof getReasonForm>,
+): PermissionOption[] {
   const always = scopes.map((scope) => createAlwaysOption(patterns, scope));
   return [
     { optionId: allowOnce, name: "Allow once", kind: "allow_once" },
     ...always,
     { optionId: rejectOnce, name: "Reject", kind: "reject_once" },
+    ...(reasonForm === "option" ? [rejectWithReasonOption] : []),
   ];
 }
+
+const rejectWithReasonOption: PermissionOption = {
+  optionId: rejectWithReason,
+  name: "Reject, and say why",
+  kind: "reject_once",
+};
 
 function createAlwaysOption(patterns: readonly string[], scope: ApprovalScope): PermissionOption {
   const list = patterns.map((pattern) => `\`${showInvisible(pattern)}\``).join(", ");
@@ -103,17 +168,31 @@ function createPreview({ preview, reason }: Question): ToolCallContent[] {
   return [...diffs, ...text, ...why];
 }
 
+/** Some clients send the reason of a rejection as `feedback`. The protocol has no field for it. */
+const metaSchema = z
+  .looseObject({ feedback: z.string().optional().catch(undefined) })
+  .nullish()
+  .catch(null);
 const responseSchema = z.looseObject({
-  outcome: z.looseObject({ outcome: z.string(), optionId: z.string().nullish() }),
+  outcome: z.looseObject({ outcome: z.string(), optionId: z.string().nullish(), _meta: metaSchema }),
+  _meta: metaSchema,
 });
 
-function toAnswer(response: unknown, scopes: readonly ApprovalScope[]): Answer {
+function toAnswer(
+  response: unknown,
+  scopes: readonly ApprovalScope[],
+  reasonForm: ReturnType<typeof getReasonForm>,
+): Answer {
   const parsed = responseSchema.safeParse(response);
   const outcome = parsed.data?.outcome;
   if (outcome?.outcome === "cancelled") return { reply: "cancelled" };
   const chosen = outcome?.outcome === "selected" ? outcome.optionId : undefined;
   if (chosen === allowOnce) return { reply: "once" };
-  if (chosen === rejectOnce) return { reply: "reject" };
+  if (chosen === rejectOnce || (chosen === rejectWithReason && reasonForm === "option")) {
+    const feedback = toReason(parsed.data?._meta?.feedback ?? outcome?._meta?.feedback);
+    if (feedback !== undefined) return { reply: "reject", feedback };
+    return { reply: "reject", mayAskWhy: chosen === rejectWithReason || reasonForm === "afterwards" };
+  }
   const scope = scopes.find((offered) => allowAlways[offered] === chosen);
   if (scope !== undefined) return { reply: "always", scope };
   throw new Error("The editor's answer is not one of the options.");

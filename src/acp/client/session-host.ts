@@ -1,12 +1,13 @@
 import type { SessionHost } from "../../session/session-host.ts";
 import type { Log } from "../../base/log.ts";
+import type { SessionId } from "../../message/ids.ts";
 import type { ClientFeatures } from "../client-capabilities.ts";
 import type { ClientPaths } from "../client-paths.ts";
 import type { Outbox } from "../transport/outbox.ts";
 import type { SessionView } from "../view/session-view.ts";
 import type { Peer } from "./client-requests.ts";
 import { elicitFromClient } from "./elicitations.ts";
-import { requestPermission } from "./permissions.ts";
+import { requestPermission, requestReason } from "./permissions.ts";
 import { askQuestions } from "./questions.ts";
 
 /** The client's features and the views of its sessions. */
@@ -21,6 +22,8 @@ interface Client {
 /** Creates the host of the client's sessions. A request about a tool call is sent after its call was announced. */
 export function createSessionHost(connection: Client, log: Log): SessionHost {
   const asking = () => ({ requests: connection.peer.requests, features: connection.client, log });
+  /** Sessions whose user gave no reason when asked after a rejection, and is not asked again. */
+  const unexplained = new Set<SessionId>();
   return {
     emit: (event) => connection.findView(event.sessionId)?.receive(event),
     waitUntilReady: () => connection.outbox.waitUntilReady(),
@@ -30,6 +33,15 @@ export function createSessionHost(connection: Client, log: Log): SessionHost {
       const { requests, features } = asking();
       const paths = connection.getPaths(askedUnder);
       return requestPermission(requests, question, { features, paths }, signal);
+    },
+    askWhy: async (question, signal) => {
+      const { sessionId, askedUnder = sessionId } = question;
+      const { requests, features } = asking();
+      const isOptional = !features.duplicateOptionKinds;
+      if (isOptional && unexplained.has(askedUnder)) return undefined;
+      const reason = await requestReason(requests, question, features, signal);
+      if (isOptional && reason === undefined) unexplained.add(askedUnder);
+      return reason;
     },
     inquire: async (sessionId, inquiry, signal) => {
       await connection.findView(sessionId)?.announce(inquiry.callId);

@@ -53,10 +53,14 @@ export async function answerPermission(
     if (isRefusal(request)) options.onRefused(toRefused(request));
     throw new RequestError(noAnswerCode, policy.isAttended ? noQuestions : noTerminal);
   }
-  const kind = policy.permission === "ask" ? await askOnTerminal(options) : "allow_once";
+  const { kind, feedback } =
+    policy.permission === "ask" ? await askOnTerminal(options) : { kind: "allow_once" };
   const option = request.options.find((candidate) => candidate.kind === kind);
   if (option === undefined) return { outcome: { outcome: "cancelled" } };
-  return { outcome: { outcome: "selected", optionId: option.optionId } };
+  return {
+    outcome: { outcome: "selected", optionId: option.optionId },
+    ...(feedback !== undefined && { _meta: { feedback } }),
+  };
 }
 
 /** In the range that JSON-RPC reserves for implementations. */
@@ -109,7 +113,23 @@ export function describeRefused(refused: readonly RefusedCall[]): string {
   return `${count} refused: ${distinct.slice(0, namedCalls).join(", ")}${more}; allow ${them} with a rule or --permission allow`;
 }
 
-async function askOnTerminal(options: AnswerOptions): Promise<PermissionOptionKind> {
+/** The user's answer. `feedback` is what they wrote instead of a plain no. */
+interface TypedAnswer {
+  readonly kind: PermissionOptionKind;
+  readonly feedback?: string;
+}
+
+/** Parses an answer: yes, always, no, or a reason, with or without a "no" before it. One letter is no reason. */
+export function parseAnswer(typed: string): TypedAnswer {
+  const answer = typed.trim();
+  const word = answer.toLowerCase();
+  if (word === "y" || word === "yes") return { kind: "allow_once" };
+  if (word === "a" || word === "always") return { kind: "allow_always" };
+  const feedback = answer.replace(/^no?(?:[\s,.:;!-]+|$)/i, "");
+  return { kind: "reject_once", ...(feedback.length > 1 && { feedback }) };
+}
+
+async function askOnTerminal(options: AnswerOptions): Promise<TypedAnswer> {
   const { printer, signal } = options;
   printer.end();
   const terminal = createInterface({ input: process.stdin, output: process.stderr });
@@ -126,14 +146,14 @@ async function askOnTerminal(options: AnswerOptions): Promise<PermissionOptionKi
     options.onInterrupt();
   });
   try {
-    const typed = terminal.question("  y = yes, a = always, anything else = no: ", { signal });
-    const answer = (await Promise.race([typed, closed.promise])).trim().toLowerCase();
+    const prompt = "  y = yes, a = always, n = no, anything else = no, and why: ";
+    const typed = terminal.question(prompt, { signal });
+    const answer = await Promise.race([typed, closed.promise]);
     terminal.off("close", onClose);
-    if (answer === "y" || answer === "yes") return "allow_once";
-    return answer === "a" || answer === "always" ? "allow_always" : "reject_once";
+    return parseAnswer(answer);
   } catch {
     // The turn was cancelled, or the terminal was closed.
-    return "reject_once";
+    return { kind: "reject_once" };
   } finally {
     terminal.close();
     leave();

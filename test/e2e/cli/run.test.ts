@@ -6,6 +6,7 @@ import { text } from "node:stream/consumers";
 import { fileURLToPath } from "node:url";
 import { describe, expect, test } from "vitest";
 import { canAsk } from "../../../src/cli/run/run-options.ts";
+import { parseAnswer } from "../../../src/cli/run/run-answers.ts";
 import { environment } from "../../support/program/environment.ts";
 import { type ModelServer, startModelServer } from "../../support/model/model-server.ts";
 import * as reply from "../../support/model/reply.ts";
@@ -228,6 +229,20 @@ describe("a run without a terminal", () => {
       { max_steps: 205 },
     );
   });
+});
+
+test.each([
+  ["y", { kind: "allow_once" }],
+  ["Always", { kind: "allow_always" }],
+  ["", { kind: "reject_once" }],
+  ["N", { kind: "reject_once" }],
+  ["no.", { kind: "reject_once" }],
+  ["q", { kind: "reject_once" }],
+  ["no, but use pnpm", { kind: "reject_once", feedback: "but use pnpm" }],
+  ["Use pnpm", { kind: "reject_once", feedback: "Use pnpm" }],
+  ["not here", { kind: "reject_once", feedback: "not here" }],
+])("the answer %j on a terminal is understood", (typed, answer) => {
+  expect(parseAnswer(typed)).toEqual(answer);
 });
 
 test("a run asks only where stdin and stderr are terminals", () => {

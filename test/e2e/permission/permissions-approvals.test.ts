@@ -54,6 +54,7 @@ describe("the options of a question", () => {
         ["allow_always", "Always allow `git branch *` in this session"],
         ["allow_always_project", "Always allow `git branch *` in this project"],
         ["reject_once", "Reject"],
+        ["reject_with_reason", "Reject, and say why"],
       ]);
       expect(options(editor, 1)?.map(([id]) => id)).not.toContain("allow_always_project");
     });

@@ -1,5 +1,6 @@
 import { describe, expect, test } from "vitest";
 import { type Deferred, deferred } from "../../../src/base/async.ts";
+import type { ApprovalMode } from "../../../src/message/message.ts";
 import { newSessionId } from "../../../src/message/ids.ts";
 import { Approvals } from "../../../src/permission/approvals.ts";
 import {
@@ -183,10 +184,58 @@ describe("the gate", () => {
     const elsewhere = gate.decide(call("3", "3", { sessionId: other }), askAll, never);
     (await questionNumber(0)).answer.resolve({ reply: "reject", feedback: "use npm" });
     expect(await first).toEqual({ outcome: "rejected", feedback: "use npm" });
-    expect(await same).toEqual({ outcome: "rejected", cause: "step" });
+    expect(await same).toEqual({ outcome: "rejected", cause: "step", feedback: "use npm" });
     (await questionNumber(1)).answer.resolve({ reply: "once" });
     expect(await elsewhere).toEqual({ outcome: "allowed" });
     expect(requested.map(({ question }) => question.callId)).toEqual(["1", "3"]);
+  });
+
+  test("settles a step only after the reason, and allows none of it meanwhile", async () => {
+    let mode: ApprovalMode = "ask";
+    const reason = deferred<string | undefined>();
+    const isAsked = deferred<void>();
+    const gate = new Gate({
+      approvals: new Approvals(),
+      ask: async () => ({ reply: "reject", mayAskWhy: true }),
+      askWhy: () => {
+        isAsked.resolve();
+        return reason.promise;
+      },
+      mode: () => mode,
+    });
+    const allowed: Rule[] = [{ permission: "*", pattern: "*", action: "allow" }];
+    const first = gate.decide(call("1", "rm", { step: "a" }), askAll, never);
+    const same = gate.decide(call("2", "rm", { step: "a" }), askAll, never);
+    await isAsked.promise;
+    const later = gate.decide(call("3", "ls", { step: "a" }), allowed, never);
+    mode = "auto";
+    gate.reconsider();
+    reason.resolve("use npm");
+    expect(await Promise.all([first, same, later])).toEqual([
+      { outcome: "rejected", feedback: "use npm" },
+      { outcome: "rejected", cause: "step", feedback: "use npm" },
+      { outcome: "rejected", cause: "step", feedback: "use npm" },
+    ]);
+  });
+
+  test("keeps a rejection when the gate closes or the reason cannot be asked", async () => {
+    const isAsked = deferred<void>();
+    const approvals = new Approvals();
+    const ask: Ask = async () => ({ reply: "reject", mayAskWhy: true });
+    const open = new Gate({
+      approvals,
+      ask,
+      askWhy: () => {
+        isAsked.resolve();
+        return deferred<string>().promise;
+      },
+    });
+    const decision = open.decide(call("1"), askAll, never);
+    await isAsked.promise;
+    open.close();
+    expect(await decision).toEqual({ outcome: "rejected" });
+    const broken = new Gate({ approvals, ask, askWhy: () => Promise.reject(new Error("no form")) });
+    expect(await broken.decide(call("1"), askAll, never)).toEqual({ outcome: "rejected" });
   });
 
   test("is cancelled on abort without an answer, and goes on with the next", async () => {
