@@ -27,15 +27,17 @@ function ranAfter({ after, before, calls = [] }: Facts): string {
     return `after the last change ${named.join(", ")}${more}`;
   }
   const [run] = after.slice(-1);
-  if (run !== undefined) return `after the last change no known check was run, only ${run.command}`;
+  if (run !== undefined) return `after the last change ${run.command} ${describeEnd(run)} (no known check)`;
   const [call] = calls.slice(-1);
-  if (call !== undefined) return `after the last change no known check was run, only ${call}`;
+  if (call !== undefined) return `after the last change only ${call} was called (no known check)`;
   const [earlier] = before.slice(-1);
   if (earlier !== undefined) return `${earlier.command} was not run again after the last change`;
   return "nothing was run after the last change";
 }
 
-const describeEnd = ({ end, exitCode }: CommandRun): string => {
+/** A command that is no known check has an exit code; whether something passed is not known. */
+const describeEnd = ({ kinds, end, exitCode = 0 }: CommandRun): string => {
+  if (kinds.length === 0 && (end === "passed" || end === "failed")) return `ended with exit code ${exitCode}`;
   switch (end) {
     case "passed":
       return "passed";

@@ -127,7 +127,7 @@ describe("the card at the end of a turn", () => {
     [
       "names a command that is no known check",
       [read, edit("1", "2"), bash("node --version"), "Done."],
-      "1 file changed; after the last change no known check was run, only node --version",
+      "1 file changed; after the last change node --version ended with exit code 0 (no known check)",
     ],
     [
       "takes an edit of text after the tests for no change of code",
@@ -187,7 +187,7 @@ describe("the card at the end of a turn", () => {
         [
           "**Not confirmed:** the model says that tests pass, but `make broken test` failed with exit code 2.",
           "Changed: `a.ts`",
-          "After the last change:\n\n- `make broken test` failed with exit code 2\n- `node --version` passed",
+          "After the last change:\n\n- `make broken test` failed with exit code 2\n- `node --version` ended with exit code 0",
           "Only before the last change:\n\n- `make test` passed",
         ].join("\n\n"),
       );

@@ -1,0 +1,199 @@
+import { describe, expect, test } from "vitest";
+import { listActivity } from "../../../src/evidence/activity.ts";
+import { renderEvidence, titleOf } from "../../../src/evidence/describe.ts";
+import { findEvidence } from "../../../src/evidence/evidence.ts";
+import type { Activity } from "../../../src/message/activity.ts";
+import { newMessageId, newPartId } from "../../../src/message/ids.ts";
+import type { Message } from "../../../src/message/message.ts";
+import type { ToolPart } from "../../../src/message/part.ts";
+
+const folders = { cwd: "/w", home: "/home/me" };
+const change = (path: string): Activity => ({ type: "change", path: `/w/${path}`, before: "1", after: "2" });
+const run = (command: string, exitCode = 0): Activity => ({
+  type: "command",
+  command,
+  end: "exited",
+  exitCode,
+});
+
+function titleFor(activities: readonly Activity[], text = ""): string | undefined {
+  const evidence = findEvidence(activities, text, folders);
+  return evidence && titleOf(evidence.facts);
+}
+
+describe("the evidence of a turn", () => {
+  const turns: [name: string, activities: Activity[], text: string, title: string | undefined][] = [
+    ["only plans", [change(".fairlead/plans/a.md")], "All tests pass.", undefined],
+    [
+      "only build outputs written by commands",
+      [run("echo a > dist/a.js"), run("ls > /tmp/a")],
+      "",
+      undefined,
+    ],
+    [
+      "a script that may be a check",
+      [change("a.ts"), run("./run-tests.sh")],
+      "All tests pass.",
+      "1 file changed; after the last change ./run-tests.sh ended with exit code 0 (no known check)",
+    ],
+    [
+      "a call of an MCP server",
+      [change("a.ts"), { type: "call", title: "ide_run" }],
+      "All tests pass.",
+      "1 file changed; after the last change only ide_run was called (no known check)",
+    ],
+    [
+      "a claim about another check",
+      [change("a.ts"), run("npm test")],
+      "Tests pass and the build succeeds.",
+      "1 file changed; the model says that the build succeeds, but no build was run after the last change",
+    ],
+    [
+      "a formatter after the tests",
+      [change("a.ts"), run("npm test"), run("npx prettier --write .")],
+      "Done.",
+      "1 file changed; npm test was not run again after the last change",
+    ],
+    [
+      "a linter that fixes",
+      [change("a.ts"), run("npx eslint --fix src")],
+      "The linter is clean.",
+      "1 file changed; after the last change npx eslint --fix src passed",
+    ],
+    [
+      "a failure that a later run repairs",
+      [change("a.ts"), run("npm test", 1), run("npm test")],
+      "Tests pass.",
+      "1 file changed; after the last change npm test passed",
+    ],
+    [
+      "a later run that fails",
+      [change("a.ts"), run("npm test -- a"), run("npm test", 1)],
+      "Tests pass.",
+      "1 file changed; the model says that tests pass, but npm test failed with exit code 1",
+    ],
+    [
+      "a run in another folder",
+      [
+        change("a/b.ts"),
+        { type: "command", command: "npm test", folder: "/w/a", end: "exited", exitCode: 0 },
+      ],
+      "Tests pass.",
+      "1 file changed; after the last change npm test passed",
+    ],
+    [
+      "a write and a check in one line",
+      [run("cat > a.ts <<'X'\nexport {};\nX\nnpm test")],
+      "Tests pass.",
+      "Files changed by 1 command; after the last change npm test passed",
+    ],
+  ];
+  test.each(turns)("with %s", (_, activities, text, title) => {
+    expect(titleFor(activities, text)).toBe(title);
+  });
+
+  test("lists a limited number of files", () => {
+    const evidence = findEvidence(
+      Array.from({ length: 50 }, (_, at) => change(`${at}.ts`)),
+      "",
+      folders,
+    );
+    expect(evidence?.facts).toMatchObject({ moreFiles: 10, files: expect.objectContaining({ length: 40 }) });
+    expect(evidence && titleOf(evidence.facts)).toMatch(/^50 files changed/);
+    expect(evidence && renderEvidence(evidence.facts)).toContain(", and 10 more");
+  });
+
+  test("shows commands with backticks as they are", () => {
+    const evidence = findEvidence([change("a.ts"), run("node `which a`")], "", folders);
+    expect(evidence && renderEvidence(evidence.facts)).toContain(
+      "`` node `which a` `` ended with exit code 0",
+    );
+  });
+
+  test("calls for a reminder after an edit only", () => {
+    const reminders = [
+      [change("a.ts")],
+      [change("README.md")],
+      [change("a.ts"), run("npm test")],
+      [change("a.ts"), run("npm test"), change("README.md")],
+      [change("a.ts"), run("npm test"), run("cargo fmt")],
+      [change("a.ts"), run("git diff")],
+      [{ type: "refusal" }, change("a.ts")],
+      [run("sed -i s/a/b/ a.ts")],
+    ] satisfies Activity[][];
+    expect(reminders.map((activities) => findEvidence(activities, "", folders)?.reminder)).toEqual([
+      "nothing",
+      undefined,
+      undefined,
+      undefined,
+      undefined,
+      "nothing",
+      undefined,
+      "nothing",
+    ]);
+  });
+});
+
+describe("the activity of calls", () => {
+  const callOf = (part: Partial<ToolPart> & Pick<ToolPart, "tool" | "state">): ToolPart => ({
+    id: newPartId(),
+    type: "tool",
+    callId: newPartId(),
+    ...part,
+  });
+  const messageOf = (...parts: ToolPart[]): Message => ({
+    info: { id: newMessageId(), sessionId: "ses_0", role: "user", time: { created: 0 }, agent: "build" },
+    parts,
+  });
+  const done = (
+    start: number,
+    metadata: Record<string, unknown>,
+    input: unknown = {},
+  ): ToolPart["state"] => ({
+    status: "completed",
+    input,
+    output: "",
+    metadata,
+    time: { start, end: start + 5 },
+  });
+
+  test("is in the order in which calls of a step ran", () => {
+    const bash = (start: number, command: string) =>
+      callOf({ tool: "bash", kind: "execute", state: done(start, { exitCode: 0 }, { command }) });
+    expect(listActivity([messageOf(bash(20, "b"), bash(10, "a"))])).toEqual([run("a"), run("b")]);
+  });
+
+  test("of tasks at the same time has their commands before their changes", () => {
+    const task = (start: number, ...activity: Activity[]) =>
+      callOf({ tool: "task", kind: "think", state: done(start, { activity }) });
+    const parts = [task(1, change("a.ts"), run("npm test")), task(2, change("b.ts"), run("npm run lint"))];
+    expect(listActivity([messageOf(...parts)])).toEqual([
+      run("npm test"),
+      run("npm run lint"),
+      change("a.ts"),
+      change("b.ts"),
+    ]);
+    expect(listActivity([messageOf(...parts.slice(0, 1))])).toEqual([change("a.ts"), run("npm test")]);
+  });
+
+  test("leaves out commands that did not run, and notes refused ones", () => {
+    const failed = (reason: "failed" | "rejected" | "cancelled", end: number): ToolPart["state"] => ({
+      status: "error",
+      input: { command: "make" },
+      error: "",
+      reason,
+      time: { start: 1, end },
+    });
+    const decision = { outcome: "rejected", by: "person", permission: "bash", subject: "make" } as const;
+    const parts = [
+      callOf({ tool: "bash", state: failed("failed", 1) }),
+      callOf({ tool: "bash", state: failed("rejected", 1), decision }),
+      callOf({ tool: "bash", state: failed("cancelled", 9) }),
+      callOf({ tool: "task", state: done(2, { activity: [{ type: "change" }, "x", { type: "command" }] }) }),
+    ];
+    expect(listActivity([messageOf(...parts)])).toEqual([
+      { type: "refusal" },
+      { type: "command", command: "make", end: "cancelled" },
+    ]);
+  });
+});
