@@ -42,6 +42,8 @@ const files = {
 
 const limit = { context: 100_000, output: 8_000 };
 const config = {
+  // A reminder is one more request than the story scripts.
+  evidence: { reminder: false },
   permission: { edit: "ask", bash: "ask" },
   // By its name it is offered apply_patch.
   model: "test/gpt-5-scripted",
