@@ -33,6 +33,7 @@ import { LazyStore } from "./storage/lazy-store.ts";
 import type { SessionStore } from "./storage/session-store.ts";
 import { ChildEnvironment } from "./workspace/process/child-variables.ts";
 import { type DiskFiles, openFiles } from "./workspace/files/disk-files.ts";
+import { openChangeTracker } from "./workspace/changes/change-tracker.ts";
 import { openPipedProcesses, type PipedProcesses } from "./workspace/process/piped-process.ts";
 import { openProcesses, type Processes } from "./workspace/process/process.ts";
 import { openSearch, type Search } from "./workspace/search/search.ts";
@@ -122,6 +123,7 @@ export class App {
       search: this.#search,
       snapshots,
       processes: this.#processes,
+      changeTracker: openChangeTracker(() => variables.get()),
     };
 
     this.models = new ModelAccess({ dataFolder, env, secrets, log });

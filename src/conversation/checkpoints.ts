@@ -1,3 +1,4 @@
+import { z } from "zod";
 import type { MessageId } from "../message/ids.ts";
 import type { Message } from "../message/message.ts";
 import type { FileChange, ToolPart } from "../message/part.ts";
@@ -16,15 +17,20 @@ export interface Checkpoint {
 }
 
 /** A change of one file's content; `before` and `after` as in {@link FileChange}. */
-export interface FileStep {
+export interface FileStep extends FileMetadata {
   readonly path: string;
   readonly before: string | null | undefined;
   readonly after: string | null | undefined;
   /** Line counts, if they were counted for this file alone. */
   readonly counts?: { readonly additions: number; readonly deletions: number };
-  /** Permission bits for creating the file. */
-  readonly mode?: number;
 }
+
+/**
+ * Metadata of a file before and after changes.
+ * - `mode`: permission bits before them, or of a created file; `newMode`: those after them, if different.
+ * - `wasLink`, `isLink`: the content before, or after them, is the target of a symbolic link.
+ */
+export type FileMetadata = Pick<FileChange, "mode" | "newMode" | "wasLink" | "isLink">;
 
 /** Length of a checkpoint's name, the end of its message id. It is random, so names differ within a session. */
 const nameLength = 8;
@@ -66,7 +72,7 @@ export function fileSteps(changes: readonly FileChange[]): FileStep[] {
     const { path, before, after, additions, deletions, fromPath } = change;
     const mode = change.mode !== undefined && { mode: change.mode };
     if (change.operation !== "move" || fromPath === undefined)
-      return [{ path, before, after, counts: { additions, deletions }, ...mode }];
+      return [{ path, before, after, counts: { additions, deletions }, ...pickMetadata(change) }];
     return [
       { path: fromPath, before, after: null, ...mode },
       { path, before: null, after, ...mode },
@@ -74,10 +80,47 @@ export function fileSteps(changes: readonly FileChange[]): FileStep[] {
   });
 }
 
-/** Returns the command lines that ran, from the titles of their calls. */
-export function commandsOf(messages: readonly Message[]): string[] {
-  const commands = messages.flatMap(callsOf).filter((call) => call.tool === "bash" && hasRun(call));
-  return commands.map((call) => call.title ?? call.tool);
+/** Returns the metadata before the first step and after the last one. */
+export function mergeMetadata(steps: readonly FileStep[]): FileMetadata {
+  const mode = steps.find((step) => step.mode !== undefined)?.mode;
+  const newMode = steps.findLast((step) => step.newMode !== undefined)?.newMode;
+  return pickMetadata({
+    mode,
+    newMode: newMode === mode ? undefined : newMode,
+    wasLink: steps[0]?.wasLink,
+    isLink: steps.at(-1)?.isLink,
+  });
+}
+
+function pickMetadata({ mode, newMode, wasLink, isLink }: FileMetadata): FileMetadata {
+  return {
+    ...(mode !== undefined && { mode }),
+    ...(newMode !== undefined && { newMode }),
+    ...(wasLink && { wasLink }),
+    ...(isLink && { isLink }),
+  };
+}
+
+/** A command whose changes cannot all be undone. */
+export interface PartlyTrackedCommand {
+  /** The command line. */
+  readonly command: string;
+  readonly reasons: readonly string[];
+}
+
+const reasonsSchema = z.object({ notUndone: z.array(z.string()) });
+
+/** Returns the commands whose changes are not, or not all, recorded. */
+export function partlyTrackedCommandsOf(messages: readonly Message[]): PartlyTrackedCommand[] {
+  return messages.flatMap(callsOf).flatMap((call): PartlyTrackedCommand[] => {
+    const { state, tool, title } = call;
+    if (tool !== "bash" || !hasRun(call)) return [];
+    const command = title ?? tool;
+    if (state.status === "error" && state.reason === "interrupted")
+      return [{ command, reasons: ["the program ended while it ran, so its changes are unknown"] }];
+    const stored = reasonsSchema.safeParse("metadata" in state ? state.metadata : undefined);
+    return stored.success ? [{ command, reasons: stored.data.notUndone }] : [];
+  });
 }
 
 /** Returns the paths of edits that the end of the program interrupted; they may or may not be done. */

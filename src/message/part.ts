@@ -36,8 +36,13 @@ export const fileChangeSchema = z.object({
   after: z.string().nullish(),
   additions: z.number().int().nonnegative(),
   deletions: z.number().int().nonnegative(),
-  /** Permission bits of a deleted or moved file, if not the default; undo restores them. */
+  /** Permission bits before the change, if not the default; undo restores them. */
   mode: z.number().int().nonnegative().max(0o777).optional(),
+  /** Permission bits after the change, if they differ from `mode`. */
+  newMode: z.number().int().nonnegative().max(0o777).optional(),
+  /** Whether the contents before and after are targets of symbolic links. */
+  wasLink: z.literal(true).optional(),
+  isLink: z.literal(true).optional(),
 });
 export type FileChange = z.infer<typeof fileChangeSchema>;
 

@@ -18,7 +18,7 @@ import {
   ToolFailure,
 } from "../tool/tool.ts";
 import { startsTurn } from "../message/starts-turn.ts";
-import { changesOf, fileSteps } from "../conversation/checkpoints.ts";
+import { changesOf, fileSteps, mergeMetadata } from "../conversation/checkpoints.ts";
 import { taskActivityLimit, toActivity } from "../evidence/activity.ts";
 import { IdleWatch } from "./idle-watch.ts";
 import type { SessionStore } from "../storage/session-store.ts";
@@ -359,10 +359,11 @@ export function netChanges(changes: readonly FileChange[]): FileChange[] {
   return [...files].flatMap(([path, steps]): FileChange[] => {
     const before = steps[0]?.before;
     const after = steps.at(-1)?.after;
-    if (before === after && before !== undefined) return [];
+    const metadata = mergeMetadata(steps);
+    if (before === after && before !== undefined && metadata.newMode === undefined) return [];
     const operation = before === null ? "add" : after === null ? "delete" : "update";
     const additions = steps.reduce((sum, { counts }) => sum + (counts?.additions ?? 0), 0);
     const deletions = steps.reduce((sum, { counts }) => sum + (counts?.deletions ?? 0), 0);
-    return [{ path, operation, before, after, additions, deletions }];
+    return [{ path, operation, before, after, additions, deletions, ...metadata }];
   });
 }

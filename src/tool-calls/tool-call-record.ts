@@ -22,6 +22,9 @@ export interface ToolCallRecordDeps {
 /** Characters of live output to buffer (up to twice as many), used if the call is abandoned. */
 const bufferedOutputLimit = 4_000;
 
+/** Maximum number of changed files named after a cancelled call. */
+const namedChangesLimit = 20;
+
 /** Records the message part of one running call. The first terminal state is final; later changes are dropped. */
 export class ToolCallRecord {
   part: ToolPart;
@@ -116,8 +119,10 @@ export class ToolCallRecord {
   async addLateChanges(changes: readonly FileChange[]): Promise<void> {
     const { state } = this.part;
     if (changes.length === 0 || state.status !== "error") return;
-    const paths = changes.map(({ path }) => path).join(", ");
-    const error = `${state.error} It could not be stopped before it changed ${paths}.`;
+    const paths = changes.slice(0, namedChangesLimit).map(({ path }) => path);
+    const more = changes.length - paths.length;
+    const names = [...paths, ...(more > 0 ? [`${more} more files`] : [])].join(", ");
+    const error = `${state.error} It could not be stopped before it changed ${names}.`;
     this.part = { ...this.part, state: { ...state, error, changes: [...changes] } };
     await this.#deps.transcript.amendParts(this.messageId, [this.part]);
   }

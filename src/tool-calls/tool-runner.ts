@@ -337,7 +337,8 @@ export class ToolRunner {
     signal: AbortSignal,
   ): Promise<CallOutcome> {
     const changes = result.changes ?? [];
-    const found = await this.#diagnose(changes, signal);
+    // Commands report their own errors; they may change many files.
+    const found = record.part.kind === "execute" ? "" : await this.#diagnose(changes, signal);
     if (result.status === "failed") {
       const reason = signal.aborted ? "cancelled" : (result.stop ?? "failed");
       return record.fail(reason, await this.#prepareForModel(result.error + found, share, result.notes), {

@@ -1,5 +1,5 @@
 import { formatPath } from "../workspace/paths.ts";
-import type { Checkpoint } from "../conversation/checkpoints.ts";
+import type { Checkpoint, PartlyTrackedCommand } from "../conversation/checkpoints.ts";
 import { changesOf, nameOf } from "../conversation/checkpoints.ts";
 import type { FileOutcome, FileRevert } from "./revert.ts";
 
@@ -9,8 +9,8 @@ export interface Reverted {
   /** The first words of each turn, newest first. */
   readonly turns: readonly string[];
   readonly files: readonly { readonly revert: FileRevert; readonly outcome: FileOutcome }[];
-  /** Command lines that the turns ran. */
-  readonly commands: readonly string[];
+  /** Commands of the turns whose changes are not all undone. */
+  readonly commands: readonly PartlyTrackedCommand[];
   /** Paths of edits that were cut off. */
   readonly interrupted: readonly string[];
   /** Whether `/redo` can go on. */
@@ -68,7 +68,7 @@ function changedText(messages: Checkpoint["messages"]): string {
 }
 
 function filesText({ files, direction }: Reverted, cwd: string): string {
-  if (files.length === 0) return "No file was changed in it by the agent's tools.";
+  if (files.length === 0) return "No file was changed in it.";
   const keptFirst = files.toSorted((one, other) => Number(isKept(other)) - Number(isKept(one)));
   const lines = keptFirst.slice(0, fileLimit).map(({ revert, outcome }) => {
     return `- ${formatPath(cwd, revert.path)}: ${outcomeText(outcome, revert, direction)}`;
@@ -119,17 +119,19 @@ function outOfReach({ commands, interrupted }: Reverted, cwd: string): string[] 
   return [
     commands.length === 0
       ? ""
-      : `Commands ran in it (${commandsText(commands)}). Their changes cannot be undone: check them yourself.`,
+      : `Not everything that its commands did is undone. Check these yourself:\n\n${commandsText(commands)}`,
     paths === ""
       ? ""
       : `The program ended while it changed ${paths}. It is unknown whether the change completed: check it yourself.`,
   ];
 }
 
-function commandsText(commands: readonly string[]): string {
-  const shown = commands.slice(0, commandLimit).map((command) => `\`${shorten(command)}\``);
+function commandsText(commands: readonly PartlyTrackedCommand[]): string {
+  const shown = commands
+    .slice(0, commandLimit)
+    .map(({ command, reasons }) => `- \`${shorten(command)}\`: ${reasons.join("; ")}`);
   const more = commands.length - shown.length;
-  return [...shown, ...(more > 0 ? [`${more} more`] : [])].join(", ");
+  return [...shown, ...(more > 0 ? [`- … and ${more} more commands`] : [])].join("\n");
 }
 
 function shorten(command: string): string {

@@ -7,11 +7,11 @@ import type { Workspace } from "../workspace/workspace.ts";
 import {
   changesOf,
   type Checkpoint,
-  commandsOf,
   fileSteps,
   firstWords,
   hasName,
   interruptedEditsOf,
+  partlyTrackedCommandsOf,
   readCheckpoints,
 } from "../conversation/checkpoints.ts";
 import { type FileOutcome, type FileRevert, planRevert, reverse, revertFile } from "./revert.ts";
@@ -152,8 +152,10 @@ export class Undo {
 
   async #apply(plan: readonly FileRevert[]): Promise<{ revert: FileRevert; outcome: FileOutcome }[]> {
     const files: { revert: FileRevert; outcome: FileOutcome }[] = [];
-    for (const revert of plan) files.push({ revert, outcome: await this.#applyOne(revert) });
-    return files;
+    // A file may have taken the place of a folder, or a folder that of a file.
+    const removedFirst = plan.toSorted((one, other) => Number(removes(other)) - Number(removes(one)));
+    for (const revert of removedFirst) files.push({ revert, outcome: await this.#applyOne(revert) });
+    return files.sort((one, other) => (one.revert.path < other.revert.path ? -1 : 1));
   }
 
   async #applyOne(revert: FileRevert): Promise<FileOutcome> {
@@ -223,7 +225,7 @@ export class Undo {
     const reverted: Reverted = {
       ...rest,
       turns,
-      commands: commandsOf(messages),
+      commands: partlyTrackedCommandsOf(messages),
       interrupted: interruptedEditsOf(messages),
     };
     return reportText(reverted, cwd);
@@ -233,6 +235,10 @@ export class Undo {
     await this.#deps.save(change);
     await this.#deps.writer.flush();
   }
+}
+
+function removes(revert: FileRevert): boolean {
+  return revert.reach !== "none" && revert.back === null;
 }
 
 /**

@@ -1,3 +1,4 @@
+import type { ChangeTracker } from "./changes/command-changes.ts";
 import type { Files } from "./files/files.ts";
 import type { Processes } from "./process/process.ts";
 import type { Search } from "./search/search.ts";
@@ -18,4 +19,5 @@ export interface Workspace {
   readonly processes: Processes;
   readonly search: Search;
   readonly snapshots: Snapshots;
+  readonly changeTracker: ChangeTracker;
 }

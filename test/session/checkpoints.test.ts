@@ -4,11 +4,11 @@ import type { Message, UserInfo } from "../../src/message/message.ts";
 import type { FileChange, Part, ToolPart, ToolState } from "../../src/message/part.ts";
 import {
   changesOf,
-  commandsOf,
   fileSteps,
   hasName,
   interruptedEditsOf,
   nameOf,
+  partlyTrackedCommandsOf,
   readCheckpoints,
 } from "../../src/conversation/checkpoints.ts";
 import { all, assistantInfo } from "../crash/support/stored-session.ts";
@@ -137,17 +137,24 @@ describe("what a turn did", () => {
     ]);
   });
 
-  test("names the commands that ran, and not those that nobody let run", () => {
+  test("names the commands whose changes are not all recorded", () => {
+    const reasons = ["too large"];
+    const partly = { metadata: { exitCode: 0, notUndone: reasons } };
     const messages = [
       assistant(
         call("bash", completed(), { title: "make" }),
-        call("bash", failed("cancelled", { time: { start: 1, end: 9 } }), { title: "sleep" }),
+        call("bash", completed(partly), { title: "build" }),
+        call("bash", failed("cancelled", { time: { start: 1, end: 9 }, ...partly }), { title: "sleep" }),
         call("bash", failed("rejected", { time: { start: 3, end: 3 } }), { title: "rm" }),
         call("bash", failed("interrupted"), { title: "serve" }),
         call("read", completed(), { title: "a.txt" }),
       ),
     ];
-    expect(commandsOf(messages)).toEqual(["make", "sleep", "serve"]);
+    expect(partlyTrackedCommandsOf(messages)).toEqual([
+      { command: "build", reasons },
+      { command: "sleep", reasons },
+      { command: "serve", reasons: ["the program ended while it ran, so its changes are unknown"] },
+    ]);
   });
 
   test("names the edits that the end of the program cut off", () => {

@@ -69,6 +69,7 @@ function context(): ToolContext {
         warmUp: unused,
       } satisfies Search,
       snapshots: { save: unused, load: unused } satisfies Snapshots,
+      changeTracker: { start: async () => ({ finish: async () => ({ files: [], notes: [] }) }) },
     },
     seen: new SeenFiles(),
     instructed: new Set<string>(),

@@ -63,6 +63,7 @@ function context(): ToolContext {
       processes: { warmUp: unused, run: unused, endAll: unused, killAll: unused },
       search: openSearch({ env: {} }),
       snapshots: { save: unused, load: unused },
+      changeTracker: { start: unused },
     },
     seen: new SeenFiles(),
     instructed: new Set<string>(),

@@ -8,6 +8,7 @@ import type { Files as WorkspaceFiles } from "../../src/workspace/files/files.ts
 import { SeenFiles } from "../../src/tool/seen-files.ts";
 import type { Processes } from "../../src/workspace/process/process.ts";
 import type { Search } from "../../src/workspace/search/search.ts";
+import { openChangeTracker } from "../../src/workspace/changes/change-tracker.ts";
 import { openSnapshots } from "../../src/workspace/files/snapshot.ts";
 import { temporaryFolder } from "../support/temp.ts";
 import type { Files } from "../support/temp.ts";
@@ -130,6 +131,7 @@ function toolContext(folder: string, cwd: string): ToolContext {
         warmUp: unused,
       } satisfies Search,
       snapshots: openSnapshots(join(folder, "snapshots")),
+      changeTracker: openChangeTracker(() => process.env),
     },
     seen: new SeenFiles(),
     instructed: new Set<string>(),

@@ -22,6 +22,8 @@ import { formatTitle } from "./titles.ts";
 const tailLength = 2_000;
 /** Characters of a finished call's output in its card; the model and the stored session get more. */
 const cardLength = 60_000;
+/** Files of one call whose changes are shown. */
+const diffsLimit = 100;
 
 export interface ToolCallsDeps {
   client: ClientFeatures;
@@ -48,7 +50,10 @@ export class ToolCalls {
 
   /** Reads the diffs of a finished call from the disk. */
   async loadDiffs({ state }: ToolPart): Promise<ToolCallContent[]> {
-    return Promise.all(changesOf(state).map((change) => this.#loadDiff(change)));
+    const changes = changesOf(state);
+    const diffs = await Promise.all(changes.slice(0, diffsLimit).map((change) => this.#loadDiff(change)));
+    const more = changes.length - diffs.length;
+    return more > 0 ? [...diffs, textContent(`${more} more files changed.`)] : diffs;
   }
 
   /** Shows the new state of a call. `diffs` are those of {@link loadDiffs}. */
@@ -176,8 +181,9 @@ export class ToolCalls {
     if (state.status === "error") return [...diffs, ...terminal, ...text];
     const images = (state.attachments ?? []).flatMap(imageContent);
     if (facts.result?.type === "report") return [...diffs, ...text, ...images];
-    if (diffs.length > 0) return [...diffs, ...images];
-    return [...(terminal.length > 0 ? terminal : text), ...images];
+    const printed = terminal.length > 0 ? terminal : text;
+    if (facts.command !== undefined) return [...printed, ...diffs, ...images];
+    return [...(diffs.length > 0 ? diffs : printed), ...images];
   }
 
   async #loadDiff(change: FileChange): Promise<ToolCallContent> {

@@ -2,10 +2,12 @@ import { z } from "zod";
 import description from "../../../prompts/tools/bash.md";
 import type { PermissionRequest } from "../../permission/rule.ts";
 import type { ShownText } from "../../shell/facts.ts";
+import type { TrackedCommand } from "../../workspace/changes/command-changes.ts";
 import type { ProcessOutcome } from "../../workspace/process/process.ts";
 import { BashOutput, type OutputResult } from "./bash-output.ts";
 import { endNote, nothingPrinted } from "./command-end.ts";
 import { resolveFolder } from "../search/folder.ts";
+import { changesNoFiles, listWrittenPaths, recordChanges, type RecordedChanges } from "./record-changes.ts";
 import { hasNoNul } from "../invalid.ts";
 import { getOutsideAccess } from "../paths.ts";
 import { noteShownText } from "../shown-files.ts";
@@ -114,7 +116,10 @@ export function bashTool({ analyze, findShown }: ShellAnalysis): Tool {
           await assertSameTarget(context.workspace, folder.path);
           assertCovered(await analyze(input.command, folders), command, run);
           const shown = await findShown(input.command, folders);
-          return runCommand(input, { cwd: folder.path, shown }, context, run);
+          const tracked = changesNoFiles(command)
+            ? undefined
+            : await context.workspace.changeTracker.start(roots, listWrittenPaths(command, cwd));
+          return runCommand(input, { cwd: folder.path, shown, tracked }, context, run);
         },
       };
     },
@@ -149,9 +154,17 @@ function describeRequest({ permission, subjects }: PermissionRequest): string {
   return `${permission} for ${subjects.map(({ text }) => text).join()}`;
 }
 
+interface CommandPlace {
+  readonly cwd: string;
+  /** The files whose text it prints. */
+  readonly shown: readonly ShownText[];
+  /** Undefined for a command that changes no files. */
+  readonly tracked: TrackedCommand | undefined;
+}
+
 async function runCommand(
   input: Input,
-  { cwd, shown }: { cwd: string; shown: readonly ShownText[] },
+  { cwd, shown, tracked }: CommandPlace,
   { seen, workspace }: ToolContext,
   run: RunContext,
 ): Promise<ToolResult> {
@@ -172,7 +185,8 @@ async function runCommand(
       await noteShownText(seen, shown, { text: printed.text, start: startDate });
     const notes = endNotes(outcome, { seconds, timeoutMs });
     if (outcome.end === "timed-out" || outcome.background) output.note(notes);
-    return toResult(outcome, printed, notes);
+    const recorded = tracked && (await recordChanges(await tracked.finish(), workspace.snapshots));
+    return addChanges(toResult(outcome, printed, notes), recorded);
   } finally {
     await output.close();
   }
@@ -201,6 +215,16 @@ function toResult(outcome: ProcessOutcome, shown: OutputResult, endNotes: readon
   const result = { ...(notes !== "" && { notes }), metadata };
   if (outcome.end === "cancelled") return { status: "failed", error: output, ...result };
   return { status: "completed", output, ...result };
+}
+
+function addChanges(result: ToolResult, recorded: RecordedChanges | undefined): ToolResult {
+  if (recorded === undefined) return result;
+  const { changes, notUndone } = recorded;
+  return {
+    ...result,
+    ...(changes.length > 0 && { changes }),
+    ...(notUndone.length > 0 && { metadata: { ...result.metadata, notUndone } }),
+  };
 }
 
 function endNotes(outcome: ProcessOutcome, timing: Timing): string[] {

@@ -1,5 +1,5 @@
 import { constants } from "node:fs";
-import { open, rename, rm } from "node:fs/promises";
+import { open, rename, rm, writeFile } from "node:fs/promises";
 import type { FileHandle } from "node:fs/promises";
 import { dirname, join } from "node:path";
 import { randomUuid } from "../../base/text/hash.ts";
@@ -71,15 +71,17 @@ export function withFileAt<T>(path: string, task: (file: FileHandle) => Promise<
   });
 }
 
-/** Writes atomically: a temporary file in the same folder, flushed to the disk, then renamed. */
-export async function writeAtomically(path: string, bytes: Uint8Array, mode: number): Promise<void> {
-  await replaceThrough(path, mode, (file) => file.writeFile(bytes));
-}
-
-async function replaceThrough(path: string, mode: number, fill: (file: FileHandle) => Promise<void>) {
+/** Writes atomically: a temporary file in the same folder, flushed to the disk if durable, then renamed. */
+export async function writeAtomically(
+  path: string,
+  bytes: Uint8Array,
+  mode: number,
+  isDurable = true,
+): Promise<void> {
   const temporary = join(dirname(path), temporaryName());
   try {
-    await fillAndSync(temporary, mode, fill);
+    if (isDurable) await fillAndSync(temporary, mode, (file) => file.writeFile(bytes));
+    else await writeFile(temporary, bytes, { mode, flag: "wx" });
     await rename(temporary, path);
   } catch (error) {
     await rm(temporary, { force: true });

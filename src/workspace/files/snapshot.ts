@@ -12,8 +12,11 @@ import { openForReading, withOpenFile, writeAtomically } from "./files.ts";
 
 /** Stores contents of changed files by SHA-256, to show and undo changes. */
 export interface Snapshots {
-  /** Returns the hash; undefined if the content is too large. */
-  save(bytes: Uint8Array): Promise<string | undefined>;
+  /**
+   * Returns the hash; undefined if the content is too large. With `isDurable` false, a power failure may lose the
+   * content: for many contents at once.
+   */
+  save(bytes: Uint8Array, isDurable?: boolean): Promise<string | undefined>;
   load(hash: string): Promise<Buffer | undefined>;
 }
 
@@ -37,14 +40,14 @@ class SnapshotFolder implements Snapshots {
     this.#log = log;
   }
 
-  async save(bytes: Uint8Array): Promise<string | undefined> {
+  async save(bytes: Uint8Array, isDurable = true): Promise<string | undefined> {
     if (bytes.byteLength > snapshotLimitBytes) return undefined;
     const hash = sha256(bytes);
     const path = this.#pathOf(hash);
     await makePrivateFolder(dirname(path));
     // Housekeeping deletes by age, so a content that is saved again becomes new.
     if (await exists(path)) await utimes(path, new Date(), new Date());
-    else await writeAtomically(path, await compress(bytes), 0o600);
+    else await writeAtomically(path, await compress(bytes), 0o600, isDurable);
     this.#recent.add(hash, Buffer.from(bytes));
     return hash;
   }

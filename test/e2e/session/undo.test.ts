@@ -8,7 +8,7 @@ import { parseJson } from "../../support/json.ts";
 import * as reply from "../../support/model/reply.ts";
 import { type StoryContext, storiesOfOneAgent } from "../../support/editor/story.ts";
 import { temporaryFolder } from "../../support/temp.ts";
-import { agentText, thoughtText } from "../../support/transcript.ts";
+import { agentText, thoughtText, toolCalls } from "../../support/transcript.ts";
 import { Bell } from "../../support/waiting.ts";
 
 const story = storiesOfOneAgent();
@@ -134,17 +134,59 @@ describe("/undo", () => {
     });
   });
 
-  test("says that what commands changed is out of reach, and when no file was changed", async () => {
-    await story({ files: {}, ...allowAll }, async ({ editor, model, repository }) => {
+  test("restores what commands changed, but not what a user has changed since", async () => {
+    await story({ files: { a: "one\n", b: "two\n", c: "three\n" }, ...allowAll }, async (context) => {
+      const { editor, model, repository } = context;
       const { sessionId } = await editor.newSession();
-      model.reply(reply.call("bash", { command: "echo made > by-hand" })).reply("Ran.");
+      await repository.write({ b: "edited before\n" });
+      const command =
+        "echo made > new; sed -i s/one/1/ a; rm b; echo more >> c; git -c user.name=a -c user.email=a@example.com commit -qam all";
+      model.reply(reply.call("bash", { command })).reply("Ran.");
+      await editor.prompt(sessionId, "Run it");
+      await repository.write({ c: "mine\n" });
+      const answer = await say(editor, sessionId, "/undo");
+      expect(answer).toContain(
+        [
+          "- c: not changed, because it has changed since",
+          "- a: restored",
+          "- b: brought back",
+          "- new: removed, because the agent had created it",
+        ].join("\n"),
+      );
+      expect(answer).toMatch(
+        /Not everything that its commands did is undone\. Check these yourself:\n\n- `echo made > new.*`: git's HEAD moved from \w+ \(\w{8}\) to \w+ \(\w{8}\), and stays there/,
+      );
+      const text = (name: string) => readFile(join(repository.path, name), "utf8");
+      expect([await text("a"), await text("b"), await text("c")]).toEqual([
+        "one\n",
+        "edited before\n",
+        "mine\n",
+      ]);
+      expect(await exists(join(repository.path, "new"))).toBe(false);
+      expect(await say(editor, sessionId, "/redo")).toContain("- new: made again");
+      expect([await text("a"), await exists(join(repository.path, "b"))]).toEqual(["1\n", false]);
+    });
+  });
+
+  test("shows the changes of a command on its card, after its output", async () => {
+    await story({ files: { a: "one\n" }, ...allowAll }, async ({ editor, model }) => {
+      const { sessionId } = await editor.newSession();
+      model.reply(reply.call("bash", { command: "sed -i s/one/1/ a && echo done" })).reply("Ran.");
+      await editor.prompt(sessionId, "Run it");
+      const [card] = toolCalls(editor.updates(sessionId));
+      expect(card?.content?.map(({ type }) => type)).toEqual(["content", "diff"]);
+      expect(card?.content?.[1]).toMatchObject({ oldText: "one\n", newText: "1\n" });
+    });
+  });
+
+  test("says when no file was changed", async () => {
+    await story({ files: {}, ...allowAll }, async ({ editor, model }) => {
+      const { sessionId } = await editor.newSession();
+      model.reply(reply.call("bash", { command: "ls" })).reply("Ran.");
       await editor.prompt(sessionId, "Run it");
       const answer = await say(editor, sessionId, "/undo");
-      expect(answer).toContain("No file was changed in it by the agent's tools.");
-      expect(answer).toContain(
-        "Commands ran in it (`echo made > by-hand`). Their changes cannot be undone: check them yourself.",
-      );
-      expect(await exists(join(repository.path, "by-hand"))).toBe(true);
+      expect(answer).toContain("No file was changed in it.");
+      expect(answer).not.toContain("commands");
     });
   });
 

@@ -1,0 +1,318 @@
+import { realpathSync } from "node:fs";
+import { dirname } from "node:path";
+import { lazy } from "../../base/lazy.ts";
+import { messageOf } from "../../base/errors.ts";
+import { sha256 } from "../../base/text/hash.ts";
+import { isBelow } from "../../base/files/paths.ts";
+import { snapshotLimitBytes } from "../files/snapshot.ts";
+import { type Environment, findProgram } from "../process/find-program.ts";
+import { findWorktree } from "../worktree.ts";
+import {
+  type FileState,
+  type FileVersion,
+  hasOtherMode,
+  isSameState,
+  readContent,
+  readState,
+  timeStepMs,
+} from "./file-state.ts";
+import { listFolderFiles } from "./folder-files.ts";
+import type { ChangedFile, ChangeTracker, CommandChanges, TrackedCommand } from "./command-changes.ts";
+import { GitFiles, type GitHead, type IndexCopy } from "./git-files.ts";
+import { KeptContents } from "./kept-contents.ts";
+import { gitRunner, type RunGit } from "./run-git.ts";
+
+/** Maximum number of files that one command's changes list. */
+export const changedFilesLimit = 2_000;
+/** Maximum bytes of the contents before a command that are loaded from git, and of those after it. */
+export const commandContentsLimitBytes = 64 * 1024 * 1024;
+/** Maximum number of changed and untracked files, and of all files outside git. More are not tracked. */
+export const listedFilesLimit = 20_000;
+/** Maximum number of folders whose state is cached. */
+const cachedFoldersLimit = 4;
+
+export class Tracker implements ChangeTracker {
+  readonly #git: () => Promise<RunGit | undefined>;
+  /** Least recently used first. */
+  readonly #folders = new Map<string, TrackedFolder>();
+  readonly #running = new Set<Run>();
+
+  constructor(env: () => Environment) {
+    this.#git = lazy(async () => {
+      const program = await findProgram("git", env());
+      return program === undefined ? undefined : gitRunner(program, env);
+    });
+  }
+
+  async start(roots: readonly string[], named: readonly string[]): Promise<TrackedCommand> {
+    const outer = roots.filter((root) => !roots.some((other) => other !== root && isBelow(root, other)));
+    const runs = await Promise.all([...new Set(outer)].map((root) => this.#startIn(root, named)));
+    for (const run of runs) this.#running.add(run);
+    return { finish: () => this.#finish(runs) };
+  }
+
+  async #startIn(root: string, named: readonly string[]): Promise<Run> {
+    const run = new Run(
+      root,
+      named.filter((path) => isBelow(path, root) && path !== root),
+    );
+    try {
+      await run.start(await this.#open(root));
+    } catch (error) {
+      run.fail(messageOf(error));
+    }
+    return run;
+  }
+
+  async #open(root: string): Promise<TrackedFolder> {
+    const known = this.#folders.get(root);
+    const worktree = await findWorktree(root);
+    this.#folders.delete(root);
+    const folder =
+      known !== undefined && known.worktree === worktree ? known : await this.#inspect(root, worktree);
+    this.#folders.set(root, folder);
+    for (const oldest of this.#folders.keys())
+      if (this.#folders.size > cachedFoldersLimit) this.#folders.delete(oldest);
+    return folder;
+  }
+
+  async #inspect(root: string, worktree: string | undefined): Promise<TrackedFolder> {
+    const git = worktree === undefined ? undefined : await this.#git();
+    return { worktree, git: git && (await GitFiles.open(git, root)), contents: new KeptContents() };
+  }
+
+  async #finish(runs: readonly Run[]): Promise<CommandChanges> {
+    const found = await Promise.all(runs.map((run) => run.finish()));
+    for (const run of runs) this.#running.delete(run);
+    const files = found.flatMap((one) => one.files).sort((one, other) => (one.path < other.path ? -1 : 1));
+    // A command that still runs must not report these changes again.
+    for (const run of this.#running) run.acknowledge(files);
+    return { files, notes: found.flatMap((one) => one.notes) };
+  }
+}
+
+interface TrackedFolder {
+  readonly worktree: string | undefined;
+  /** Undefined outside git. */
+  readonly git: GitFiles | undefined;
+  readonly contents: KeptContents;
+}
+
+/** A file as it was before the command. */
+interface Earlier {
+  readonly state: FileState;
+  readonly bytes: Buffer | undefined;
+}
+
+/** One command in one folder. */
+class Run {
+  readonly #root: string;
+  readonly #named: readonly string[];
+  #folder: TrackedFolder | undefined;
+  #problem: string | undefined;
+  #index: IndexCopy | undefined;
+  #head: GitHead | undefined;
+  #started = 0;
+  /** Whether a folder is reached without links, by path. */
+  readonly #isReal = new Map<string, boolean>();
+  /** Changed and untracked files before the command; null for deleted ones. Unlisted tracked files equal the index. */
+  readonly #before = new Map<string, Earlier | null>();
+
+  constructor(root: string, named: readonly string[]) {
+    this.#root = root;
+    this.#named = named;
+  }
+
+  fail(problem: string): void {
+    this.#problem ??= problem;
+  }
+
+  async start(folder: TrackedFolder): Promise<void> {
+    this.#folder = folder;
+    const { git, contents } = folder;
+    this.#index = git?.readIndex();
+    this.#head = git?.readHead();
+    const { tracked, untracked } = await this.#list(folder);
+    const states = new Map<string, FileState>();
+    for (const path of [...tracked, ...untracked, ...this.#named]) {
+      const state = readState(path);
+      if (state !== undefined) states.set(path, state);
+    }
+    for (const path of [...tracked, ...this.#named]) this.#before.set(path, null);
+    const kept = contents.update(states, new Set(this.#named));
+    for (const [path, state] of states) this.#before.set(path, { state, bytes: kept.get(path) });
+    this.#started = Date.now();
+  }
+
+  async finish(): Promise<CommandChanges> {
+    const folder = this.#folder;
+    try {
+      if (folder !== undefined && this.#problem === undefined) return await this.#compare(folder);
+    } catch (error) {
+      this.fail(messageOf(error));
+    }
+    return {
+      files: [],
+      notes: [`Its changes in ${this.#root} are unknown: ${this.#problem ?? "not started"}`],
+    };
+  }
+
+  /** Takes changes of another command as known. */
+  acknowledge(files: readonly ChangedFile[]): void {
+    for (const { path, after } of files) {
+      if (!isBelow(path, this.#root)) continue;
+      const state = after === null ? undefined : readState(path);
+      this.#before.set(path, state === undefined ? null : { state, bytes: after?.bytes });
+    }
+  }
+
+  async #list({ git }: TrackedFolder): Promise<{ tracked: readonly string[]; untracked: readonly string[] }> {
+    if (git !== undefined) {
+      const listing = await git.list(this.#index);
+      const count = listing.tracked.length + listing.untracked.length;
+      if (count > listedFilesLimit)
+        throw new Error(`more than ${listedFilesLimit} files are changed or untracked.`);
+      return listing;
+    }
+    const untracked = await listFolderFiles(this.#root, listedFilesLimit);
+    if (untracked === undefined)
+      throw new Error(`the folder has more than ${listedFilesLimit} files and is not in a git repository.`);
+    return { tracked: [], untracked };
+  }
+
+  async #compare(folder: TrackedFolder): Promise<CommandChanges> {
+    const { tracked, untracked } = await this.#list(folder);
+    const fromIndex = new Set(tracked);
+    const paths = [...new Set([...this.#before.keys(), ...tracked, ...untracked])].sort();
+    const differing = paths.flatMap((path) => this.#difference(path, fromIndex) ?? []);
+    const clean = differing.filter(({ isClean }) => isClean).map(({ path }) => path);
+    const versions =
+      (await folder.git?.loadClean(clean, this.#index, commandContentsLimitBytes)) ??
+      new Map<string, FileVersion>();
+    const reader = new LimitedReader();
+    const found = differing.map((one): ChangedFile & { state: FileState | undefined } => ({
+      path: one.path,
+      before: one.isClean ? (versions.get(one.path) ?? unknownVersion) : toVersion(one.before),
+      after: one.state === undefined ? null : reader.read(one.path, one.state),
+      state: one.state,
+    }));
+    return this.#report(found.filter(hasChanged), folder.git);
+  }
+
+  /** Compares metadata only. Returns undefined for an unchanged file. */
+  #difference(path: string, fromIndex: ReadonlySet<string>): Difference | undefined {
+    const before = this.#before.get(path);
+    const state = this.#isOwnFolder(dirname(path)) ? readState(path) : undefined;
+    if (before === undefined) return { path, state, isClean: fromIndex.has(path), before: null };
+    if (before === null) return state === undefined ? undefined : { path, state, isClean: false, before };
+    const isRecent = before.state.changed >= this.#started - timeStepMs;
+    if (state !== undefined && !isRecent && isSameState(before.state, state)) return undefined;
+    return { path, state, isClean: false, before };
+  }
+
+  /** False if a folder on the way is a link by now, which would lead to another file. */
+  #isOwnFolder(folder: string): boolean {
+    const known = this.#isReal.get(folder) ?? isRealPath(folder);
+    this.#isReal.set(folder, known);
+    return known;
+  }
+
+  #report(
+    found: readonly (ChangedFile & { state: FileState | undefined })[],
+    git: GitFiles | undefined,
+  ): CommandChanges {
+    // Undo restores these contents, so that a file that was one of them before may be removed.
+    const inodes = new Set(found.map(({ before }) => before?.inode));
+    const contents = new Set(found.map(({ before }) => before?.bytes && sha256(before.bytes)));
+    /** A file that is older than the command was moved in or is no longer ignored: removing it would lose it. */
+    const isForeign = ({ before, after, state }: (typeof found)[number]) =>
+      before === null &&
+      state !== undefined &&
+      state.names === 1 &&
+      Math.min(state.created, state.changed) < this.#started - timeStepMs &&
+      !inodes.has(state.inode % inodeRange) &&
+      !(after?.bytes !== undefined && contents.has(sha256(after.bytes)));
+    const foreign = found.filter(isForeign);
+    const own = found.filter((one) => !isForeign(one));
+    const files = own
+      .slice(0, changedFilesLimit)
+      .map(({ path, before, after }): ChangedFile => ({ path, before, after }));
+    const lost = files.filter(({ before, after }) => isUnknown(before) || isUnknown(after));
+    const more = own.length - files.length;
+    const notes = [
+      lost.length > 0 && `${countFiles(lost.length)} too large or could not be read, so it is not restored`,
+      more > 0 && `${more} more files changed; at most ${changedFilesLimit} per command are recorded`,
+      foreign.length > 0 &&
+        `${countFiles(foreign.length)} already there before under another name or were ignored, and stay`,
+      describeMove(this.#head, git?.readHead()),
+    ];
+    return { files, notes: notes.filter((note) => typeof note === "string") };
+  }
+}
+
+interface Difference {
+  readonly path: string;
+  readonly before: Earlier | null;
+  readonly state: FileState | undefined;
+  /** The file equalled git's index before. */
+  readonly isClean: boolean;
+}
+
+/** Git's index has the lower half of an inode number. */
+const inodeRange = 2 ** 32;
+
+const unknownVersion: FileVersion = { bytes: undefined, isLink: false, mode: undefined, inode: undefined };
+
+function createVersion({ isLink, mode, inode }: FileState, bytes: Buffer | undefined): FileVersion {
+  return { bytes, isLink, mode: isLink ? undefined : mode, inode: inode % inodeRange };
+}
+
+function isUnknown(version: FileVersion | null): boolean {
+  return version !== null && version.bytes === undefined;
+}
+
+function toVersion(earlier: Earlier | null): FileVersion | null {
+  return earlier && createVersion(earlier.state, earlier.bytes);
+}
+
+function hasChanged({ before, after }: ChangedFile): boolean {
+  if (before === null || after === null) return before !== after;
+  if (before.bytes === undefined || after.bytes === undefined) return true;
+  return before.isLink !== after.isLink || hasOtherMode(before, after) || !before.bytes.equals(after.bytes);
+}
+
+/** Reads contents until a total size is reached. */
+class LimitedReader {
+  #bytes = 0;
+
+  read(path: string, state: FileState): FileVersion {
+    const isWithin =
+      state.size <= snapshotLimitBytes && this.#bytes + state.size <= commandContentsLimitBytes;
+    const bytes = isWithin ? readContent(path, state) : undefined;
+    this.#bytes += bytes?.length ?? 0;
+    return createVersion(state, bytes);
+  }
+}
+
+function isRealPath(folder: string): boolean {
+  try {
+    return realpathSync.native(folder) === folder;
+  } catch {
+    return false;
+  }
+}
+
+function describeMove(before: GitHead | undefined, after: GitHead | undefined): string | undefined {
+  if (before === undefined || after === undefined) return undefined;
+  if (before.branch === after.branch && before.commit === after.commit) return undefined;
+  return `git's HEAD moved from ${formatHead(before)} to ${formatHead(after)}, and stays there`;
+}
+
+function formatHead({ branch, commit }: GitHead): string {
+  const short = commit?.slice(0, 8) ?? "no commit";
+  return branch === undefined ? short : `${branch} (${short})`;
+}
+
+function countFiles(count: number): string {
+  return count === 1 ? "1 file was" : `${count} files were`;
+}
