@@ -11,6 +11,8 @@ export interface Verdict {
   /** Undefined if no rule matched. */
   rule?: Rule;
   reason: string;
+  /** Why the call cannot be undone, if that is why it asks. */
+  irreversible?: string;
 }
 
 const strictness: Record<Action, number> = { allow: 0, ask: 1, deny: 2 };
@@ -71,13 +73,24 @@ function evaluateSubject(permission: string, subject: Subject, rules: Ruleset): 
   return partly ?? { ...base, action: "ask", reason: subject.opaque ?? subject.confirm ?? "no rule matches" };
 }
 
-/** Turns an allow into an ask if the subject must be confirmed, or is opaque and a stricter rule may apply. */
+/**
+ * Turns an allow into an ask if the subject must be confirmed, cannot be undone and only the built-in default allows
+ * it, or is opaque and a stricter rule may apply.
+ */
 function confirmAllow(verdict: Verdict, subject: Subject, stricterBehind: Rule | undefined): Verdict {
   if (subject.confirm !== undefined) return { ...verdict, action: "ask", reason: subject.confirm };
+  const { irreversible } = subject;
+  if (irreversible !== undefined && verdict.rule?.asksIfIrreversible === true)
+    return { ...verdict, action: "ask", irreversible, reason: describeIrreversible([irreversible]) };
   if (!stricterBehind || subject.opaque === undefined || !isCatchAll(verdict.rule?.pattern ?? ""))
     return verdict;
   const reason = `${subject.opaque}, and a stricter rule may apply`;
   return { ...verdict, action: "ask", rule: stricterBehind, reason };
+}
+
+/** Returns why a question is asked about something that cannot be undone. */
+export function describeIrreversible(reasons: readonly string[]): string {
+  return `it cannot be undone: ${[...new Set(reasons)].join(", ")}`;
 }
 
 interface Application {
@@ -182,7 +195,7 @@ export function defaultRules(folders: { outputFolder: string; skillFolders: read
     allow("external_directory", `${folder}/*`),
   ]);
   return [
-    allow("*", "*"),
+    { ...allow("*", "*"), asksIfIrreversible: true },
     ask("doom_loop", "*"),
     ask("external_directory", "*"),
     ...open,

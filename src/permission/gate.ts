@@ -7,6 +7,7 @@ import type { SessionId } from "../message/ids.ts";
 import type { Location, ToolKind } from "../message/part.ts";
 import type { ApprovalMode } from "../message/message.ts";
 import type { Approvals, ApprovalScope } from "./approvals.ts";
+import { describeIrreversible } from "./evaluate.ts";
 import { judge, type Judgement } from "./judge.ts";
 import type { Decision, PermissionRequest, Rule, Ruleset } from "./rule.ts";
 
@@ -45,7 +46,7 @@ export interface Question extends GateCall {
   readonly always: readonly string[];
   /** Scopes that "always allow" offers; the project only for commands and edits inside the workspace. */
   readonly scopes: readonly ApprovalScope[];
-  /** Why the question is asked: the first open reason. */
+  /** Why the question is asked: what cannot be undone, else the first open reason. */
   readonly reason: string;
 }
 
@@ -277,7 +278,7 @@ export class Gate {
     const scopes: ApprovalScope[] = permissions.every(mayHoldForProject)
       ? ["session", "project"]
       : ["session"];
-    return { ...call, permissions, always, scopes, reason: open[0]?.reason ?? "" };
+    return { ...call, permissions, always, scopes, reason: describeQuestion(open) };
   }
 
   async #requestAnswer(question: Question, signal: AbortSignal): Promise<AnswerOrFailure> {
@@ -392,6 +393,12 @@ export class Gate {
 }
 
 const rejectedByClose: Decision = { outcome: "rejected", cause: "closed" };
+
+/** Returns everything that cannot be undone, else the first reason. */
+function describeQuestion(open: readonly Judgement[]): string {
+  const irreversible = open.flatMap((judgement) => judgement.irreversible ?? []);
+  return irreversible.length > 0 ? describeIrreversible(irreversible) : (open[0]?.reason ?? "");
+}
 
 const isAllowed = (judgements: readonly Judgement[]): boolean =>
   judgements.every(({ action }) => action === "allow");

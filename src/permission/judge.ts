@@ -97,7 +97,11 @@ function coversMode(mode: ApprovalMode, permission: string): boolean {
 
 /** Replaces each "ask" by "allow". A deny that may apply and a required confirmation still ask. */
 function replaceAskByAllow(rules: Ruleset): Rule[] {
-  const opened = rules.map((rule): Rule => (rule.action === "ask" ? { ...rule, action: "allow" } : rule));
+  const opened = rules.map((rule): Rule =>
+    rule.action === "ask" || rule.asksIfIrreversible
+      ? { permission: rule.permission, pattern: rule.pattern, action: "allow" }
+      : rule,
+  );
   return [{ permission: "*", pattern: "*", action: "allow" }, ...opened];
 }
 

@@ -10,6 +10,8 @@ export interface Rule {
   action: Action;
   /** Whether the rule is a user's approval. Approvals do not cover code that an interpreter runs. */
   isApproval?: boolean;
+  /** Whether the rule asks where it would allow what cannot be undone. Only the built-in default does. */
+  asksIfIrreversible?: boolean;
 }
 
 /** Rules in order; the last match wins. */
@@ -45,6 +47,8 @@ export interface Subject {
   isAlternativeReading?: boolean;
   /** The interpreter that makes it opaque. A user's rule for the interpreter (`node *`) may allow it. */
   interpreter?: string;
+  /** Why it cannot be undone: "publishes a package". */
+  irreversible?: string;
   /** Why the user must confirm each time, even if rules or approvals allow it. A deny still applies. */
   confirm?: string;
 }

@@ -87,9 +87,9 @@ const containerPrograms = new Set([
 
 /**
  * Returns a pattern of commands similar to a simple command (`git checkout *`). None if the pattern would match any
- * program: for shells, wrappers, interpreters, runners, and unknown words.
+ * program: for shells, wrappers, interpreters, runners, and unknown words. With `exact` the pattern is the whole command.
  */
-export function createAlwaysPatterns(argv: readonly Argument[]): string[] {
+export function createAlwaysPatterns(argv: readonly Argument[], exact = false): string[] {
   const name = argv[0]?.text ?? "";
   const base = name.slice(name.lastIndexOf("/") + 1);
   if (isShell(base) || findWrapper(base) || isRunner(base)) return [];
@@ -102,6 +102,7 @@ export function createAlwaysPatterns(argv: readonly Argument[]): string[] {
   )
     return [];
   if (!words.every(isFixed)) return [];
+  if (exact) return createExactPatterns(argv);
   if (words.slice(1).some((word) => word.text.startsWith("-"))) return createExactPatterns(argv);
   return [`${words.map((word) => word.text).join(" ")} *`];
 }

@@ -9,6 +9,8 @@ import { parseOptions } from "./programs/options.ts";
 import type { EvalContext, Scan, ShellEffect, SimpleCommand } from "./facts.ts";
 import { addPath, addUnknownPath, mayBeOption } from "./syntax/paths.ts";
 import { findProgram } from "./programs/program-table.ts";
+import { findReversibility } from "./reversibility/reversibility.ts";
+import type { Reversibility } from "./reversibility/forms.ts";
 import {
   resolveArgument,
   toUnknownArgument,
@@ -25,14 +27,15 @@ const wrapLimit = 32;
 export function addCommand(scan: Scan, command: SimpleCommand, evalContext: EvalContext): void {
   if (evalContext.depth > wrapLimit) throw new Error(`commands wrap each other more than ${wrapLimit} deep`);
   const name = parseCommandName(command);
-  if (typeof name !== "string") return addBash(scan, command, name, evalContext);
+  if (typeof name !== "string") return addBash(scan, command, { doubt: name }, evalContext);
   if (isDirectoryChange(name, command)) return addDirectoryChange(scan, command, evalContext);
   const given = command.argv.slice(1).map(resolveArgument);
   const args = given.map((arg) => (mayBeOption(scan, arg, evalContext) ? toUnknownArgument(arg) : arg));
   const others = findAssignmentReason(command) ?? findFolderReason(command, evalContext);
   const own = describe(name, { scan, command, args, evalContext });
   const interpreted = own && others === undefined && findProgram(name)?.interpretsCode === true;
-  addBash(scan, command, interpreted ? { ...own, interpreter: name } : (own ?? others), evalContext);
+  const doubt = interpreted ? { ...own, interpreter: name } : (own ?? others);
+  addBash(scan, command, { doubt, reversibility: findReversibility(name, args) }, evalContext);
 }
 
 /** Returns the name without its folder, or why it is unknown. */
@@ -73,9 +76,10 @@ function addDirectoryChange(scan: Scan, { argv, raw }: SimpleCommand, evalContex
 function addBash(
   scan: Scan,
   command: SimpleCommand,
-  doubt: OpaqueReason | undefined,
+  { doubt, reversibility = "unknown" }: { doubt: OpaqueReason | undefined; reversibility?: Reversibility },
   evalContext: EvalContext,
 ): void {
+  const irreversible = typeof reversibility === "object" ? reversibility.irreversible : undefined;
   const argv = rebaseProgram(scan, command.argv, evalContext);
   const text = canonicalText(argv);
   const becomes = createPattern(command.argv);
@@ -85,8 +89,10 @@ function addBash(
     also: listOtherSpellings(command, text),
     ...(becomes !== undefined && { becomes }),
     reason: doubt ? `runs ${text}, but ${doubt.reason}` : `runs ${text}`,
-    similar: doubt ? [] : createAlwaysPatterns(argv),
+    similar: doubt ? [] : createAlwaysPatterns(argv, irreversible !== undefined),
     ...(doubt && { opaque: doubt.reason }),
+    ...(irreversible !== undefined && { irreversible }),
+    ...(reversibility === "unknown" && { hasUnknownEffects: true }),
     ...(doubt?.options && { options: doubt.options }),
     ...(doubt?.interpreter !== undefined && { interpreter: doubt.interpreter }),
   };

@@ -49,6 +49,10 @@ export interface ShellEffect {
   changesDirectory?: boolean;
   /** The line has this effect only if it is read in an unusual way. */
   isAlternativeReading?: boolean;
+  /** Why the command cannot be undone: "publishes a package". */
+  irreversible?: string;
+  /** Whether the command can be undone is unknown: its words do not show what it does. */
+  hasUnknownEffects?: boolean;
   /** Why the change is critical: it removes the workspace, or the context says so. */
   critical?: string;
 }

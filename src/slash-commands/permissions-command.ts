@@ -146,7 +146,8 @@ function startsWith(rules: Ruleset, list: Ruleset): boolean {
   });
 }
 
-function describeRule({ pattern, action }: Rule): string {
+function describeRule({ pattern, action, asksIfIrreversible }: Rule): string {
+  if (asksIfIrreversible) return "allow what can be undone";
   return isCatchAll(pattern) ? action : `${action} \`${pattern}\``;
 }
 

@@ -58,11 +58,14 @@ function readOverview(lines: readonly string[]): Rule[] {
     return names.split(", ").flatMap((name) => {
       const permission = name === "everything" ? "*" : name;
       return [
-        ...reply.matchAll(/(allow|ask|deny)( what only reads| readers of)?(?: `([^`]*)`)?(?:, |$)/g),
+        ...reply.matchAll(
+          /(allow|ask|deny)( what only reads| readers of| what can be undone)?(?: `([^`]*)`)?(?:, |$)/g,
+        ),
       ].flatMap(([, verb, list, text]): Ruleset => {
         if (list === " what only reads") return readingCommandRules();
         if (list === " readers of") return outputRules("bash", text ?? "");
-        return [{ permission, pattern: text ?? "*", action: actionSchema.parse(verb) }];
+        const rule = { permission, pattern: text ?? "*", action: actionSchema.parse(verb) };
+        return [list === " what can be undone" ? { ...rule, asksIfIrreversible: true } : rule];
       });
     });
   });

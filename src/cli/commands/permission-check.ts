@@ -12,8 +12,10 @@ export interface CheckedPart {
   action: Action;
   /** Absent when no rule matched. */
   rule?: Rule;
-  /** What the part does, and why this was decided. */
+  /** What the part does, whether it can be undone, and why this was decided. */
   reason: string;
+  /** Why the part cannot be undone: "publishes a package". */
+  irreversible?: string;
 }
 
 export interface CheckedCommand {
@@ -40,9 +42,17 @@ export function checkCommand(command: string, context: ShellContext, authority: 
 function checkEffect(effect: ShellEffect, request: PermissionRequest, authority: Authority): CheckedPart[] {
   const judgement = judge(request, authority);
   const { action, rule } = judgement;
+  const { irreversible } = effect;
   if (effect.isAlternativeReading === true && action !== "deny") return [];
-  const reason = `${effect.reason}; ${reasonOf(judgement)}`;
-  return [{ permission: request.permission, text: effect.text, action, ...(rule && { rule }), reason }];
+  const undo = judgement.irreversible !== undefined ? "" : describeUndo(effect);
+  const reason = `${effect.reason}${undo}; ${reasonOf(judgement)}`;
+  const part = { permission: request.permission, text: effect.text, action, ...(rule && { rule }), reason };
+  return [irreversible === undefined ? part : { ...part, irreversible }];
+}
+
+function describeUndo({ irreversible, hasUnknownEffects }: ShellEffect): string {
+  if (irreversible !== undefined) return `; cannot be undone: ${irreversible}`;
+  return hasUnknownEffects ? "; whether it can be undone is unknown" : "";
 }
 
 /** Formats the decision: a line for the command and one for each part. */
@@ -53,6 +63,7 @@ export function describeCheck({ command, action, parts }: CheckedCommand): strin
   return [`${action.padEnd(5)} ${command}`, ...lines].map(showInvisible).join("\n");
 }
 
-function reasonOf({ reason, rule, by }: Judgement): string {
+function reasonOf({ reason, rule, by, irreversible }: Judgement): string {
+  if (irreversible !== undefined) return `${reason}, and no rule of yours allows it`;
   return by === "rules" && rule === undefined ? `${reason}, which asks` : reason;
 }

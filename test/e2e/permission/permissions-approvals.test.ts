@@ -142,7 +142,7 @@ describe("/permissions", () => {
       await editor.prompt(sessionId, "/permissions");
       const text = lastText(editor, sessionId);
       expect(text).toMatch(
-        /^\*\*Rules of build\*\*, in order; the last match wins:\n\n- everything: allow\n/,
+        /^\*\*Rules of build\*\*, in order; the last match wins:\n\n- everything: allow what can be undone\n/,
       );
       expect(text).toContain("- bash: ask");
       expect(text).toContain("1. bash `git branch *` (this project)");

@@ -78,7 +78,7 @@ test("keys reach no command, model, editor, storage or log", async () => {
 });
 
 test("no command makes the program open a debugger port through which keys could leak", async () => {
-  await story({}, async ({ editor, model }) => {
+  await story({ config: { permission: "allow" } }, async ({ editor, model }) => {
     const { sessionId } = await editor.newSession();
     model.reply(reply.call("bash", { command: `kill -USR1 ${editor.pid}` })).reply("Done.");
     await editor.prompt(sessionId, "Go");

@@ -56,6 +56,7 @@ describe("what a command line does", () => {
       type: "run",
       text: "/usr/bin/git -C src push",
       also: ["X=1 /usr/bin/git -C src 'push'", "git -C src push", "X=1", "git push"],
+      irreversible: "sends commits to a remote",
       reason: "runs /usr/bin/git -C src push",
       similar: ["/usr/bin/git -C src push"],
     });

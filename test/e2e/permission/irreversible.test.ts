@@ -1,0 +1,75 @@
+import { readFile } from "node:fs/promises";
+import { join } from "node:path";
+import { describe, expect, test } from "vitest";
+import type { Editor } from "../../support/editor/editor.ts";
+import { zedLike } from "../../support/editor/clients.ts";
+import { storiesOfOneAgent } from "../../support/editor/story.ts";
+import * as reply from "../../support/model/reply.ts";
+
+const story = storiesOfOneAgent();
+
+const bash = (command: string) => reply.call("bash", { command });
+
+/** Returns the text of a question. */
+const questionText = (editor: Editor, number: number) =>
+  JSON.stringify(editor.permissionRequests[number]?.toolCall.content);
+
+describe("by default", () => {
+  test("a command that cannot be undone asks, says why and offers that command alone", async () => {
+    await story({ client: zedLike(), permission: "reject_once" }, async ({ editor, model }) => {
+      const { sessionId } = await editor.newSession();
+      model.reply(bash("echo hi && git push origin main && npm publish"));
+      await editor.prompt(sessionId, "Go");
+      expect(editor.permissionRequests).toHaveLength(1);
+      expect(questionText(editor, 0)).toContain(
+        "Asked because it cannot be undone: sends commits to a remote, publishes a package.",
+      );
+      expect(editor.permissionRequests[0]?.options.map(({ name }) => name)).toEqual([
+        "Allow once",
+        "Always allow `git push origin main`, `npm publish` in this session",
+        "Always allow `git push origin main`, `npm publish` in this project",
+        "Reject",
+      ]);
+    });
+  });
+
+  test("a command that can be undone, and an unknown program, run without a question", async () => {
+    const files = { "dist/a.js": "", "tool.sh": "echo made > made.txt\n" };
+    await story({ files }, async ({ editor, model, repository }) => {
+      const { sessionId } = await editor.newSession();
+      model.reply(bash("rm -rf dist && git status && sh tool.sh")).reply("Done.");
+      await editor.prompt(sessionId, "Go");
+      expect(editor.permissionRequests).toEqual([]);
+      expect(await readFile(join(repository.path, "made.txt"), "utf8")).toBe("made\n");
+    });
+  });
+
+  test("an approval of the exact command holds for it alone", async () => {
+    await story({ permission: "allow_always" }, async ({ editor, model }) => {
+      const { sessionId } = await editor.newSession();
+      model
+        .reply(bash("git branch -D none"))
+        .reply(bash("git branch -D none"))
+        .reply(bash("git branch -D other"))
+        .reply("Done.");
+      await editor.prompt(sessionId, "Go");
+      expect(editor.permissionRequests.map(({ toolCall }) => toolCall.title)).toEqual([
+        "git branch -D none",
+        "git branch -D other",
+      ]);
+    });
+  });
+});
+
+test.each([
+  ["a rule for everything", { "*": "allow" }],
+  ["a rule for commands", { bash: "allow" }],
+  ["a rule for the command", { bash: { "git branch *": "allow" } }],
+])("%s of the user allows what cannot be undone", async (_, permission) => {
+  await story({ config: { permission } }, async ({ editor, model }) => {
+    const { sessionId } = await editor.newSession();
+    model.reply(bash("git branch -D none")).reply("Done.");
+    await editor.prompt(sessionId, "Go");
+    expect(editor.permissionRequests).toEqual([]);
+  });
+});
