@@ -2,8 +2,8 @@ import { readdir } from "node:fs/promises";
 import { join } from "node:path";
 import { describe, expect, test } from "vitest";
 import { faulty } from "../../support/mcp/mcp.ts";
-import type { ModelRequest } from "../../support/model/model-server.ts";
 import * as reply from "../../support/model/reply.ts";
+import { expectSamePrefixes } from "../../support/model/same-prefixes.ts";
 import { storiesOfOneAgent } from "../../support/editor/story.ts";
 
 const story = storiesOfOneAgent();
@@ -157,14 +157,3 @@ test("without a way to forbid calls the last step has no tools", async () => {
     expect(model.requests.map(({ toolNames }) => toolNames.length > 0)).toEqual([true, false]);
   });
 });
-
-/** The head and each message of a request are those of the request before it; only its end is new. */
-function expectSamePrefixes(requests: readonly ModelRequest[]): void {
-  for (const [index, request] of requests.slice(1).entries()) {
-    const before = requests[index];
-    const earlier = before?.messages ?? [];
-    expect(JSON.stringify(request.body.tools)).toBe(JSON.stringify(before?.body.tools));
-    expect(JSON.stringify(request.messages.slice(0, earlier.length))).toBe(JSON.stringify(earlier));
-    expect(request.messages.length).toBeGreaterThan(earlier.length);
-  }
-}
