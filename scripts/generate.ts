@@ -149,11 +149,14 @@ async function withTable(path: string): Promise<string> {
 /** Input schema of each built-in tool, as sent to models, by name. */
 async function toolSchemas(): Promise<Record<string, unknown>> {
   registerHooks({ load: loadText });
-  const [{ builtInTools }, { taskTool }, { LanguageQueries }] = await Promise.all([
-    import("../src/tool/registry.ts"),
-    import("../src/tool/task/task.ts"),
-    import("../src/lsp/language-queries.ts"),
-  ]);
+  const [{ builtInTools }, { taskTool }, { toolSearch }, { callTool }, { LanguageQueries }] =
+    await Promise.all([
+      import("../src/tool/registry.ts"),
+      import("../src/tool/task/task.ts"),
+      import("../src/tool-calls/on-demand/tool-search.ts"),
+      import("../src/tool-calls/on-demand/call-tool.ts"),
+      import("../src/lsp/language-queries.ts"),
+    ]);
   const endpoint = { url: "http://localhost" };
   const analyze = () => Promise.reject(new Error("no command is run here"));
   const folders = { servers: {}, root: "/", cwd: "/" };
@@ -168,6 +171,8 @@ async function toolSchemas(): Promise<Record<string, unknown>> {
       languages,
     }),
     taskTool({ agents: [] }),
+    toolSearch([]),
+    callTool,
   ];
   return Object.fromEntries(tools.map(({ name, input }) => [name, inputSchema(input)]));
 }

@@ -322,6 +322,12 @@ export const configSchema = z
     disabled_providers: z.array(z.string()).optional().describe("Providers not to use."),
     enabled_providers: z.array(z.string()).optional().describe("The only providers to use."),
     mcp: z.record(z.string(), mcpConfigSchema).optional(),
+    mcp_tools: z
+      .enum(["auto", "all", "search"])
+      .optional()
+      .describe(
+        "Whether requests contain all tools of MCP servers (all), or a search for them (search). auto searches if they take more than a tenth of the context window.",
+      ),
     permission: permissionSchema.optional(),
     tools: toolsSchema.optional(),
     instructions: z.array(z.string()).optional().describe("Further instructions: paths, globs or URLs."),

@@ -64,7 +64,7 @@ export type ListedServer =
 export class SessionServers {
   readonly #deps: SessionServersDeps;
   readonly #used = new Map<McpServer, UsedServer>();
-  #config: Pick<Config, "mcp" | "experimental"> = {};
+  #config: Pick<Config, "mcp" | "mcp_tools" | "experimental"> = {};
   #given: GivenServers = noGivenServers;
   #disabled: readonly string[] = [];
   #problems: readonly string[] = [];
@@ -89,7 +89,7 @@ export class SessionServers {
   }
 
   /** Applies a new configuration. Unchanged servers keep running. */
-  configure(config: Pick<Config, "mcp" | "experimental">): void {
+  configure(config: Pick<Config, "mcp" | "mcp_tools" | "experimental">): void {
     this.#config = config;
     this.#apply();
   }
@@ -132,7 +132,7 @@ export class SessionServers {
 
   /** Builds the tools of the servers, with names that differ from `taken`. */
   tools(taken: readonly string[]): Promise<readonly Tool[]> {
-    return this.#tools.build([...this.#used.keys()], taken);
+    return this.#tools.build([...this.#used.keys()], taken, this.#config.mcp_tools);
   }
 
   /** Usage instructions of the servers, by name. */

@@ -186,6 +186,8 @@ const toolPartSchema = z.object({
       wrapper: z.string().optional(),
     })
     .optional(),
+  /** The tool through which the model called this one. */
+  through: z.string().optional(),
   /** The part of the answer that contains the call, if the model wrote it as text. */
   markup: z.string().optional(),
   title: z.string().optional(),

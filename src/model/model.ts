@@ -68,6 +68,8 @@ export interface ModelRequest {
   tools: readonly ToolSpec[];
   /** Names by which other programs know the tools, in lower case, with the tools' own names. Not sent. */
   otherToolNames?: ReadonlyMap<string, string>;
+  /** Tools that are not sent, but that a call written as text may name. */
+  unsentTools?: readonly ToolSpec[];
   /** Asks the model to call no tool; the tools are still sent, so that prompt caches stay valid. */
   toolChoice?: "none";
   temperature?: number;

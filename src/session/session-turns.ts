@@ -96,6 +96,18 @@ export class SessionTurns {
     });
   }
 
+  /** Returns whether the conversation loads tools of MCP servers on demand. */
+  async loadsToolsOnDemand(): Promise<boolean> {
+    const { settings, project } = this.#services;
+    const { agent, model } = settings;
+    if (model === undefined) return false;
+    const { splitTools } = await import("../turn/context-use.ts");
+    const offers = await this.#getOffers();
+    const { messages } = this.#deps.transcript;
+    const { onDemand } = await splitTools({ project: project.current, offers, agent, model, messages });
+    return onDemand.length > 0;
+  }
+
   async #getOffers(): Promise<AgentOffers> {
     const { createOffers } = await import("../turn/turn.ts");
     this.#offers ??= createOffers();

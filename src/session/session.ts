@@ -222,6 +222,11 @@ export class Session {
     return this.#turns.contextUse(signal);
   }
 
+  /** Returns whether the conversation loads tools of MCP servers on demand. */
+  loadsToolsOnDemand(): Promise<boolean> {
+    return this.#turns.loadsToolsOnDemand();
+  }
+
   /** Exports the conversation to a new file in the workspace. Returns a message for the user. */
   async exportTo(file: string): Promise<string> {
     const { runExport } = await import("../reports/export-command.ts");

@@ -57,6 +57,7 @@ export interface AnswerEffect {
 export interface CommandContext
   extends
     PermissionsContext,
+    McpCommandContext,
     Omit<ModelContext, "project" | "settings">,
     Omit<AgentsContext, "project" | "settings"> {
   /** All commands. */
@@ -67,7 +68,6 @@ export interface CommandContext
   contextUse(signal: AbortSignal): Promise<ShownContext | undefined>;
   readonly usage: Usage | undefined;
   readonly info: SessionInfo;
-  readonly servers: McpCommandContext;
   readonly history: Pick<Undo, "undo" | "redo" | "checkpoints">;
   setTitle(title: string, source: "person"): Promise<void>;
   reload(): Promise<Project>;
@@ -143,7 +143,7 @@ const builtIn: readonly Command[] = [
     name: "mcp",
     description: "List MCP servers with their status and tools; reconnect or authorize one",
     hint: "server, reconnect server, or auth server",
-    effect: { kind: "answer", run: ({ servers }, rest, signal) => runMcp(servers, rest, signal) },
+    effect: { kind: "answer", run: runMcp },
   },
   {
     name: "model",

@@ -2,8 +2,15 @@ import { orWhenAborted } from "../base/async.ts";
 import type { McpServer } from "../mcp/server.ts";
 import type { ListedServer } from "../mcp/session-servers.ts";
 
-/** The MCP servers of a session. */
+/** The parts of a session that the command uses. */
 export interface McpCommandContext {
+  readonly servers: McpServers;
+  /** Returns whether the conversation loads tools of servers on demand. */
+  loadsToolsOnDemand(): Promise<boolean>;
+}
+
+/** The MCP servers of a session. */
+interface McpServers {
   list(): readonly ListedServer[];
   authorize(server: McpServer, signal: AbortSignal): Promise<string>;
 }
@@ -13,20 +20,22 @@ const listedLimit = 100;
 const descriptionLimit = 120;
 
 /** `/mcp`, `/mcp <server>`, `/mcp reconnect [<server>]` and `/mcp auth <server>`. */
-export async function runMcp(servers: McpCommandContext, rest: string, signal: AbortSignal): Promise<string> {
+export async function runMcp(session: McpCommandContext, rest: string, signal: AbortSignal): Promise<string> {
+  const { servers } = session;
   const [word = "", ...more] = rest.split(/\s+/).filter((part) => part !== "");
   const list = servers.list();
   if (word === "reconnect") return reconnect(list, more.join(" "), signal);
   if (word === "auth") return authorize(servers, more.join(" "), signal);
-  if (word === "") return describeAll(list);
+  const isOnDemand = await session.loadsToolsOnDemand();
+  if (word === "") return describeAll(list, isOnDemand);
   const listed = list.find(({ name }) => name === rest.trim());
-  return listed === undefined ? unknown(rest.trim(), list) : describeOne(listed);
+  return listed === undefined ? unknown(rest.trim(), list) : describeOne(listed, isOnDemand);
 }
 
-function describeAll(list: readonly ListedServer[]): string {
+function describeAll(list: readonly ListedServer[], isOnDemand: boolean): string {
   if (list.length === 0)
     return "No MCP servers. Configure them under `mcp` in fairlead.json or in the editor.";
-  const lines = list.map((listed) => `- **${listed.name}**: ${stateOf(listed)}`);
+  const lines = list.map((listed) => `- **${listed.name}**: ${stateOf(listed, isOnDemand)}`);
   return [
     ...lines,
     "",
@@ -34,7 +43,7 @@ function describeAll(list: readonly ListedServer[]): string {
   ].join("\n");
 }
 
-function stateOf({ server, name }: ListedServer): string {
+function stateOf({ server, name }: ListedServer, isOnDemand = false): string {
   if (server === undefined) return "disabled in the configuration";
   const { status, offers } = server;
   switch (status.state) {
@@ -43,7 +52,7 @@ function stateOf({ server, name }: ListedServer): string {
     case "connecting":
       return "connecting";
     case "connected":
-      return `connected; ${counts(offers)}`;
+      return `connected; ${counts(offers, isOnDemand)}`;
     case "failed":
       return `failed: ${status.reason}${status.isPassing ? "; retrying" : ""}`;
     case "needs authorization":
@@ -55,10 +64,10 @@ function stateOf({ server, name }: ListedServer): string {
 
 type Offers = NonNullable<ListedServer["server"]>["offers"];
 
-function counts({ tools, prompts, resources, templates, notes }: Offers): string {
+function counts({ tools, prompts, resources, templates, notes }: Offers, isOnDemand: boolean): string {
   const count = (number: number, one: string) => `${number} ${one}${number === 1 ? "" : "s"}`;
   return [
-    count(tools.length, "tool"),
+    count(tools.length, "tool") + (isOnDemand && tools.length > 0 ? " (loaded on demand)" : ""),
     ...(prompts.length > 0 ? [count(prompts.length, "prompt")] : []),
     ...(resources.length > 0 ? [count(resources.length, "resource")] : []),
     ...(templates.length > 0 ? [count(templates.length, "resource template")] : []),
@@ -66,8 +75,8 @@ function counts({ tools, prompts, resources, templates, notes }: Offers): string
   ].join(", ");
 }
 
-function describeOne(listed: ListedServer): string {
-  const head = `**${listed.name}**: ${stateOf(listed)}`;
+function describeOne(listed: ListedServer, isOnDemand: boolean): string {
+  const head = `**${listed.name}**: ${stateOf(listed, isOnDemand)}`;
   if (listed.server === undefined) return head;
   const { offers, logLines, noise } = listed.server;
   const { tools, prompts, resources, templates, notes } = offers;
@@ -113,7 +122,7 @@ async function reconnect(list: readonly ListedServer[], name: string, signal: Ab
   return wanted.map((listed) => `- **${listed.name}**: ${stateOf(listed)}`).join("\n");
 }
 
-async function authorize(servers: McpCommandContext, name: string, signal: AbortSignal): Promise<string> {
+async function authorize(servers: McpServers, name: string, signal: AbortSignal): Promise<string> {
   const list = servers.list();
   const listed = list.find((one) => one.name === name);
   if (listed === undefined) return unknown(name, list);

@@ -28,7 +28,7 @@ export class EphemeralToolCalls {
       settleCall: async (messageId, part) => putPart(messageId, part),
       amendParts: async () => {},
     });
-    this.#runner.setTools(tools);
+    this.#runner.setTools({ tools });
   }
 
   async run(tool: string, input: unknown, signal: AbortSignal): Promise<FinishedState> {

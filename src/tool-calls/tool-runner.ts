@@ -37,7 +37,8 @@ import {
   type ResultShare,
 } from "../context/result-budget.ts";
 import { type CheckedCall, checkCall, type ModelCall, type RunnableCall } from "./repair/repair-call.ts";
-import { isParallelName } from "./repair/parallel-call.ts";
+import { callTool, isCallTool, unwrapCall } from "./on-demand/call-tool.ts";
+import { isParallelName, splitParallelCall } from "./repair/parallel-call.ts";
 import { findTool, type ToolsByName } from "./repair/tool-name.ts";
 import { addToolRules, isForbidden } from "./tool-set.ts";
 
@@ -61,7 +62,9 @@ const noSpaceHint =
 export class ToolRunner {
   readonly #deps: ToolRunnerDeps;
   #tools: ToolsByName = new Map();
-  /** The offered tools, and the other ones. */
+  /** The offered tools, and those that are loaded on demand. */
+  #known: ToolsByName = new Map();
+  /** All tools that can be called. */
   #callable: ToolsByName = new Map();
   #rules: Ruleset;
   #within: readonly Ruleset[] | undefined;
@@ -76,17 +79,16 @@ export class ToolRunner {
     this.#rules = deps.rules;
   }
 
-  /**
-   * Sets the tools of the next step and how much of the context window their results may use. Tools in `unoffered` are
-   * not offered to the model, but run if it calls them.
-   */
-  setTools(tools: readonly Tool[], results?: ResultLimits, unoffered: readonly Tool[] = []): void {
+  /** Sets the tools of the next step and how much of the context window their results may use. */
+  setTools({ tools, onDemand = [], unoffered = [] }: StepTools, results?: ResultLimits): void {
     this.#results = new ResultBudget(results);
     const { within } = this.#deps;
-    this.#rules = addToolRules(tools, this.#deps);
-    this.#within = within?.map((rules) => addToolRules(tools, { rules }));
-    this.#tools = new Map(tools.map((tool) => [tool.name, tool]));
-    this.#callable = new Map([...unoffered, ...tools].map((tool) => [tool.name, tool]));
+    const callable = [...unoffered, ...onDemand, ...tools];
+    this.#rules = addToolRules(callable, this.#deps);
+    this.#within = within?.map((rules) => addToolRules(callable, { rules }));
+    this.#tools = indexByName(tools);
+    this.#known = indexByName([...onDemand, ...tools]);
+    this.#callable = indexByName(callable);
   }
 
   /** Shows a call while the model still writes its arguments. */
@@ -94,7 +96,7 @@ export class ToolRunner {
     messageId: MessageId,
     tool: string,
     providerCallId: string,
-    { metadata: providerMetadata, markup }: CallOrigin = {},
+    { metadata: providerMetadata, markup, through }: CallOrigin = {},
   ): ToolPart {
     const id = newPartId();
     const known = this.#find(tool);
@@ -105,6 +107,7 @@ export class ToolRunner {
       providerCallId,
       ...(providerMetadata !== undefined && { providerMetadata }),
       ...(markup !== undefined && { markup }),
+      ...(through !== undefined && { through }),
       tool: known?.name ?? tool,
       kind: known?.kind ?? "other",
       state: { status: "pending", input: undefined },
@@ -114,9 +117,23 @@ export class ToolRunner {
     return part;
   }
 
-  /** Whether the name is that of a call that contains other calls, as in `multi_tool_use.parallel`. */
+  /** Whether the name is that of a call that contains other calls, as in `multi_tool_use.parallel` or `call_tool`. */
   isWrapper(tool: string): boolean {
-    return this.#find(tool) === undefined && isParallelName(tool);
+    return this.#isOf(tool, isParallelName) || this.#isOf(tool, isCallTool);
+  }
+
+  /** Returns the calls that a call contains, at least one. */
+  unwrap(call: ModelCall): readonly ModelCall[] {
+    if (this.#isOf(call.tool, isCallTool)) return [unwrapCall(call)];
+    return splitParallelCall(call).map((contained) =>
+      this.#isOf(contained.tool, isCallTool) ? unwrapCall(contained) : contained,
+    );
+  }
+
+  /** Whether the name is that of a wrapper and not that of another tool. */
+  #isOf(name: string, isNameOfWrapper: (name: string) => boolean): boolean {
+    const tool = this.#find(name);
+    return (tool === undefined || tool === callTool) && isNameOfWrapper(name);
   }
 
   /** Runs an announced call. Rejects only for bugs in the runner. */
@@ -142,7 +159,8 @@ export class ToolRunner {
     signal: AbortSignal,
   ): Promise<CallOutcome> {
     const tool = this.#find(call.tool);
-    const checked = checkCall(call, tool, this.#tools);
+    const isUnseen = tool !== undefined && tool.server !== undefined && !this.#tools.has(tool.name);
+    const checked = checkCall(call, tool, this.#known, isUnseen);
     const record = new ToolCallRecord(this.#deps, messageId, toPart(announced, call, checked));
     if ("problem" in checked) {
       const tracked = this.#trackCall(call.tool, call.input ?? call.problem);
@@ -399,12 +417,24 @@ export class ToolRunner {
   }
 }
 
+/** The tools of a step. */
+export interface StepTools {
+  /** Offered to the model. */
+  readonly tools: readonly Tool[];
+  /** Only named to the model, which may call them. */
+  readonly onDemand?: readonly Tool[];
+  /** Not named to the model, but run if it calls them. */
+  readonly unoffered?: readonly Tool[];
+}
+
 /** What is stored about the origin of a call. */
 export interface CallOrigin {
   /** The provider's data, to be sent back with the call. */
   readonly metadata?: ProviderMetadata | undefined;
   /** The part of the answer that contains the call, if the model wrote it as text. */
   readonly markup?: string | undefined;
+  /** The tool through which the model called this one. */
+  readonly through?: string | undefined;
 }
 
 export interface ToolRunnerDeps extends ToolCallRecordDeps, CallPluginsDeps {
@@ -446,6 +476,8 @@ function toPart(announced: ToolPart, call: ModelCall, checked: CheckedCall): Too
     state: { status: "pending", input: shown },
   };
 }
+
+const indexByName = (tools: readonly Tool[]): ToolsByName => new Map(tools.map((tool) => [tool.name, tool]));
 
 function addNote(result: ToolResult, note: string | undefined): ToolResult {
   return note === undefined ? result : { ...result, notes: appendNotes(note, result.notes) };

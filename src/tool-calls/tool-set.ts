@@ -8,6 +8,9 @@ import type { Ruleset } from "../permission/rule.ts";
 import type { Skill } from "../skill/skill.ts";
 import { taskTool } from "../tool/task/task.ts";
 import type { Tool } from "../tool/tool.ts";
+import { callTool } from "./on-demand/call-tool.ts";
+import { TOOL_SEARCH, toolSearch } from "./on-demand/tool-search.ts";
+import { isServerTool, type OnDemandInput, ToolsOnDemand } from "./on-demand/tools-on-demand.ts";
 import { isBuiltIn, requireSchema } from "./tool-schema.ts";
 
 /** Editing tools by the edit format that models were trained on. All other tools are for all models. */
@@ -23,6 +26,9 @@ const editTools: ReadonlyMap<string, Model["editsBy"]> = new Map([
  * provider its cache. The tool itself refuses a call in the wrong mode.
  */
 const planTools: readonly string[] = ["plan_enter", "plan_exit"];
+
+/** Tools without an effect of their own: only a rule that names them forbids them, the rules of found tools apply. */
+const onDemandTools: ReadonlySet<string> = new Set([TOOL_SEARCH, callTool.name]);
 
 /** The built-in tools that small models use well. Tools of the user's servers, plugins and projects are added. */
 const smallSet: ReadonlySet<string> = new Set([
@@ -42,9 +48,17 @@ const unofferedTools: ReadonlySet<string> = new Set(["todoread"]);
 type AgentRules = Pick<Agent, "rules" | "limits" | "within">;
 
 /** The agent that receives an offer, and all agents. */
-interface OfferedTo {
+export interface OfferedTo {
   readonly agents: ReadonlyMap<string, Agent>;
   readonly agent: Agent;
+}
+
+/** The tools of an agent, by how the model gets to know them. */
+export interface SplitTools {
+  /** Sent with each request. */
+  readonly tools: readonly Tool[];
+  /** Only named to the model, which finds them by search. */
+  readonly onDemand: readonly Tool[];
 }
 
 /**
@@ -58,6 +72,8 @@ export class AgentOffers {
   readonly #specs = memoizePer<readonly ToolSpec[]>();
   readonly #otherNames = memoizePer<ReadonlyMap<string, string>>();
   readonly #skills = memoizePer<readonly Skill[]>();
+  readonly #split = memoizePer<SplitTools>();
+  readonly #onDemand = new ToolsOnDemand();
 
   /**
    * Returns the tools to offer with the model for the message, sorted so that prompt caches hit. Plan and build have the
@@ -73,7 +89,7 @@ export class AgentOffers {
     return this.#tools(agent, [agents, editsBy, toolSet, message.tools, ...tools], () =>
       selectPermitted(tools, listCallers(agents, agent), message)
         .filter((tool) => isOffered(tool, { editsBy, toolSet }))
-        .toSorted((left, right) => (left.name < right.name ? -1 : 1)),
+        .toSorted(compareNames),
     );
   }
 
@@ -90,6 +106,30 @@ export class AgentOffers {
         (tool) => !isOffered(tool, { editsBy, toolSet }),
       ),
     );
+  }
+
+  /** Decides for a turn whether tools of servers are loaded on demand. */
+  decideOnDemand(offeredTo: OfferedTo, input: OnDemandInput): boolean {
+    return maySearch(offeredTo) && this.#onDemand.decide(input);
+  }
+
+  /** Returns what {@link decideOnDemand} would return, without keeping it. */
+  estimateOnDemand(offeredTo: OfferedTo, input: OnDemandInput): boolean {
+    return maySearch(offeredTo) && this.#onDemand.estimate(input);
+  }
+
+  /** Allows another decision after a compaction. */
+  reconsiderOnDemand(): void {
+    this.#onDemand.reconsider();
+  }
+
+  /** Replaces tools of servers by the two tools with which models find and call them. */
+  splitOnDemand(tools: readonly Tool[]): SplitTools {
+    return this.#split(tools, [], () => {
+      const onDemand = tools.filter(isServerTool);
+      const sent = [...tools.filter((tool) => !isServerTool(tool)), toolSearch(onDemand), callTool];
+      return { tools: sent.toSorted(compareNames), onDemand };
+    });
   }
 
   /** Returns the task tool if the agent may delegate to one of the agents; see {@link tools} for plan and build. */
@@ -131,6 +171,13 @@ export class AgentOffers {
       })),
     );
   }
+}
+
+const compareNames = (left: Tool, right: Tool): number => (left.name < right.name ? -1 : 1);
+
+/** Whether no rule that names it denies the search to the agent; see {@link AgentOffers.tools} for plan and build. */
+function maySearch({ agents, agent }: OfferedTo): boolean {
+  return listCallers(agents, agent).some((by) => !isForbidden(TOOL_SEARCH, collectRulesets(by)));
 }
 
 function isOffered({ name }: Tool, { editsBy, toolSet }: Pick<Model, "editsBy" | "toolSet">): boolean {
@@ -177,6 +224,10 @@ function selectPermitted(
 
 /** Whether rules forbid every call of the tool. */
 export function isForbidden(name: string, rulesets: readonly Ruleset[]): boolean {
+  if (onDemandTools.has(name)) {
+    const naming = rulesets.map((rules) => rules.filter(({ permission }) => permission !== "*"));
+    return naming.some((rules) => isHidden(name, rules));
+  }
   const alternatives = planTools.includes(name) ? planTools : [getToolPermission(name)];
   return alternatives.every((permission) => rulesets.some((rules) => isHidden(permission, rules)));
 }

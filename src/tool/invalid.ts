@@ -1,5 +1,4 @@
 import { distance } from "fastest-levenshtein";
-import type { z } from "zod";
 import { excerpt } from "../base/text/excerpt.ts";
 import { isRecord } from "../base/text/record.ts";
 import { unnamedTool } from "../model/answer/call-arguments.ts";
@@ -26,14 +25,20 @@ export function describeUnknownTool(name: string, bare: string, available: reado
   const quoted = JSON.stringify(excerpt(name, quoteLimit));
   const lead = isUnnamed ? "The call names no tool" : `There is no tool ${quoted}`;
   if (available.length === 0) return `${lead}, and no other can be used now. Answer in text.`;
-  const wanted = bare.toLowerCase();
-  const ranked = available
-    .map((tool) => ({ tool, apart: nameDistance(wanted, tool) }))
-    .sort((one, two) => one.apart - two.apart || one.tool.name.localeCompare(two.tool.name));
-  const names = takeNames(ranked.map(({ tool }) => tool.name));
+  const ranked = rankByName(bare, available);
+  const names = takeNames(ranked.map((tool) => tool.name));
   const rest = ranked.length - names.length;
   const more = rest > 0 ? ` and ${rest} more` : "";
   return `${lead}. Use one of these: ${names.join(", ")}${more}.`;
+}
+
+/** Orders tools by how similar their names are to a name. */
+export function rankByName(name: string, tools: readonly Tool[]): readonly Tool[] {
+  const wanted = name.toLowerCase();
+  return tools
+    .map((tool) => ({ tool, apart: nameDistance(wanted, tool) }))
+    .sort((one, two) => one.apart - two.apart || one.tool.name.localeCompare(two.tool.name))
+    .map(({ tool }) => tool);
 }
 
 /** Returns the names that fit, at least one. */
@@ -67,10 +72,15 @@ export interface InvalidInput {
   readonly used: unknown;
 }
 
+/** What is wrong with arguments, as a schema reports it. */
+export interface InputIssues {
+  readonly issues: readonly { readonly path: readonly PropertyKey[]; readonly message: string }[];
+}
+
 /** Message for the model when arguments are invalid: each field with what was expected and what was sent. */
-export function describeInputProblem(error: z.ZodError, input?: InvalidInput): string {
-  const lines = error.issues.slice(0, problemLimit).map((issue) => `- ${describeIssue(issue, input)}`);
-  const rest = error.issues.length - lines.length;
+export function describeInputProblem({ issues }: InputIssues, input?: InvalidInput): string {
+  const lines = issues.slice(0, problemLimit).map((issue) => `- ${describeIssue(issue, input)}`);
+  const rest = issues.length - lines.length;
   const more = rest > 0 ? [`- and ${rest} more problems`] : [];
   const parameters = input?.schema === undefined ? [] : describeParameters(input.schema);
   return ["Invalid arguments. Call the tool again with these fixed:", ...lines, ...more, ...parameters].join(
@@ -78,7 +88,10 @@ export function describeInputProblem(error: z.ZodError, input?: InvalidInput): s
   );
 }
 
-function describeIssue({ path, message }: z.core.$ZodIssue, input: InvalidInput | undefined): string {
+function describeIssue(
+  { path, message }: InputIssues["issues"][number],
+  input: InvalidInput | undefined,
+): string {
   const field = formatFieldPath(path);
   if (input === undefined || path.length === 0) return `${field}: ${message}`;
   const value = lookUp(input.used, path);

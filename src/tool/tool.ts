@@ -26,6 +26,8 @@ export interface Tool<Input = unknown> {
   readonly aliases?: Readonly<Record<string, readonly string[]>>;
   /** Source of a tool that is not built in, as shown to the user: "the MCP server notes". */
   readonly source?: string;
+  /** Name of the MCP server that offers the tool. */
+  readonly server?: string;
   /** The effect is unknown: asks for permission unless a rule of the user decides. */
   readonly asks?: boolean;
   /** Selects the icon in the editor. */

@@ -10,8 +10,9 @@ import type { GivenPrompt, Message } from "../message/message.ts";
 import type { Part } from "../message/part.ts";
 import type { Model } from "../model/model.ts";
 import type { Tool } from "../tool/tool.ts";
+import { listByServer } from "../tool-calls/on-demand/list-tools.ts";
 import { isBuiltIn } from "../tool-calls/tool-schema.ts";
-import type { AgentOffers } from "../tool-calls/tool-set.ts";
+import type { AgentOffers, SplitTools } from "../tool-calls/tool-set.ts";
 import { buildSystem } from "./step-request.ts";
 import type { SystemBlock } from "./system-prompt.ts";
 
@@ -46,14 +47,13 @@ export interface ContextEntry {
 /** Estimates what the next request contains, in the order in which it is sent. */
 export async function measureContext(deps: ContextUseDeps): Promise<ContextUse> {
   const { project, offers, agent, model, instructions } = deps;
-  const offeredTo = { agents: project.agents, agent };
-  const all = [...(await project.tools()), ...offers.taskTools(offeredTo)];
-  const tools = offers.tools(all, offeredTo, model, {});
+  const { tools, onDemand } = await splitTools(deps);
   const servers = project.serverInstructions?.() ?? [];
-  const blocks = buildSystem(deps, { question: {}, agent, model, tools, instructions, servers });
+  const blocks = buildSystem(deps, { question: {}, agent, model, tools, onDemand, instructions, servers });
   const entries = [
     ...systemEntries(blocks, deps, tools),
     ...toolEntries(tools, offers),
+    ...onDemandEntries(onDemand),
     ...conversationEntries(deps.messages),
   ];
   return {
@@ -62,6 +62,22 @@ export async function measureContext(deps: ContextUseDeps): Promise<ContextUse> 
     usable: getUsableWindow(model, project.config),
     entries: entries.filter(({ tokens }) => tokens > 0),
   };
+}
+
+/** Returns the tools of the next request, and those that are loaded on demand. */
+export async function splitTools({
+  project,
+  offers,
+  agent,
+  model,
+  messages,
+}: Pick<ContextUseDeps, "project" | "offers" | "agent" | "model" | "messages">): Promise<SplitTools> {
+  const offeredTo = { agents: project.agents, agent };
+  const all = [...(await project.tools()), ...offers.taskTools(offeredTo)];
+  const tools = offers.tools(all, offeredTo, model, {});
+  const input = { tools, model, mode: project.config.mcp_tools, messages };
+  const isOnDemand = offers.estimateOnDemand(offeredTo, input);
+  return isOnDemand ? offers.splitOnDemand(tools) : { tools, onDemand: [] };
 }
 
 function systemEntries(
@@ -97,6 +113,16 @@ function toolEntries(tools: readonly Tool[], offers: AgentOffers): ContextEntry[
     groups.add(originOf(tool), spec === undefined ? 0 : estimateJsonOf(spec));
   }
   return groups.entries();
+}
+
+/** Returns the size of the names, which is all that a request contains of these tools. */
+function onDemandEntries(tools: readonly Tool[]): ContextEntry[] {
+  const groups = Map.groupBy(tools, originOf);
+  const lines = new Map(listByServer(tools).map(({ server, text }) => [server, text]));
+  return [...groups].map(([origin, members]) => ({
+    name: `${origin} (${members.length}, loaded on demand)`,
+    tokens: estimateText(lines.get(members[0]?.server ?? "") ?? ""),
+  }));
 }
 
 function originOf({ name, source }: Tool): string {

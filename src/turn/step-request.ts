@@ -9,6 +9,7 @@ import type { Project } from "../conversation/project.ts";
 import { formatDate } from "../conversation/reminders.ts";
 import type { StepInput } from "./step.ts";
 import { buildSystemBlocks, getWindow, type SystemBlock } from "./system-prompt.ts";
+import { listByServer } from "../tool-calls/on-demand/list-tools.ts";
 import { isBuiltIn } from "../tool-calls/tool-schema.ts";
 import type { AgentOffers } from "../tool-calls/tool-set.ts";
 import type { Transcript } from "../conversation/transcript.ts";
@@ -37,8 +38,10 @@ interface StepQuestion extends TurnGiven {
   question: UserInfo;
   agent: Agent;
   model: Model;
-  /** The tools that the agent may use with the model. */
+  /** The tools that are sent to the model. */
   tools: readonly Tool[];
+  /** The tools that are only named to the model. */
+  onDemand: readonly Tool[];
   /** Whether no further step follows, so that the model must not call tools. */
   isLast: boolean;
 }
@@ -52,6 +55,7 @@ export async function buildStepRequest(
   const request = {
     ...(await buildRequestHead(deps, question, signal)),
     otherToolNames: deps.offers.otherNames(question.tools),
+    unsentTools: deps.offers.specs(question.onDemand),
     messages: deps.transcript.messages,
   };
   return {
@@ -88,10 +92,11 @@ export function buildSystem(
   deps: Pick<StepRequestDeps, "project" | "givenPrompt" | "offers" | "startedAt">,
   question: Pick<StepQuestion, "agent" | "model" | keyof TurnGiven> & {
     readonly question: Pick<UserInfo, "system">;
+    readonly onDemand: readonly Tool[];
   },
 ): SystemBlock[] {
   const { project, givenPrompt, offers, startedAt } = deps;
-  const { question: user, agent, model, tools, instructions, servers } = question;
+  const { question: user, agent, model, tools, onDemand, instructions, servers } = question;
   return buildSystemBlocks({
     agent,
     family: model.family,
@@ -102,7 +107,8 @@ export function buildSystem(
       : [],
     instructions,
     // Agents that may not call tools of servers need no instructions for them.
-    servers: tools.every(({ name }) => isBuiltIn(name)) ? [] : servers,
+    servers: [...tools, ...onDemand].every(({ name }) => isBuiltIn(name)) ? [] : servers,
+    onDemand: listByServer(onDemand),
     given: givenPrompt,
     system: user.system,
   });

@@ -13,7 +13,6 @@ import { decideRetry, type RetryPolicy } from "../model/retry.ts";
 import { refusedMediaText } from "./refused-media-text.ts";
 import { repetitionText, TextLoopDetector } from "./text-loop.ts";
 import { TextWriter } from "./text-writer.ts";
-import { splitParallelCall } from "../tool-calls/repair/parallel-call.ts";
 import type { ModelCall } from "../tool-calls/repair/repair-call.ts";
 import type { CallOutcome } from "../tool-calls/tool-call-record.ts";
 import type { CallOrigin, ToolRunner } from "../tool-calls/tool-runner.ts";
@@ -345,9 +344,10 @@ class Attempt {
 
   /** Runs the calls inside a call. Each has an id, so that its result is paired with it. */
   #startContained(call: ModelCall, providerCallId: string, origin: CallOrigin | undefined): void {
-    for (const [index, contained] of splitParallelCall(call).entries()) {
+    for (const [index, contained] of this.#deps.runner.unwrap(call).entries()) {
       const [id, own] = index === 0 ? [providerCallId, origin] : [`${providerCallId}_${index + 1}`];
-      this.#run(this.#announce(contained.tool, id, own), contained);
+      const { through } = contained;
+      this.#run(this.#announce(contained.tool, id, { ...own, through }), contained);
       this.#announced.delete(id);
     }
   }

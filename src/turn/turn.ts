@@ -21,7 +21,7 @@ import { buildRequestHead, buildStepRequest, type StepRequestDeps, type TurnGive
 import { TurnEvidence } from "./turn-evidence.ts";
 import { findQueuedTasks, runTasks } from "./queued-tasks.ts";
 import { taskTool } from "../tool/task/task.ts";
-import { AgentOffers } from "../tool-calls/tool-set.ts";
+import { AgentOffers, type OfferedTo } from "../tool-calls/tool-set.ts";
 import type { ShownInstructions } from "../context/shown-instructions.ts";
 import { StepLoopDetector } from "./text-loop.ts";
 import type { ToolRunner } from "../tool-calls/tool-runner.ts";
@@ -129,6 +129,8 @@ class Turn {
   readonly #window: WindowGuard;
   /** Whether the model was reminded that its next step is the last one. */
   #isLimitAnnounced = false;
+  /** Whether tools of servers are loaded on demand, by agent and model. */
+  readonly #onDemand = new Map<string, boolean>();
   tokens: Tokens = noTokens;
 
   constructor(deps: TurnDeps, log: Log, given: TurnGiven) {
@@ -222,9 +224,8 @@ class Turn {
     if (this.#steps === 0) await this.#noticeReread(sent, model);
     this.#steps++;
     const runner = this.#runnerFor(agent);
-    const { tools, unoffered } = stepQuestion;
     const results = this.#window.getResultLimits(request, model);
-    runner.setTools(isLast ? [] : tools, results, isLast ? [] : unoffered);
+    runner.setTools(isLast ? { tools: [] } : stepQuestion, results);
     const estimated = estimateRequest(request);
     const outcome = await runStep(
       {
@@ -313,9 +314,25 @@ class Turn {
     const { offers, project } = this.#deps;
     const offeredTo = { agents: project.agents, agent };
     const all = this.#toolsFor(agent);
-    const tools = offers.tools(all, offeredTo, model, question);
+    const offered = offers.tools(all, offeredTo, model, question);
     const unoffered = offers.unofferedTools(all, offeredTo, model, question);
-    return { ...this.#given, question, agent, model, tools, unoffered, isLast };
+    const { tools, onDemand } = this.#isOnDemand(offered, offeredTo, model)
+      ? offers.splitOnDemand(offered)
+      : { tools: offered, onDemand: [] };
+    return { ...this.#given, question, agent, model, tools, onDemand, unoffered, isLast };
+  }
+
+  /** Whether tools of servers are loaded on demand. Decided once per turn and model: a window may become known. */
+  #isOnDemand(tools: readonly Tool[], offeredTo: OfferedTo, model: Model): boolean {
+    const { offers, project, transcript } = this.#deps;
+    const key = JSON.stringify([offeredTo.agent.name, model.ref]);
+    const decided = this.#onDemand.get(key);
+    if (decided !== undefined) return decided;
+    const { messages } = transcript;
+    const input = { tools, model, mode: project.config.mcp_tools, messages };
+    const isOnDemand = offers.decideOnDemand(offeredTo, input);
+    this.#onDemand.set(key, isOnDemand);
+    return isOnDemand;
   }
 
   /** Undefined is "go on", perhaps with a compaction. */
@@ -352,7 +369,7 @@ class Turn {
     const head = await buildRequestHead(this.#deps, stepQuestion, signal);
     const results = this.#window.getResultLimits({ ...head, messages: transcript.messages }, model);
     const agents = [...project.agents.values()].filter(isCallable);
-    runner.setTools([taskTool({ agents })], results);
+    runner.setTools({ tools: [taskTool({ agents })] }, results);
     const stops = await runTasks(
       { transcript, runner },
       tasks,
@@ -416,6 +433,8 @@ class Turn {
     if (outcome.outcome === "failed") return { end: "failed", error: outcome.error };
     this.tokens = addTokens(this.tokens, outcome.tokens);
     await this.#deps.onCompacted(outcome.tokens, outcome.cost, outcome.left);
+    this.#deps.offers.reconsiderOnDemand();
+    this.#onDemand.clear();
     this.#deps.shown.forget();
     this.#deps.shown.note(this.#deps.transcript.messages, this.#given.instructions);
     return compactionOf(message)?.auto ? undefined : { end: "finished" };

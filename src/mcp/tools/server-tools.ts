@@ -1,13 +1,21 @@
 import { isSame } from "../../base/memoize.ts";
+import type { Config } from "../../config/schema.ts";
 import type { Elicit } from "../../message/elicitation.ts";
 import type { Tool } from "../../tool/tool.ts";
 import type { ServerCapabilities } from "../offers/offers.ts";
 import type { McpServer } from "../server.ts";
 import type { ToolNames } from "./tool-names.ts";
 
-/** Maximum number of server tools, and of characters of their definitions. Providers accept about 128 tools. */
-const offeredLimit = 100;
-const offeredLength = 256 * 1024;
+/** Bounds of the tools of all servers together: their number, and the characters of their definitions. */
+interface ToolsLimit {
+  readonly count: number;
+  readonly length: number;
+}
+
+/** Tools that a request may contain. Providers accept about 128 tools. */
+export const sentLimit: ToolsLimit = { count: 100, length: 256 * 1024 };
+/** Tools that the model may find by search. */
+const foundLimit: ToolsLimit = { count: 1_000, length: 4 * 1024 * 1024 };
 
 export interface ServerToolsDeps {
   readonly elicit: Elicit;
@@ -26,11 +34,15 @@ export class ServerTools {
     this.#deps = deps;
   }
 
-  /** Builds the tools of the servers, with names that differ from `taken`. */
-  async build(all: readonly McpServer[], taken: readonly string[]): Promise<readonly Tool[]> {
+  /** Builds the tools of the servers, with names that differ from `taken`. `mode`: whether requests contain them all. */
+  async build(
+    all: readonly McpServer[],
+    taken: readonly string[],
+    mode: Config["mcp_tools"],
+  ): Promise<readonly Tool[]> {
     const servers = all.filter(({ offers }) => offers.tools.length > 0 || offers.hasResources);
     if (servers.length === 0) return [];
-    const key = [taken.join(), ...servers, ...servers.map(({ offers }) => offers)];
+    const key = [taken.join(), mode, ...servers, ...servers.map(({ offers }) => offers)];
     if (this.#built !== undefined && isSame(this.#built.key, key)) return this.#built.tools;
     const [{ ToolNames }, { createServerTool }, { createResourceTools }] = await Promise.all([
       import("./tool-names.ts"),
@@ -42,7 +54,7 @@ export class ServerTools {
     const toTool: ToTool = (name, server, offered) =>
       this.#getOrCreate(name, server, offered, () => createServerTool(name, server, offered, elicit));
     const offered = servers.flatMap((server) => listTools(server, names, toTool));
-    const tools = [...createResourceTools(servers, elicit), ...this.#limitTools(offered)];
+    const tools = [...createResourceTools(servers, elicit), ...this.#limitTools(offered, mode)];
     this.#built = { key, tools };
     return tools;
   }
@@ -61,11 +73,12 @@ export class ServerTools {
     return tool;
   }
 
-  #limitTools(tools: readonly Tool[]): Tool[] {
+  #limitTools(tools: readonly Tool[], mode: Config["mcp_tools"]): Tool[] {
+    const limit = mode === "all" ? sentLimit : foundLimit;
     let length = 0;
     const used = tools.filter((tool, index) => {
       length += tool.name.length + tool.description.length + JSON.stringify(tool.schema).length;
-      return index < offeredLimit && length <= offeredLength;
+      return index < limit.count && length <= limit.length;
     });
     const more = tools.length - used.length;
     if (more > 0) this.#reportOmitted(used.length, more);
@@ -76,7 +89,7 @@ export class ServerTools {
     if (this.#omittedReported === more) return;
     this.#omittedReported = more;
     this.#deps.report(
-      `The MCP servers offer ${used + more} tools together, more than a model can be given: the first ${used} are used. Switch servers off that you do not need ("enabled": false).`,
+      `The MCP servers offer ${used + more} tools together, more than can be offered to a model: the first ${used} are used. Switch servers off that you do not need ("enabled": false).`,
     );
   }
 }

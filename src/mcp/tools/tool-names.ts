@@ -3,7 +3,7 @@ import { sha256 } from "../../base/text/hash.ts";
 /** Maximum length of a tool name for providers. */
 const nameLimit = 64;
 
-/** Permission names that do not refer to tools of servers. */
+/** Names of permissions and tools that do not refer to tools of servers. */
 const reserved: readonly string[] = [
   "read",
   "edit",
@@ -15,6 +15,8 @@ const reserved: readonly string[] = [
   "apply_patch",
   "trust",
   "invalid",
+  "tool_search",
+  "call_tool",
 ];
 
 /**

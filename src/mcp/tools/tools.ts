@@ -33,6 +33,7 @@ export function createServerTool(
     input: inputSchema,
     schema: offered.schema,
     source: `the MCP server ${server.settings.name}`,
+    server: server.settings.name,
     asks: true,
     kind: "other",
     // The server's read-only hint only allows concurrent calls; it does not affect permissions.

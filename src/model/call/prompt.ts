@@ -15,7 +15,7 @@ import {
 } from "../../message/part.ts";
 import { startsTurn } from "../../message/starts-turn.ts";
 import type { Model } from "../model.ts";
-import { formatCall, formatResult } from "./call-texts.ts";
+import { calledInput, calledName, formatCall, formatResult } from "./call-texts.ts";
 import { quirksOf, type Quirks } from "../quirks.ts";
 import { acceptsMedium } from "../request/media.ts";
 import type { Prompt } from "../wires/wire.ts";
@@ -253,7 +253,7 @@ function toTextCall(part: ToolPart): AssistantPart[] {
 /** Returns the results of calls that were exchanged as text. */
 function toTextResults(calls: readonly ToolPart[], model: Model): PromptMessage {
   const content = calls.flatMap((part) => [
-    text(formatResult(wireName(part.tool), textOfOutput(part))),
+    text(formatResult(wireName(calledName(part)), textOfOutput(part))),
     ...mediaOf(part, model, true),
   ]);
   return { role: "user", content };
@@ -267,9 +267,9 @@ function toCall(part: ToolPart, context: StepContext, needsSignature: boolean): 
   return {
     type: "tool-call",
     toolCallId: context.callIds.get(part) ?? part.callId,
-    toolName: wireName(part.tool),
+    toolName: wireName(calledName(part)),
     // The input as sent, so that the model sees its mistake.
-    input: wireInput(isRecord(part.sent?.input) ? part.sent.input : part.state.input),
+    input: wireInput(calledInput(part, isRecord(part.sent?.input) ? part.sent.input : part.state.input)),
     ...(thoughtSignature !== undefined && { providerOptions: { google: { thoughtSignature } } }),
   };
 }
@@ -278,7 +278,7 @@ function toResult(part: ToolPart, { callIds }: StepContext, media: UserPart[]): 
   return {
     type: "tool-result",
     toolCallId: callIds.get(part) ?? part.callId,
-    toolName: wireName(part.tool),
+    toolName: wireName(calledName(part)),
     output:
       media.length === 0 ? outputOf(part) : { type: "content", value: [text(textOfOutput(part)), ...media] },
   };

@@ -1,5 +1,5 @@
 import { isRecord } from "../../base/text/record.ts";
-import { describeInputProblem, describeUnknownTool } from "../../tool/invalid.ts";
+import { describeInputProblem, describeUnknownTool, type InputIssues } from "../../tool/invalid.ts";
 import type { Tool } from "../../tool/tool.ts";
 import { findSchema } from "../tool-schema.ts";
 import { decodeText, parseTolerantJson } from "./json-text.ts";
@@ -19,6 +19,8 @@ export interface ModelCall {
   malformed?: string | undefined;
   /** The call that contained this one. */
   wrapper?: CallWrapper | undefined;
+  /** The tool through which the model called this one. */
+  through?: string | undefined;
   /** Whether the problem is the whole answer, whatever the tool is. */
   isRefused?: boolean;
 }
@@ -43,8 +45,13 @@ export interface RunnableCall {
   readonly repairs: Repairs;
 }
 
-/** Finds out what a call means. Valid calls are not changed. */
-export function checkCall(call: ModelCall, tool: Tool | undefined, tools: ToolsByName): CheckedCall {
+/** Finds out what a call means. Valid calls are not changed. `isUnseen`: requests lack the tool's parameters. */
+export function checkCall(
+  call: ModelCall,
+  tool: Tool | undefined,
+  tools: ToolsByName,
+  isUnseen = false,
+): CheckedCall {
   if (call.isRefused === true) return { problem: call.problem ?? "" };
   if (tool === undefined) {
     const lead = call.problem === undefined ? "" : `${call.problem}\n`;
@@ -61,12 +68,24 @@ export function checkCall(call: ModelCall, tool: Tool | undefined, tools: ToolsB
   if ("problem" in written) return written;
   const schema = findSchema(tool);
   const shown = schema === undefined ? written.input : repairInput(written.input, tool, schema, repairs);
+  const missing = isUnseen && schema !== undefined ? findMissing(schema, shown) : { issues: [] };
+  if (missing.issues.length > 0) {
+    const problem = describeInputProblem(missing, { schema, sent: written.input, used: shown });
+    return { problem: `${problem}\nTo see them all, call tool_search with "select:${tool.name}".` };
+  }
   const parsed = tool.input.safeParse(shown);
   if (!parsed.success)
     return { problem: describeInputProblem(parsed.error, { schema, sent: written.input, used: shown }) };
   const isAsSent =
     call.problem === undefined && repairs.steps.every((step) => step === "name" || step === "split");
   return { tool, input: parsed.data, shown: isAsSent ? call.input : shown, repairs };
+}
+
+/** Finds required parameters that are missing, so that the user is not asked about a call that must fail. */
+function findMissing({ required }: Schema, input: unknown): InputIssues {
+  const needed: readonly unknown[] = isRecord(input) && Array.isArray(required) ? required : [];
+  const missing = needed.filter((key) => typeof key === "string" && !Object.hasOwn(Object(input), key));
+  return { issues: missing.map((key) => ({ path: [String(key)], message: "is required" })) };
 }
 
 function readInput(call: ModelCall, tool: Tool, repairs: Repairs): { input: unknown } | { problem: string } {

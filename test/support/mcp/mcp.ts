@@ -30,3 +30,10 @@ export const faulty = (fault: string, ...more: string[]) =>
 function resolveProgram(description: string): string {
   return join(dirname(description), "dist/index.js");
 }
+
+/** Five servers with 58 tools together. */
+export const manyTools = () => {
+  const program = fileURLToPath(new URL("many-tools-program.ts", import.meta.url));
+  const names = ["browser", "files", "github", "postgres", "slack"];
+  return Object.fromEntries(names.map((name) => [name, localServer(program, name)]));
+};

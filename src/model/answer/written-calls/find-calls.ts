@@ -44,13 +44,10 @@ const wrapperLimit = 200;
  * Finds tool calls at the end of an answer. The calls must name offered tools and have complete arguments; nothing but
  * closing tags and tokens may follow. Ignores examples, quotations and code blocks followed by text.
  */
-export function findWrittenCalls(
-  answer: string,
-  { tools: offered, otherToolNames = new Map() }: OfferedTools,
-): WrittenCalls | undefined {
+export function findWrittenCalls(answer: string, offered: OfferedTools): WrittenCalls | undefined {
   const offset = Math.max(0, answer.length - searchLimit);
   const text = answer.slice(offset);
-  const tools = indexTools(offered, otherToolNames);
+  const tools = indexTools(offered);
   const starts = findStarts(text);
   for (const start of starts.tried) {
     const run = readRun(text, start, tools);
@@ -82,14 +79,14 @@ function isMeant(before: string, isPlain: boolean): boolean {
   return prose === "" || announcesStep(prose) || (isPlain && !prose.endsWith(":"));
 }
 
-export type OfferedTools = Pick<ModelRequest, "tools" | "otherToolNames">;
+export type OfferedTools = Pick<ModelRequest, "tools" | "otherToolNames" | "unsentTools">;
 
-/** Offered tools by lower-case name, other names included. */
+/** Offered and unsent tools by lower-case name, other names included. */
 type Tools = ReadonlyMap<string, ToolSpec>;
 
-function indexTools(offered: readonly ToolSpec[], otherNames: ReadonlyMap<string, string>): Tools {
-  const tools = new Map(offered.map((tool) => [tool.name.toLowerCase(), tool]));
-  for (const [other, name] of otherNames) {
+function indexTools({ tools: offered, otherToolNames = new Map(), unsentTools = [] }: OfferedTools): Tools {
+  const tools = new Map([...unsentTools, ...offered].map((tool) => [tool.name.toLowerCase(), tool]));
+  for (const [other, name] of otherToolNames) {
     const tool = tools.get(name);
     if (tool !== undefined && !tools.has(other)) tools.set(other, tool);
   }
@@ -246,11 +243,11 @@ const nameInJson = /^\s*\[?\s*\{\s*["'](?:name|tool_name)["']\s*:\s*["']([\w.:-]
 /** Finds a call whose arguments end with the text. Only markup that ordinary text does not look like counts. */
 export function findCutCall(
   answer: string,
-  { tools: offered, otherToolNames = new Map() }: OfferedTools,
+  offered: OfferedTools,
 ): { readonly tool: string; readonly start: number } | undefined {
   const offset = Math.max(0, answer.length - searchLimit);
   const text = answer.slice(offset);
-  const tools = indexTools(offered, otherToolNames);
+  const tools = indexTools(offered);
   const { firstMarked } = findStarts(text);
   const before = firstMarked === undefined ? "" : trimWrappers(text.slice(0, firstMarked));
   if (firstMarked === undefined || isQuoted(before)) return undefined;
