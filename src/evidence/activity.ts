@@ -47,7 +47,7 @@ export function toActivity(call: ToolPart): Activity[] {
     fromPath === undefined
       ? [{ type: "change", path, ...stateOf(before, after) }]
       : [
-          { type: "change", path: fromPath, ...stateOf(before, null) },
+          { type: "change", path: fromPath, ...stateOf(before, null), isMoved: true },
           { type: "change", path, ...stateOf(null, after) },
         ],
   );
@@ -90,10 +90,15 @@ function readEnd(state: ToolPart["state"]): CommandEnd | undefined {
 /** Reads an activity from the result of a task; undefined if it is none. */
 function readActivity(item: unknown): Activity | undefined {
   if (!isRecord(item)) return undefined;
-  const { type, path, command, folder, title, end, exitCode, before, after } = item;
+  const { type, path, command, folder, title, end, exitCode, before, after, isMoved } = item;
   if (type === "refusal") return { type };
   if (type === "change" && typeof path === "string")
-    return { type, path, ...stateOf(readHash(before), readHash(after)) };
+    return {
+      type,
+      path,
+      ...stateOf(readHash(before), readHash(after)),
+      ...(isMoved === true && { isMoved }),
+    };
   if (type === "call" && typeof title === "string") return { type, title };
   if (type !== "command" || typeof command !== "string") return undefined;
   const common = { type, command, ...(typeof folder === "string" && { folder }) } as const;

@@ -194,18 +194,25 @@ const textNames =
 const isTextFile = (path: string): boolean =>
   textExtensions.has(extname(path).toLowerCase()) || textNames.test(path);
 
-/** Returns the changed files, without those that are as they were before the turn and without plans. */
+/** Returns the changed files, a moved one by its new path, without plans and those that are as before the turn. */
 function listNetFiles(activities: readonly Activity[], cwd: string): string[] {
-  const files = new Map<string, { before: string | null | undefined; after: string | null | undefined }>();
+  const files = new Map<string, NetChange>();
   for (const activity of activities) {
     if (activity.type !== "change" || isPlanFile(activity.path, cwd)) continue;
-    const { path, before, after } = activity;
+    const { path, before, after, isMoved = false } = activity;
     const known = files.get(path);
-    files.set(path, { before: known === undefined ? before : known.before, after });
+    files.set(path, { before: known === undefined ? before : known.before, after, isMoved });
   }
-  return [...files].flatMap(([path, { before, after }]) =>
-    before === after && before !== undefined ? [] : [path],
+  return [...files].flatMap(([path, { before, after, isMoved }]) =>
+    isMoved || (before === after && before !== undefined) ? [] : [path],
   );
+}
+
+/** A file before and after the turn; undefined if its content was not stored. */
+interface NetChange {
+  readonly before: string | null | undefined;
+  readonly after: string | null | undefined;
+  readonly isMoved: boolean;
 }
 
 /** Returns the index of the last change of something that checks examine, else of the last change. */

@@ -10,6 +10,8 @@ export type Activity =
       readonly path: string;
       readonly before?: string | null;
       readonly after?: string | null;
+      /** The file was moved to another path, whose change follows. */
+      readonly isMoved?: boolean;
     }
   | ({ readonly type: "command"; readonly command: string; readonly folder?: string } & CommandEnd)
   /** A call of a tool whose effect is unknown, such as one of an MCP server. */

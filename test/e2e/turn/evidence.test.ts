@@ -364,6 +364,19 @@ describe("the reminder before the end of a turn", () => {
     });
   });
 
+  test("is not sent when the user would be asked about costs", async () => {
+    const cost = { provider: { test: { models: { scripted: { cost: { input: 10, output: 0 } } } } } };
+    const env = { FAIRLEAD_CONFIG_CONTENT: JSON.stringify({ ...cost, max_cost: { turn: 1 } }) };
+    await story({ ...reminding, env }, async ({ editor, model }) => {
+      const { sessionId } = await editor.newSession();
+      const costly = reply.usage({ promptTokens: 200_000, completionTokens: 1 });
+      model.reply(read).reply(edit("1", "2")).reply("Changed.", costly);
+      await editor.prompt(sessionId, "Change a.ts");
+      expect(evidenceCards(editor.updates(sessionId))).toHaveLength(1);
+      expect(model.requests).toHaveLength(3);
+    });
+  });
+
   test("is not sent after the user rejected a command", async () => {
     const config = {
       permission: { bash: "ask", edit: "allow" },

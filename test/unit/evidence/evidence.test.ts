@@ -176,6 +176,21 @@ describe("the activity of calls", () => {
     expect(listActivity([messageOf(...parts.slice(0, 1))])).toEqual([change("a.ts"), run("npm test")]);
   });
 
+  test("of a moved file has both paths, of which one is shown", () => {
+    const moved = {
+      path: "/w/b.ts",
+      fromPath: "/w/a.ts",
+      operation: "move" as const,
+      before: "1",
+      after: "1",
+    };
+    const changes = [{ ...moved, additions: 0, deletions: 0 }];
+    const state: ToolPart["state"] = { status: "completed", output: "", changes, time: { start: 1, end: 2 } };
+    const activities = listActivity([messageOf(callOf({ tool: "apply_patch", kind: "edit", state }))]);
+    expect(activities).toHaveLength(2);
+    expect(findEvidence(activities, "", folders)?.facts.files).toEqual(["b.ts"]);
+  });
+
   test("leaves out commands that did not run, and notes refused ones", () => {
     const failed = (reason: "failed" | "rejected" | "cancelled", end: number): ToolPart["state"] => ({
       status: "error",
