@@ -112,6 +112,12 @@ export const commands: readonly Command[] = [
       },
       { name: "model", short: "m", value: "MODEL", about: "the model to start with" },
       { name: "editor", value: "NAME", about: "print the snippet for: zed, jetbrains, codecompanion, …" },
+      {
+        name: "ask-for",
+        value: "WHAT",
+        choices: ["all", "irreversible", "nothing"],
+        about: "what needs your consent: all edits and commands, what cannot be undone (default), or nothing",
+      },
       { name: "no-test", about: "store without a test request" },
       { name: "organization", value: "URL", about: "use an organisation's configuration instead" },
     ],

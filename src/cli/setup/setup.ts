@@ -27,6 +27,7 @@ import { openQuestions } from "../terminal/open-questions.ts";
 import { joinOrganization } from "./organization.ts";
 import { writeNotice } from "../terminal/output.ts";
 import { type Questions, QuestionsCancelledError } from "../terminal/questions.ts";
+import { choosePermissionLevel, createPermissionSettings, type PermissionLevel } from "./setup-permission.ts";
 import { chooseKey, createKeyOptions, type KeySource } from "./setup-key.ts";
 import { type ChosenProvider, chooseProvider } from "./setup-provider.ts";
 import { UsageError } from "../command-line/usage.ts";
@@ -66,7 +67,10 @@ async function run(setup: Setup): Promise<void> {
   const organization = setup.call.text("organization");
   if (organization !== undefined) return joinOrganization(organization, setup.app, setup.questions);
   const choices = await choose(setup);
+  const { loaded } = await setup.app.projects.readConfiguration(setup.app.home);
+  const level = await choosePermissionLevel(setup.call, loaded.config, setup.questions);
   await store(setup, choices);
+  if (level !== undefined) await storePermissionLevel(setup, level, loaded.config);
   const isReady = await check(setup, choices);
   await showEditorConfig(setup);
   if (isReady) setup.questions.say('Ready. Try: fairlead run "explain this repository"');
@@ -237,6 +241,19 @@ async function store({ app, questions }: Setup, { provider, key, model }: Choice
   await setInFile(file, settings, lockFolderOf(app.folders.data));
   const keyNote = key.from === "input" ? " and the key in credentials.json, readable by you only" : "";
   questions.say(`Stored: the model ${provider.id}/${model} in ${file}${keyNote}.`);
+}
+
+async function storePermissionLevel(
+  { app, questions }: Setup,
+  level: PermissionLevel,
+  config: Config,
+): Promise<void> {
+  const file = findConfigFile(app.folders.config);
+  const settings = createPermissionSettings(level, config);
+  if (settings === undefined)
+    return questions.say(`Your own rules for permissions stay as they are: see ${file}, permission.`);
+  await setInFile(file, settings, lockFolderOf(app.folders.data));
+  questions.say(`${level.note} fairlead permissions check "COMMAND" shows it for a command.`);
 }
 
 function createSettings({ provider, key, model }: Choices, config: Config): Setting[] {

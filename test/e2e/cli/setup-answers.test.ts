@@ -49,6 +49,7 @@ const modelName: Question = {
   odd: [...oddEverywhere, "two words", key],
   answer: "scripted",
 };
+const careful: Question = { asks: "What should Fairlead ask", odd: oddInLists.slice(2), answer: "all" };
 const editor: Question = { asks: "Which editor", odd: oddInLists, answer: "zed" };
 const write: Question = { asks: "Write this into", odd: ["zzz", "0", "yess", "\u0007", long], answer: "y" };
 
@@ -67,10 +68,12 @@ const flows: Flow[] = [
       way,
       { asks: "The key", odd: [...oddEverywhere, "two words", "kéy"], answer: key },
       { asks: "Which model?", odd: ["0", "zzz", "two words", long, key], answer: "scripted" },
+      careful,
       editor,
       write,
     ],
     stored: (url) => ({
+      permission: { edit: "ask", bash: "ask" },
       model: "work/scripted",
       provider: { work: { options: { baseURL: url }, models: { scripted: {} } } },
     }),

@@ -1,4 +1,4 @@
-import { readFile, stat } from "node:fs/promises";
+import { mkdir, readFile, stat, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { describe, expect, test } from "vitest";
 import { listen } from "../../support/listen.ts";
@@ -39,10 +39,21 @@ describe("fairlead setup", () => {
   test("asks for provider and key, tests and stores them, and shows the editor's snippet", async () => {
     await inPlace(async ({ home, model, run, file }) => {
       model.reply("ready");
-      const answers = ["custom", model.url, "work", "type", "sk-pasted-0123456789", "scripted", "zed", "y"];
+      const answers = [
+        "custom",
+        model.url,
+        "work",
+        "type",
+        "sk-pasted-0123456789",
+        "scripted",
+        "",
+        "zed",
+        "y",
+      ];
       const { exitCode, stdout } = await run(["setup"], answers);
       expect(exitCode).toBe(0);
       expect(stdout).not.toContain("sk-pasted");
+      expect(stdout).toContain("programs that Fairlead does not know. What cannot be undone asks.");
       expect(model.requests[0]?.headers.authorization).toBe("Bearer sk-pasted-0123456789");
       expect(JSON.parse(await file(configPath))).toEqual({
         model: "work/scripted",
@@ -71,7 +82,7 @@ describe("fairlead setup", () => {
       await expect(file(keyPath)).rejects.toThrow("ENOENT");
 
       model.reply(reply.failure(401, "That key has expired")).reply("ready");
-      const answers = ["type", "sk-old-0123456789", "again", "type", "sk-new-0123456789", "none"];
+      const answers = ["type", "sk-old-0123456789", "again", "type", "sk-new-0123456789", "", "none"];
       expect((await run(start, answers)).exitCode).toBe(0);
       expect(JSON.parse(await file(keyPath))).toEqual({ work: { apiKey: "sk-new-0123456789" } });
     });
@@ -113,6 +124,41 @@ describe("fairlead setup", () => {
           work: { options: { apiKeyCommand: [process.execPath, "-p", '"sk-printed-0123456789"'] } },
         },
       });
+    });
+  });
+
+  test("writes what to ask for, and never over other rules", async () => {
+    await inPlace(async ({ run, file }) => {
+      const setup = (level: string) =>
+        run([
+          ...["setup", "--provider", "openai", "--model", "gpt-5", "--key-from", "env:KEY", "--no-test"],
+          ...["--editor", "none", "--ask-for", level],
+        ]);
+      const stored = async (): Promise<unknown> => JSON.parse(await file(configPath)).permission;
+      await setup("all");
+      expect(await stored()).toEqual({ edit: "ask", bash: "ask" });
+      await setup("nothing");
+      expect(await stored()).toEqual({ edit: "allow", bash: "allow" });
+      expect((await run(["permissions", "check", "git push"])).stdout).toMatch(
+        /^allow git push\n.*cannot be undone: sends commits to a remote; the rule bash: "\*" says allow/,
+      );
+      await setup("irreversible");
+      expect(await stored()).toBeUndefined();
+      expect((await run(["permissions", "check", "git push"])).stdout).toMatch(
+        /^ask {3}git push\n.*it cannot be undone: sends commits to a remote, and no rule of yours allows it/,
+      );
+      const wrong = await setup("some");
+      expect([wrong.exitCode, wrong.stderr]).toEqual([2, expect.stringContaining("irreversible")]);
+    });
+    await inPlace(async ({ home, run, file }) => {
+      await mkdir(join(home, ".config/fairlead"), { recursive: true });
+      await writeFile(join(home, configPath), '{"permission": {"bash": {"rm *": "deny"}}}');
+      const { stdout } = await run([
+        ...["setup", "--provider", "openai", "--model", "gpt-5", "--key-from", "env:KEY", "--no-test"],
+        ...["--editor", "none", "--ask-for", "nothing"],
+      ]);
+      expect(stdout).toContain("Your own rules for permissions stay as they are");
+      expect(JSON.parse(await file(configPath)).permission).toEqual({ bash: { "rm *": "deny" } });
     });
   });
 
