@@ -4,6 +4,7 @@ import { analyzeShell } from "../../src/shell/analysis.ts";
 import { toShellRequests } from "../../src/permission/shell-requests.ts";
 import type { FileChange } from "../../src/message/part.ts";
 import { fileSteps } from "../../src/conversation/checkpoints.ts";
+import { changesNoFiles } from "../../src/tool/bash/record-changes.ts";
 import { bashTool } from "../../src/tool/bash/bash.ts";
 import type { ToolContext, ToolResult } from "../../src/tool/tool.ts";
 import { type FileOutcome, type FileRevert, planRevert, reverse, revertFile } from "../../src/undo/revert.ts";
@@ -61,6 +62,11 @@ export async function commandPlace(files: Files = {}) {
     ...place,
     context,
     run,
+    /** Whether files are compared before and after the command. */
+    isTracked: async (command: string) => {
+      const prepared = await tool.prepare(tool.input.parse({ command }), context);
+      return !changesNoFiles(prepared.permissions);
+    },
     undo: (changes: readonly FileChange[]) => apply(planRevert(fileSteps(changes))),
     redo: (changes: readonly FileChange[]) => apply(planRevert(fileSteps(changes)).map(reverse)),
     /** The contents, modes and links of all files, by path. */

@@ -1,5 +1,6 @@
 import { realpathSync } from "node:fs";
 import { dirname } from "node:path";
+import { Serial } from "../../base/async.ts";
 import { lazy } from "../../base/lazy.ts";
 import { messageOf } from "../../base/errors.ts";
 import { sha256 } from "../../base/text/hash.ts";
@@ -36,6 +37,8 @@ export class Tracker implements ChangeTracker {
   /** Least recently used first. */
   readonly #folders = new Map<string, TrackedFolder>();
   readonly #running = new Set<Run>();
+  /** One at a time, so that each change is reported once. */
+  readonly #finishing = new Serial();
 
   constructor(env: () => Environment) {
     this.#git = lazy(async () => {
@@ -48,7 +51,7 @@ export class Tracker implements ChangeTracker {
     const outer = roots.filter((root) => !roots.some((other) => other !== root && isBelow(root, other)));
     const runs = await Promise.all([...new Set(outer)].map((root) => this.#startIn(root, named)));
     for (const run of runs) this.#running.add(run);
-    return { finish: () => this.#finish(runs) };
+    return { finish: () => this.#finishing.run(() => this.#finish(runs)) };
   }
 
   async #startIn(root: string, named: readonly string[]): Promise<Run> {
@@ -243,7 +246,7 @@ class Run {
       lost.length > 0 && `${countFiles(lost.length)} too large or could not be read, so it is not restored`,
       more > 0 && `${more} more files changed; at most ${changedFilesLimit} per command are recorded`,
       foreign.length > 0 &&
-        `${countFiles(foreign.length)} already there before under another name or were ignored, and stay`,
+        `${countFiles(foreign.length)} already there before, ignored or elsewhere, and not removed`,
       describeMove(this.#head, git?.readHead()),
     ];
     return { files, notes: notes.filter((note) => typeof note === "string") };

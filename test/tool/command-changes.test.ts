@@ -1,0 +1,187 @@
+import { execFileSync } from "node:child_process";
+import { chmod, rename, symlink, utimes } from "node:fs/promises";
+import { join } from "node:path";
+import { describe, expect, test } from "vitest";
+import { changedFilesLimit } from "../../src/workspace/changes/tracker.ts";
+import { timeStepMs } from "../../src/workspace/changes/file-state.ts";
+import { commandPlace } from "../support/command-place.ts";
+import type { Files } from "../support/temp.ts";
+
+type Place = Awaited<ReturnType<typeof commandPlace>>;
+
+function git({ cwd }: Pick<Place, "cwd">, ...args: string[]): void {
+  const author = ["-c", "user.name=a", "-c", "user.email=a@example.com"];
+  execFileSync("git", [...author, ...args], { cwd, stdio: "ignore" });
+}
+
+/** A place that is a git repository with all files committed. */
+async function committed(files: Files): Promise<Place> {
+  const place = await commandPlace(files);
+  git(place, "init", "-q");
+  git(place, "add", "-A");
+  git(place, "commit", "-qm", "first");
+  return place;
+}
+
+/** Runs a command and returns what it changed by path relative to the folder. */
+async function changed(place: Place, command: string) {
+  const { changes = [], metadata } = await place.run(command);
+  const operations = changes.map(({ path, operation }) => [path.slice(place.cwd.length + 1), operation]);
+  return { changes, operations: Object.fromEntries(operations), notUndone: metadata?.["notUndone"] };
+}
+
+describe("the changes of a command", () => {
+  test("leave out edits of the user before it, and undo restores these", async () => {
+    await using place = await committed({ a: "one\n", b: "two\n" });
+    await place.write({ a: "mine\n", c: "also mine\n" });
+    const { changes, operations } = await changed(place, "echo more >> a; rm b");
+    expect(operations).toEqual({ a: "update", b: "delete" });
+    expect(await place.undo(changes)).toEqual({ a: "changed", b: "made" });
+    expect(place.tree()).toEqual({ a: "mine\n", b: "two\n", c: "also mine\n" });
+  });
+
+  test("are found if size and times stay the same", async () => {
+    await using place = await committed({ a: "one\n" });
+    const time = new Date("2020-01-01T00:00:00Z");
+    await utimes(place.path("a"), time, time);
+    git(place, "status");
+    const { operations } = await changed(place, "printf 'two\\n' > a; touch -d 2020-01-01T00:00:00Z a");
+    expect(operations).toEqual({ a: "update" });
+  });
+
+  test("are none for a file that is only touched or rewritten", async () => {
+    await using place = await committed({ a: "one\n", b: "two\n" });
+    const { operations } = await changed(place, "touch a; cat b > c; mv c b");
+    expect(operations).toEqual({});
+  });
+
+  test("leave out a file that was moved in or was ignored before", async () => {
+    await using place = await committed({ ".gitignore": "*.secret\n", "a.secret": "mine\n" });
+    await rename(place.path("a.secret"), place.path("b.secret"));
+    const created = Date.now();
+    // The clock of file systems is coarse.
+    await expect.poll(() => Date.now() - created).toBeGreaterThan(2 * timeStepMs);
+    const { changes, operations, notUndone } = await changed(place, "rm .gitignore");
+    expect(operations).toEqual({ ".gitignore": "delete" });
+    expect(notUndone).toEqual(["1 file was already there before, ignored or elsewhere, and not removed"]);
+    await place.undo(changes);
+    expect(place.tree()).toEqual({ ".gitignore": "*.secret\n", "b.secret": "mine\n" });
+  });
+
+  test("cover an ignored file that the command line names", async () => {
+    await using place = await committed({ ".gitignore": ".env\n", ".env": "A=1\n" });
+    const { changes, operations } = await changed(place, "rm .env");
+    expect(operations).toEqual({ ".env": "delete" });
+    await place.undo(changes);
+    expect(place.tree()[".env"]).toBe("A=1\n");
+  });
+
+  test("cover a checkout, a stash and a commit, and say that HEAD moved", async () => {
+    await using place = await committed({ a: "one\n" });
+    git(place, "checkout", "-q", "-b", "other");
+    await place.write({ a: "two\n", b: "new\n" });
+    git(place, "add", "-A");
+    git(place, "commit", "-qm", "second");
+    const before = place.tree();
+    const { changes, operations, notUndone } = await changed(place, "git checkout -q -");
+    expect(operations).toEqual({ a: "update", b: "delete" });
+    expect(notUndone).toEqual([
+      expect.stringMatching(/^git's HEAD moved from other \(\w{8}\) to \w+ \(\w{8}\), and stays there$/),
+    ]);
+    await place.undo(changes);
+    expect(place.tree()).toEqual(before);
+  });
+
+  test("restore files with a filter only from bytes that were in the folder", async () => {
+    await using place = await committed({ ".gitattributes": "*.txt text eol=crlf\n", "a.txt": "one\ntwo\n" });
+    git(place, "rm", "-q", "--cached", "a.txt");
+    execFileSync("rm", ["a.txt"], { cwd: place.cwd });
+    git(place, "reset", "-q", "--hard");
+    const before = place.tree();
+    expect(before["a.txt"]).toBe("one\r\ntwo\r\n");
+    const { changes } = await changed(place, "rm a.txt");
+    await place.undo(changes);
+    expect(place.tree()).toEqual(before);
+  });
+
+  test("are read with each version of git's index", async () => {
+    for (const version of ["2", "3", "4"]) {
+      await using place = await committed({ "src/a": "one\n", "src/ab": "two\n", "src/b/c": "three\n" });
+      git(place, "update-index", "--index-version", version);
+      if (version === "3") git(place, "update-index", "--skip-worktree", "src/a");
+      const before = place.tree();
+      const { changes } = await changed(place, "rm -r src/ab src/b");
+      await place.undo(changes);
+      expect(place.tree()).toEqual(before);
+    }
+  });
+
+  test("are found in a repository with SHA-256", async () => {
+    await using place = await commandPlace({ a: "one\n" });
+    git(place, "init", "-q", "--object-format=sha256");
+    git(place, "add", "-A");
+    git(place, "commit", "-qm", "first");
+    const { changes } = await changed(place, "rm a");
+    await place.undo(changes);
+    expect(place.tree()).toEqual({ a: "one\n" });
+  });
+
+  test("include links and modes", async () => {
+    await using place = await committed({ a: "one\n", run: "two\n" });
+    await symlink("a", place.path("link"));
+    await chmod(place.path("run"), 0o755);
+    const before = place.tree();
+    const { changes, operations } = await changed(
+      place,
+      "ln -sf run link; chmod -x run; ln -s a other; rm a",
+    );
+    expect(operations).toEqual({ a: "delete", link: "update", other: "add", run: "update" });
+    const after = place.tree();
+    await place.undo(changes);
+    expect(place.tree()).toEqual(before);
+    await place.redo(changes);
+    expect(place.tree()).toEqual(after);
+  });
+
+  test("of two commands at the same time are reported once", async () => {
+    await using place = await committed({ a: "one\n", b: "two\n" });
+    const slow = place.run("until [ -e go ]; do sleep 0.05; done; echo more >> b");
+    const { changes } = await changed(place, "echo more >> a; touch go");
+    const all = [...changes, ...((await slow).changes ?? [])];
+    expect(all.map(({ path }) => path.slice(place.cwd.length + 1)).sort()).toEqual(["a", "b", "go"]);
+  });
+
+  test("are known of a command that is cancelled", async () => {
+    await using place = await committed({ a: "one\n" });
+    const cancel = new AbortController();
+    const running = place.run("echo more >> a; sleep 100", cancel.signal);
+    await expect.poll(() => place.text("a")).toBe("one\nmore\n");
+    cancel.abort();
+    const { changes = [] } = await running;
+    await place.undo(changes);
+    expect(place.tree()).toEqual({ a: "one\n" });
+  });
+
+  test("beyond the limits are counted", async () => {
+    await using place = await committed({ a: "one\n" });
+    const count = changedFilesLimit + 7;
+    const { changes, notUndone } = await changed(
+      place,
+      `for i in $(seq ${count}); do : > f$i; done; head -c 11000000 /dev/zero > a`,
+    );
+    expect(changes).toHaveLength(changedFilesLimit);
+    expect(changes.find(({ path }) => path === join(place.cwd, "a"))?.after).toBe(undefined);
+    expect(notUndone).toEqual([
+      "1 file was too large or could not be read, so it is not restored",
+      `8 more files changed; at most ${changedFilesLimit} per command are recorded`,
+    ]);
+  });
+
+  test("are not looked for if the command only reads", async () => {
+    await using place = await committed({ a: "one\n" });
+    for (const line of ["ls -la", "git status --short", "grep one a | sort | head -3", "sed -n 1p a"])
+      expect(await place.isTracked(line)).toBe(false);
+    for (const line of ["npm test", "sed -i 1d a", "ls > b", "git stash", "find . -delete"])
+      expect(await place.isTracked(line)).toBe(true);
+  });
+});
