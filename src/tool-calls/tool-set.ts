@@ -1,6 +1,7 @@
 import type { Agent } from "../agent/agent.ts";
 import { BUILD_AGENT, PLAN_AGENT } from "../agent/plan-mode.ts";
 import { memoizePer } from "../base/memoize.ts";
+import { sentLimit } from "../mcp/tools/server-tools.ts";
 import type { UserInfo } from "../message/message.ts";
 import type { Model, ToolSpec } from "../model/model.ts";
 import { evaluate, isHidden, getToolPermission } from "../permission/evaluate.ts";
@@ -123,12 +124,22 @@ export class AgentOffers {
     this.#onDemand.reconsider();
   }
 
-  /** Replaces tools of servers by the two tools with which models find and call them. */
-  splitOnDemand(tools: readonly Tool[]): SplitTools {
-    return this.#split(tools, [], () => {
-      const onDemand = tools.filter(isServerTool);
-      const sent = [...tools.filter((tool) => !isServerTool(tool)), toolSearch(onDemand), callTool];
-      return { tools: sent.toSorted(compareNames), onDemand };
+  /**
+   * Replaces tools of servers by the two tools with which models find and call them, or omits those beyond the number
+   * that a request may contain.
+   */
+  split(tools: readonly Tool[], isOnDemand: boolean): SplitTools {
+    return this.#split(tools, [isOnDemand], () => {
+      const ofServers = tools.filter(isServerTool);
+      if (!isOnDemand) {
+        const omitted = new Set(ofServers.slice(sentLimit.count));
+        return {
+          tools: omitted.size === 0 ? tools : tools.filter((tool) => !omitted.has(tool)),
+          onDemand: [],
+        };
+      }
+      const sent = [...tools.filter((tool) => !isServerTool(tool)), toolSearch(ofServers), callTool];
+      return { tools: sent.toSorted(compareNames), onDemand: ofServers };
     });
   }
 

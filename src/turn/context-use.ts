@@ -76,8 +76,7 @@ export async function splitTools({
   const all = [...(await project.tools()), ...offers.taskTools(offeredTo)];
   const tools = offers.tools(all, offeredTo, model, {});
   const input = { tools, model, mode: project.config.mcp_tools, messages };
-  const isOnDemand = offers.estimateOnDemand(offeredTo, input);
-  return isOnDemand ? offers.splitOnDemand(tools) : { tools, onDemand: [] };
+  return offers.split(tools, offers.estimateOnDemand(offeredTo, input));
 }
 
 function systemEntries(

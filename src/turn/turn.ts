@@ -316,10 +316,8 @@ class Turn {
     const all = this.#toolsFor(agent);
     const offered = offers.tools(all, offeredTo, model, question);
     const unoffered = offers.unofferedTools(all, offeredTo, model, question);
-    const { tools, onDemand } = this.#isOnDemand(offered, offeredTo, model)
-      ? offers.splitOnDemand(offered)
-      : { tools: offered, onDemand: [] };
-    return { ...this.#given, question, agent, model, tools, onDemand, unoffered, isLast };
+    const split = offers.split(offered, this.#isOnDemand(offered, offeredTo, model));
+    return { ...this.#given, question, agent, model, ...split, unoffered, isLast };
   }
 
   /** Whether tools of servers are loaded on demand. Decided once per turn and model: a window may become known. */

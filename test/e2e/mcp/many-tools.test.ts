@@ -1,5 +1,6 @@
 import { describe, expect, test } from "vitest";
 import { countRequestTokens } from "../../eval/budgets.ts";
+import { startHttpMcp } from "../../support/mcp/mcp-http.ts";
 import { faulty, manyTools } from "../../support/mcp/mcp.ts";
 import type { ModelRequest } from "../../support/model/model-server.ts";
 import * as reply from "../../support/model/reply.ts";
@@ -183,6 +184,18 @@ describe("58 tools of five servers", () => {
   });
 });
 
+test("more tools than providers accept are cut if a rule denies the search", async () => {
+  const config = { mcp: { bad: faulty("thousands") }, permission: { tool_search: "deny" } };
+  await story({ config }, async ({ editor, model }) => {
+    const { sessionId } = await editor.newSession();
+    model.reply("Hello.");
+    await editor.prompt(sessionId, "Hi");
+    const request = await model.request(1);
+    expect(serverTools(request)).toHaveLength(100);
+    expect(searchTools(request)).toEqual([]);
+  });
+});
+
 test("more tools than providers accept are cut if the configuration asks for all", async () => {
   const config = { mcp: { bad: faulty("thousands") }, mcp_tools: "all" };
   await story({ config }, async ({ editor, model }) => {
@@ -321,6 +334,63 @@ describe("a call of a tool on demand", () => {
       await editor.prompt(sessionId, "Go");
       expect(model.requests[0]?.toolNames).toEqual(["call_tool", "tool_search"]);
       expect(resultsOf(model.requests)).toEqual([expect.stringContaining("bad_echo"), "hello"]);
+    });
+  });
+
+  test("is not possible where the agent switches the tool off", async () => {
+    const agent = { clerk: { mode: "primary", tools: { bad_echo: false } } };
+    await story(few({ agent, default_agent: "clerk" }), async ({ editor, model }) => {
+      const { sessionId } = await editor.newSession();
+      model.reply(callTool("bad_echo", { text: "hello" })).reply("Done.");
+      await editor.prompt(sessionId, "Go");
+      expect(model.requests[0]?.system).toContain("- bad: bad_fail, bad_slow");
+      expect(resultsOf(model.requests)).toEqual([expect.stringContaining('There is no tool "bad_echo"')]);
+    });
+  });
+
+  test("is a call of that tool for plugins", async () => {
+    const plugin = `
+export default async () => ({
+  "tool.execute.before": async (input, output) => { if (input.tool === "bad_echo") output.args.text += " and"; },
+  "tool.execute.after": async (input, output) => { output.output += " " + input.tool + " " + input.args.text; },
+});
+`;
+    const homeFiles = { ".config/fairlead/plugin/own.js": plugin };
+    const options = few({ permission: { "bad_*": "allow" } });
+    await story({ ...options, homeFiles }, async ({ editor, model }) => {
+      const { sessionId } = await editor.newSession();
+      model.reply(callTool("bad_echo", { text: "one" })).reply("Done.");
+      await editor.prompt(sessionId, "Go");
+      expect(resultsOf(model.requests)).toEqual(["one and bad_echo one and"]);
+    });
+  });
+
+  test("finds tools that a server adds between turns", async () => {
+    await using server = await startHttpMcp({ speaks: "http" });
+    const mcp = { own: { type: "remote", url: server.url } };
+    const options = few({ mcp, permission: { "own_*": "allow" } });
+    await story(options, async ({ editor, model }) => {
+      const { sessionId } = await editor.newSession();
+      model.reply(search("added")).reply("Nothing.");
+      await editor.prompt(sessionId, "Go");
+      server.addTool("added");
+      await expect
+        .poll(async () => {
+          await editor.prompt(sessionId, "/mcp own");
+          return agentText(editor.updates(sessionId));
+        })
+        .toContain("- `added`");
+      model.reply(search("added")).reply("Found.");
+      await editor.prompt(sessionId, "Again");
+      const [before, after] = resultsOf(model.requests);
+      expect(before).toContain("No tool matches");
+      expect(after).toContain('<tool name="own_added"');
+      expect(model.requests.map(({ system }) => system.includes("own_added"))).toEqual([
+        false,
+        false,
+        true,
+        true,
+      ]);
     });
   });
 
