@@ -1,7 +1,10 @@
 import { errorFields } from "./base/error-fields.ts";
+import { rmdirSync, rmSync } from "node:fs";
 import { join } from "node:path";
 import { setImmediate as yieldToEventLoop } from "node:timers/promises";
 import { fileURLToPath } from "node:url";
+import { z } from "zod";
+import { codeOf, UserError } from "./base/errors.ts";
 import { type LogLevel, openFileLog } from "./base/file-log.ts";
 import type { Log } from "./base/log.ts";
 import { Secrets } from "./base/secrets/secrets.ts";
@@ -19,6 +22,7 @@ import { AuthorizationStore } from "./mcp/oauth/oauth-store.ts";
 import { Servers } from "./mcp/servers.ts";
 import { OAuthFetch } from "./mcp/oauth/oauth-fetch.ts";
 import { loadCalls } from "./model/providers/lazy-calls.ts";
+import { expandHome } from "./permission/pattern.ts";
 import { warmUpAnalysis } from "./project/tools.ts";
 import { ModelAccess } from "./model/providers/model-access.ts";
 import type { OpenModels } from "./model/providers/providers.ts";
@@ -27,7 +31,7 @@ import { Projects } from "./project/projects.ts";
 import { ProjectRecords } from "./project/records.ts";
 import type { SessionHost } from "./session/session-host.ts";
 import { Housekeeping, type SessionAges } from "./reports/housekeeping.ts";
-import { Sessions } from "./session/sessions.ts";
+import { Sessions, type SessionsDeps } from "./session/sessions.ts";
 import { BundledSkills } from "./skill/bundled-skills.ts";
 import { LazyStore } from "./storage/lazy-store.ts";
 import type { SessionStore } from "./storage/session-store.ts";
@@ -39,6 +43,11 @@ import { openProcesses, type Processes } from "./workspace/process/process.ts";
 import { openSearch, type Search } from "./workspace/search/search.ts";
 import { openSnapshots } from "./workspace/files/snapshot.ts";
 import { Watchdog } from "./workspace/process/watchdog.ts";
+
+/** Variable with the rules of `run --allow`: a JSON list of permissions and patterns. */
+export const allowedVariable = "FAIRLEAD_ALLOW";
+/** Variable with the temporary folder of `run --ephemeral`, which replaces the stored sessions. */
+export const sessionFolderVariable = "FAIRLEAD_SESSION_FOLDER";
 
 /** The program's environment. Nothing below this level reads `process.env` or `process.platform`. */
 export interface AppOptions {
@@ -67,7 +76,13 @@ export class App {
   /** OAuth tokens of remote MCP servers. */
   readonly authorizations: AuthorizationStore;
   readonly #options: AppOptions;
+  /** The store of sessions. */
   readonly #store: LazyStore;
+  /** The store of projects: the same, unless sessions are ephemeral. */
+  readonly #projectStore: LazyStore;
+  /** Folders of the ephemeral sessions, the outer one first; removed at the end. */
+  readonly #ephemeral: readonly string[];
+  readonly #allowed: readonly AllowedRule[];
   readonly #user: Home;
   readonly #secrets = new Secrets();
   readonly #watchdog: Watchdog;
@@ -96,9 +111,14 @@ export class App {
     this.log = log;
 
     const warn = (text: string) => this.#warn(text);
-    this.#store = new LazyStore({ root: join(dataFolder, "storage"), log, onWarning: warn });
+    const ephemeralFolder = env[sessionFolderVariable];
+    const sessionFolder = ephemeralFolder || dataFolder;
+    const openStore = (folder: string) =>
+      new LazyStore({ root: join(folder, "storage"), log, onWarning: warn });
+    this.#projectStore = openStore(dataFolder);
+    this.#store = sessionFolder === dataFolder ? this.#projectStore : openStore(sessionFolder);
     this.store = () => this.#store.get();
-    const storedFiles = async () => (await this.store()).files;
+    const storedFiles = async () => (await this.#projectStore.get()).files;
     this.records = new ProjectRecords(storedFiles);
     this.authorizations = new AuthorizationStore({ files: storedFiles, secrets });
     this.#oauthFetch = new OAuthFetch(this.authorizations);
@@ -108,7 +128,12 @@ export class App {
     this.#watchdog = watchdog;
     this.#processes = openProcesses({ env: () => variables.get(), watchdog, secrets });
     this.#piped = openPipedProcesses({ env: () => variables.get(), watchdog });
-    const snapshotFolder = join(dataFolder, "snapshot");
+    const snapshotFolder = join(sessionFolder, "snapshot");
+    const outputFolder = join(sessionFolder, "tool-output");
+    this.#ephemeral = ephemeralFolder
+      ? [sessionFolder, join(sessionFolder, "storage"), snapshotFolder, outputFolder]
+      : [];
+    this.#allowed = parseAllowedRules(env[allowedVariable], this.home);
     const snapshots = openSnapshots(snapshotFolder, log);
     this.#files = openFiles({
       lockFolder: join(dataFolder, "file-locks"),
@@ -118,7 +143,7 @@ export class App {
     this.#search = openSearch({ env, watchdog });
     const workspace = {
       home: this.home,
-      outputFolder: join(dataFolder, "tool-output"),
+      outputFolder,
       files: this.#files,
       search: this.#search,
       snapshots,
@@ -179,9 +204,13 @@ export class App {
       log: this.log,
       openProject: (folders) => this.projects.open(folders),
       servers: this.openServers(host),
-      openApprovals: (id) => this.records.openApprovals(id),
+      openApprovals: async (id) => {
+        const approvals = await this.records.openApprovals(id);
+        approvals.allow(this.#allowed);
+        return approvals;
+      },
       onTurnEnd: () => this.#housekeeping.onTurnEnd(),
-      memory: this.records,
+      memory: this.#ephemeral.length > 0 ? readOnlyMemory(this.records) : this.records,
     });
     return this.#sessions;
   }
@@ -218,6 +247,19 @@ export class App {
     this.#processes.killAll();
     this.#lazyServices.killAll();
     this.#piped.killAll();
+    this.#removeEphemeral();
+  }
+
+  /** Removes the ephemeral sessions, and their folder if it contains nothing else. Must not throw. */
+  #removeEphemeral(): void {
+    const [folder, ...parts] = this.#ephemeral;
+    if (folder === undefined) return;
+    try {
+      for (const part of parts) rmSync(part, { recursive: true, force: true });
+      rmdirSync(folder);
+    } catch (error) {
+      if (codeOf(error) !== "ENOENT") this.log.warn("ephemeral session not removed", errorFields(error));
+    }
   }
 
   /** Ends all sessions and processes, and waits until they have ended. */
@@ -227,7 +269,8 @@ export class App {
     await this.#sessions?.closeAll();
     const closed = [this.#servers?.endAll(), this.#housekeeping.close(), this.models.close()];
     await Promise.all([...ended, ...closed]);
-    await this.#store.close();
+    await Promise.all([this.#store.close(), this.#projectStore.close()]);
+    this.#removeEphemeral();
     this.#watchdog.dismiss();
   }
 
@@ -272,6 +315,34 @@ export class App {
     if (this.#sessions === undefined) this.#options.onWarning?.(text);
     this.#sessions?.warn(text);
   }
+}
+
+const allowedRulesSchema = z.array(z.object({ permission: z.string().min(1), pattern: z.string().min(1) }));
+type AllowedRule = z.infer<typeof allowedRulesSchema>[number];
+
+/** Throws {@link UserError} if the value is invalid. */
+function parseAllowedRules(text: string | undefined, home: string): AllowedRule[] {
+  if (!text) return [];
+  const parsed = allowedRulesSchema.safeParse(parseJson(text));
+  if (!parsed.success) throw new UserError(`${allowedVariable} is not a JSON list of rules.`);
+  return parsed.data.map(({ permission, pattern }) => ({ permission, pattern: expandHome(pattern, home) }));
+}
+
+function parseJson(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch {
+    return undefined;
+  }
+}
+
+/** The memory of ephemeral sessions, which store nothing. */
+function readOnlyMemory(records: ProjectRecords): SessionsDeps["memory"] {
+  return {
+    lastUsedModel: (id) => records.lastUsedModel(id),
+    rememberModel: () => Promise.resolve(),
+    noteSeen: () => Promise.resolve(),
+  };
 }
 
 /** The skills bundled with the program. */

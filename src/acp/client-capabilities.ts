@@ -5,6 +5,8 @@ export interface ClientFeatures {
   /** Draws live terminals from `_meta.terminal_*` of tool calls. */
   terminalOutput: boolean;
   notices: boolean;
+  /** Reads permission decisions (`_meta.decision` of session updates). */
+  decisions: boolean;
   /** Shows compactions as such. */
   compaction: boolean;
   /** Shows several permission options of the same kind; many clients show only one per kind. */
@@ -38,6 +40,7 @@ export interface ClientFeatures {
 export const noFeatures: ClientFeatures = {
   terminalOutput: false,
   notices: false,
+  decisions: false,
   compaction: false,
   duplicateOptionKinds: false,
   markdownTitles: false,
@@ -59,6 +62,7 @@ export function parseClientFeatures(request: InitializeRequest): ClientFeatures 
   return {
     terminalOutput: capabilities._meta?.["terminal_output"] === true,
     notices: isSupported(capabilities.session?.notices),
+    decisions: capabilities._meta?.["decisions"] === true,
     compaction: isSupported(capabilities.session?.compaction),
     duplicateOptionKinds: isZed,
     markdownTitles: isZed,

@@ -43,6 +43,7 @@ export const commands: readonly Command[] = [
       },
       { name: "effort", value: "EFFORT", about: "how much the model thinks: low, medium, high, …" },
       { ...cwd },
+      { name: "add-dir", value: "DIR", repeats: true, about: "a further folder that the agent may use" },
       { name: "file", short: "f", value: "PATH", repeats: true, about: "attach a file or a folder" },
       {
         name: "session",
@@ -51,12 +52,26 @@ export const commands: readonly Command[] = [
         about: "continue that session; last is the same as --continue",
       },
       { name: "continue", short: "c", about: "continue the newest session of the folder" },
+      { name: "fork", about: "with --session or --continue: continue a copy of the session" },
+      { name: "title", value: "TEXT", about: "the session's title, instead of one written by a model" },
+      { name: "ephemeral", about: "keep nothing of the session on disk" },
+      {
+        name: "append-system",
+        value: "TEXT|@FILE",
+        about: "text for the end of the system prompt",
+      },
       {
         name: "permission",
         value: "POLICY",
         choices: ["ask", "allow", "deny"],
         about:
           "answer when a rule asks: ask, allow or deny (ask if stdin and stderr are terminals, else deny)",
+      },
+      {
+        name: "allow",
+        value: "RULE",
+        repeats: true,
+        about: 'allow calls that a rule asks about in this run: edit, "bash:npm test*"',
       },
       { name: "trust", about: "trust the folder's current configuration" },
       {
@@ -71,17 +86,24 @@ export const commands: readonly Command[] = [
         number: "amount",
         about: "stop the turn after this many dollars",
       },
+      { name: "all", about: "print all of the model's text in a pipe, not the answer alone" },
+      { name: "output", short: "o", value: "FILE", about: "also write the answer to a file" },
+      {
+        name: "schema",
+        value: "FILE",
+        about: "answer with JSON that is valid by this JSON Schema, and print it alone",
+      },
       {
         name: "format",
         value: "FORMAT",
         choices: ["text", "json"],
-        about: "text, or json: one ACP update per line",
+        about: "text, or json: one event per line; the last one is the result",
       },
       { name: "json", about: "the same as --format json" },
       verbose,
     ],
     more: [
-      "The answer goes to stdout, progress to stderr. Piped input is appended to the prompt; the word - always waits for it. The first Ctrl-C cancels the turn, the second one exits.",
+      "The answer goes to stdout, everything else to stderr. Piped input is appended to the prompt; the word - always waits for it. The first Ctrl-C cancels the turn, the second one exits.",
       'Example: fairlead run "explain this repository"',
       'Example: git diff | fairlead run --agent plan "review this"',
     ],

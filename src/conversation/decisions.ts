@@ -11,16 +11,18 @@ const feedbackLimit = 300;
 export class Decisions {
   readonly #byCall = new Map<string, CallDecision>();
 
-  add({ callId, outcome, by, permission, subject, rule, feedback }: AuditEntry): void {
+  add({ callId, outcome, by, permission, subject, rule, feedback }: AuditEntry): CallDecision {
     const shortSubject = subject.length > subjectLimit ? `${subject.slice(0, subjectLimit)}…` : subject;
-    this.#byCall.set(callId, {
+    const decision = {
       outcome,
       by,
       permission,
       subject: shortSubject,
       ...(rule && { rule }),
       ...(feedback !== undefined && { feedback: excerpt(feedback, feedbackLimit) }),
-    });
+    };
+    this.#byCall.set(callId, decision);
+    return decision;
   }
 
   take(callId: string): CallDecision | undefined {

@@ -3,6 +3,8 @@ import type { Tokens } from "../message/part.ts";
 
 /** How a turn ended. The promise of a turn does not reject for a model's failure or a cancellation. */
 export type TurnResult = TurnEnd & {
+  /** The slash command that ended the turn without running. */
+  command?: { readonly name: string; readonly problem: "unknown" | "not run" };
   /** Tokens of all model calls of the turn. */
   tokens: Tokens;
 };

@@ -1,6 +1,6 @@
 import type { MessageId, PartId, SessionId } from "./ids.ts";
 import type { ApprovalMode, MessageInfo, ModelRef, Todo } from "./message.ts";
-import type { Part } from "./part.ts";
+import type { CallDecision, Part } from "./part.ts";
 
 /** One change of a session. */
 export type SessionEvent = { sessionId: SessionId } & (
@@ -22,6 +22,8 @@ export type SessionEvent = { sessionId: SessionId } & (
   | { type: "options" }
   /** The list of slash commands changed. */
   | { type: "commands" }
+  /** A call of the session or of one of its children was decided. */
+  | { type: "decision"; callId: string; decision: CallDecision }
   /** An event of the child session that a task call started. */
   | { type: "child"; callId: string; child: Child; event: SessionEvent }
   | { type: "notice"; severity: "info" | "warning" | "error"; text: string }

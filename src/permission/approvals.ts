@@ -37,6 +37,8 @@ const approvalLimit = 1000;
 export class Approvals {
   readonly #store: ApprovalStore | undefined;
   #session: Entry[] = [];
+  /** Approvals of this process that are not stored. */
+  #temporary: readonly Entry[] = [];
   #project: Entry[] = [];
   /** Project approvals that are not saved yet; they apply to this session. */
   #unsaved: Entry[] = [];
@@ -59,6 +61,11 @@ export class Approvals {
     this.#saveSession = (entries) => session.save(entries);
   }
 
+  /** Adds approvals that are not stored. */
+  allow(entries: readonly Entry[]): void {
+    this.#temporary = entries;
+  }
+
   /** Reloads the project's approvals, which other sessions and processes may have changed. */
   async refresh(): Promise<void> {
     if (!this.#store) return;
@@ -67,7 +74,11 @@ export class Approvals {
 
   /** Returns allow rules, which apply only where other rules ask. */
   rules(): Rule[] {
-    return this.list().map(({ permission, pattern }) => ({ permission, pattern, action: "allow" }));
+    return [...this.#temporary, ...this.list()].map(({ permission, pattern }) => ({
+      permission,
+      pattern,
+      action: "allow",
+    }));
   }
 
   list(): Approval[] {

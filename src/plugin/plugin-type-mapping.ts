@@ -132,6 +132,7 @@ export function toPluginEvents(
     case "approval":
     case "options":
     case "commands":
+    case "decision":
     case "notice":
       return [];
   }

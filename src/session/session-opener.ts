@@ -164,7 +164,10 @@ export class SessionOpener {
         log,
         mode: () => session.info.approval ?? "ask",
         limits: () => session.settings.limits,
-        audit: (entry) => decisions.add(entry),
+        audit: (entry) => {
+          const { callId } = entry;
+          host.emit({ sessionId: id, type: "decision", callId, decision: decisions.add(entry) });
+        },
       });
     const { cwd, additionalDirectories = [] } = info;
     const session: Session = new Session({

@@ -71,7 +71,8 @@ export class CommandCalls {
   async answerUnknown(input: PromptInput, signal: AbortSignal): Promise<TurnResult | undefined> {
     const word = findCommandWord(textOf(input));
     if (word === undefined || (await exists(`/${word}`))) return undefined;
-    return this.answer(input, async () => describeUnknownCommand(word, this.all), signal);
+    const result = await this.answer(input, async () => describeUnknownCommand(word, this.all), signal);
+    return { ...result, command: { name: word, problem: "unknown" } };
   }
 
   /** Runs a command and stores question and answer for the user; the model sees neither. */
@@ -118,7 +119,7 @@ export class CommandCalls {
     if (prompt.outcome === "cancelled") return { end: "cancelled", tokens: noTokens };
     const answer = `The command did not run. ${prompt.reason}`;
     await addAnswer(this.#deps.transcript, question, answer);
-    return { end: "finished", tokens: noTokens };
+    return { end: "finished", tokens: noTokens, command: { name, problem: "not run" } };
   }
 
   async #prompt(effect: PromptEffect, typed: string, context: ToolContext) {

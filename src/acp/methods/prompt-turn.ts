@@ -65,7 +65,7 @@ async function toResponse(
   return {
     stopReason: toStopReason(result.end),
     ...(connection.client.turnUsage && { usage }),
-    _meta: { usage },
+    _meta: { usage, ...(result.command && { command: result.command }) },
   };
 }
 

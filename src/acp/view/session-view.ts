@@ -4,7 +4,7 @@ import type { Log } from "../../base/log.ts";
 import type { SessionEvent } from "../../message/event.ts";
 import { type MessageId, newPartId, type PartId, type SessionId } from "../../message/ids.ts";
 import type { Message, MessageInfo } from "../../message/message.ts";
-import { isFinished, type Part, type ToolPart } from "../../message/part.ts";
+import { type CallDecision, isFinished, type Part, type ToolPart } from "../../message/part.ts";
 import type { Session } from "../../session/session.ts";
 import { presentCall } from "../../tool/presentation.ts";
 import type { ClientFeatures } from "../client-capabilities.ts";
@@ -195,6 +195,8 @@ export class SessionView {
         return this.#sendOptions();
       case "commands":
         return this.sendCommands();
+      case "decision":
+        return this.#decision(event.callId, event.decision);
       case "notice":
         return this.notice(event.severity, event.text);
     }
@@ -203,6 +205,11 @@ export class SessionView {
   #agent(name: string): void {
     this.#send({ sessionUpdate: "current_mode_update", currentModeId: name });
     this.#sendOptions();
+  }
+
+  #decision(toolCallId: string, decision: CallDecision): void {
+    if (!this.#client.decisions) return;
+    this.#send({ sessionUpdate: "session_info_update", _meta: { decision: { toolCallId, ...decision } } });
   }
 
   /** Sends the tool call before the client receives a question about it. `title` is the question's title. */

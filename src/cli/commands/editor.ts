@@ -53,7 +53,7 @@ export async function startEditor(options: EditorOptions): Promise<Editor> {
   await connection.agent.request("initialize", {
     protocolVersion: 1,
     clientInfo: { name: "fairlead-cli", version },
-    clientCapabilities: {},
+    clientCapabilities: { _meta: { decisions: true } },
   });
   return {
     agent: connection.agent,

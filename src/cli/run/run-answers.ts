@@ -1,5 +1,6 @@
 import { createInterface } from "node:readline/promises";
 import {
+  type PermissionOption,
   type PermissionOptionKind,
   RequestError,
   type RequestPermissionRequest,
@@ -14,8 +15,24 @@ import { resumeInputAfterSuspend } from "../terminal/job-control.ts";
 import { toCell } from "../terminal/output.ts";
 import type { RunOptions } from "./run-options.ts";
 
+/** How a question or a call was decided. */
+export interface PermissionDecision {
+  readonly toolCallId: string;
+  /** `allowed`, `denied` (a rule), `rejected` (a user), `cancelled`, or `not_asked`: no user could be asked. */
+  readonly outcome: string;
+  /** `rules`, `approval`, `mode`, `plugin`, `signal`, `close`, `user`, `nobody` or `--permission allow`. */
+  readonly by: string;
+  readonly permission?: unknown;
+  readonly subject?: unknown;
+  readonly rule?: unknown;
+  /** Why no user was asked, or the user's words. */
+  readonly reason?: string;
+}
+
 interface AnswerOptions {
   readonly printer: Printer;
+  onAsked(request: RequestPermissionRequest): void;
+  onDecided(decision: PermissionDecision): void;
   /** Aborts when the turn no longer waits for the answer. */
   readonly signal: AbortSignal;
   /** Called when the user interrupts instead of answering. */
@@ -42,25 +59,33 @@ export async function answerPermission(
   policy: Policy,
   options: AnswerOptions,
 ): Promise<RequestPermissionResponse> {
-  const { printer } = options;
   // Language servers help only; a run that asks nobody goes on without them, and stores no answer.
   if (toolOf(request) === serverConsentTool && policy.permission !== "ask")
     throw new RequestError(noAnswerCode, policy.isAttended ? noQuestions : noTerminal);
-  printer.question(request);
+  options.onAsked(request);
+  const { toolCallId } = request.toolCall;
   const refusal = findRefusalReason(request, policy);
   if (refusal !== undefined) {
-    printer.line(`  not allowed: ${refusal}`);
+    options.onDecided({ toolCallId, outcome: "not_asked", by: "nobody", reason: refusal });
     if (isRefusal(request)) options.onRefused(toRefused(request));
     throw new RequestError(noAnswerCode, policy.isAttended ? noQuestions : noTerminal);
   }
-  const { kind, feedback } =
-    policy.permission === "ask" ? await askOnTerminal(options) : { kind: "allow_once" };
+  const isAsked = policy.permission === "ask";
+  const { kind, feedback } = isAsked ? await askOnTerminal(options) : { kind: "allow_once" };
   const option = request.options.find((candidate) => candidate.kind === kind);
+  const by = isAsked ? "user" : "--permission allow";
+  const reason = feedback === undefined ? {} : { reason: feedback };
+  options.onDecided({ toolCallId, outcome: getOutcome(option), by, ...reason });
   if (option === undefined) return { outcome: { outcome: "cancelled" } };
   return {
     outcome: { outcome: "selected", optionId: option.optionId },
     ...(feedback !== undefined && { _meta: { feedback } }),
   };
+}
+
+function getOutcome(option: PermissionOption | undefined): string {
+  if (option === undefined) return "cancelled";
+  return option.kind.startsWith("allow") ? "allowed" : "rejected";
 }
 
 /** In the range that JSON-RPC reserves for implementations. */
@@ -79,7 +104,7 @@ function findRefusalReason(request: RequestPermissionRequest, policy: Policy): s
   if (tool === budgetTool) return `${why} (--max-cost would raise it)`;
   if (tool === questionTool) return why;
   if (isLoop(request)) return `${why} whether to continue a loop`;
-  return permission === "allow" ? undefined : `${why} (--permission allow would allow it)`;
+  return permission === "allow" ? undefined : `${why} (--allow or --permission allow would allow it)`;
 }
 
 /** Whether the call would run with another policy. */
@@ -110,7 +135,7 @@ export function describeRefused(refused: readonly RefusedCall[]): string {
   const more = distinct.length > namedCalls ? `, and ${distinct.length - namedCalls} more` : "";
   const [count, them] =
     refused.length === 1 ? ["1 call was", "it"] : [`${refused.length} calls were`, "them"];
-  return `${count} refused: ${distinct.slice(0, namedCalls).join(", ")}${more}; allow ${them} with a rule or --permission allow`;
+  return `${count} refused: ${distinct.slice(0, namedCalls).join(", ")}${more}; allow ${them} with --allow, a rule or --permission allow`;
 }
 
 /** The user's answer. `feedback` is what they wrote instead of a plain no. */

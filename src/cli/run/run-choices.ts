@@ -18,23 +18,49 @@ interface Target {
   readonly available: AvailableChoices;
 }
 
+const agentOption = "mode";
 const modelOption = "model";
 const effortOption = "thought_level";
 
+/** The agent, model and effort that answer. */
+export interface AppliedChoices {
+  readonly agent: string;
+  readonly model: string;
+  readonly effort?: string;
+}
+
 /** Applies --agent, --model and --effort. Throws {@link UserError} that names the flag. */
-export async function applyChoices(target: Target, options: RunOptions): Promise<void> {
-  if (options.agent !== undefined) await chooseAgent(target, options.agent, options.cwd);
-  await chooseModel(target, options);
+export async function applyChoices(target: Target, options: RunOptions): Promise<AppliedChoices> {
+  const { available } = target;
+  const chosen =
+    options.agent === undefined
+      ? available.configOptions
+      : await chooseAgent(target, options.agent, options.cwd);
+  const applied = await chooseModel({ ...target, available: { configOptions: chosen } }, options);
+  const effort = findCurrentValue(effortOption, applied);
+  return {
+    agent: findCurrentValue(agentOption, applied) ?? "",
+    model: findCurrentValue(modelOption, applied) ?? "",
+    ...(effort !== undefined && { effort }),
+  };
 }
 
 async function chooseAgent(
   { editor, sessionId, available }: Target,
   name: string,
   cwd: string,
-): Promise<void> {
+): Promise<AvailableChoices["configOptions"]> {
   const names = available.modes?.availableModes.map(({ id }) => id) ?? [];
   if (!names.includes(name)) throw new UserError(await describeUnavailableAgent(name, names, cwd));
-  await editor.agent.request("session/set_mode", { sessionId, modeId: name });
+  return setOption(editor, { sessionId, configId: agentOption, value: name });
+}
+
+async function setOption(
+  { agent }: Editor,
+  { sessionId, configId, value }: Record<"sessionId" | "configId" | "value", string>,
+): Promise<AvailableChoices["configOptions"]> {
+  const answer = await agent.request("session/set_config_option", { sessionId, configId, value });
+  return answer.configOptions;
 }
 
 async function describeUnavailableAgent(
@@ -54,11 +80,8 @@ async function describeUnavailableAgent(
 async function chooseModel(
   { editor, sessionId, available }: Target,
   { model: name, effort: flag }: RunOptions,
-): Promise<void> {
-  const set = async (configId: string, value: string) => {
-    const answer = await editor.agent.request("session/set_config_option", { sessionId, configId, value });
-    return answer.configOptions;
-  };
+): Promise<AvailableChoices["configOptions"]> {
+  const set = (configId: string, value: string) => setOption(editor, { sessionId, configId, value });
   const named = name === undefined ? undefined : findModel(name, available.configOptions);
   if (named?.effort !== undefined && flag !== undefined && flag !== named.effort)
     throw new UserError(
@@ -66,13 +89,13 @@ async function chooseModel(
     );
   const options = named === undefined ? available.configOptions : await set(modelOption, named.model);
   const effort = flag ?? named?.effort;
-  if (effort === undefined) return;
+  if (effort === undefined) return options;
   const efforts = getOptionValues(effortOption, options);
   if (!efforts.includes(effort)) {
-    const model = named?.model ?? getCurrentValue(modelOption, options);
+    const model = named?.model ?? String(findCurrentValue(modelOption, options));
     throw new UserError(`The model ${model} has no effort "${effort}"${listEfforts(efforts)}.`);
   }
-  await set(effortOption, effort);
+  return set(effortOption, effort);
 }
 
 /** Finds the model that --model names. Throws {@link UserError} if it cannot be used. */
@@ -106,8 +129,9 @@ function getOptionValues(id: string, options: AvailableChoices["configOptions"])
   );
 }
 
-function getCurrentValue(id: string, options: AvailableChoices["configOptions"]): string {
-  return String(options?.find((one) => one.id === id)?.currentValue);
+function findCurrentValue(id: string, options: AvailableChoices["configOptions"]): string | undefined {
+  const value = options?.find((one) => one.id === id)?.currentValue;
+  return typeof value === "string" ? value : undefined;
 }
 
 const listEfforts = (efforts: readonly string[]): string =>

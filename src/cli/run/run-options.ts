@@ -1,12 +1,16 @@
 import { stat } from "node:fs/promises";
-import { basename, resolve } from "node:path";
+import { basename, dirname, resolve } from "node:path";
 import { pathToFileURL } from "node:url";
 import type { ContentBlock } from "@agentclientprotocol/sdk";
 import { parseConfigFile } from "../../config/files/config-file.ts";
 import { contentVariable, defaultsVariable } from "../../config/load.ts";
 import type { Call } from "../command-line/command.ts";
 import { existingFolder } from "../local-app.ts";
-import { readPipedText } from "../terminal/stdin.ts";
+import { readPromptText } from "./prompt-text.ts";
+import { type AnswerSchema, readSchema } from "./answer-schema.ts";
+import { parseAllowed } from "./allowed-rules.ts";
+import { readTextFile } from "./text-file.ts";
+import { allowedVariable } from "../../app.ts";
 import { UsageError } from "../command-line/usage.ts";
 
 export type PermissionPolicy = "ask" | "allow" | "deny";
@@ -27,6 +31,20 @@ export interface RunOptions {
   readonly isAttended: boolean;
   readonly trust: boolean;
   readonly format: "text" | "json";
+  /** Whether stdout also gets the text before the answer. */
+  readonly showsAll: boolean;
+  /** Absolute path of the file for the answer. */
+  readonly output: string | undefined;
+  /** Schema of the answer. */
+  readonly schema: AnswerSchema | undefined;
+  /** Whether to continue a copy of the session. */
+  readonly forks: boolean;
+  readonly title: string | undefined;
+  /** Absolute. */
+  readonly additionalDirectories: readonly string[];
+  /** Text to append to the system prompt. */
+  readonly systemText: string | undefined;
+  readonly isEphemeral: boolean;
   readonly isVerbose: boolean;
   /** The server's environment, which carries the limits of this run. */
   readonly env: NodeJS.ProcessEnv;
@@ -34,20 +52,21 @@ export interface RunOptions {
 
 /** Reads the flags and stdin. Throws {@link UsageError} for contradictory or missing input. */
 export async function readOptions(call: Call): Promise<RunOptions> {
-  const [agent, mode] = [call.text("agent"), call.text("mode")];
-  if (agent !== undefined && mode !== undefined && agent !== mode)
-    throw new UsageError(`--agent and --mode name the same thing: ${agent} and ${mode}`, "run");
-  if (call.has("session") && call.has("continue"))
-    throw new UsageError("--session names the session, --continue finds the newest; use one of them", "run");
+  checkCombinations(call);
   const attached = await Promise.all(call.texts("file").map(toLink));
   const cwd = await existingFolder(call.text("cwd") ?? ".");
-  const prompt = await readPrompt(call);
+  const additionalDirectories = await Promise.all(call.texts("add-dir").map(existingFolder));
+  const output = await readOutputPath(call);
+  const schema = await readSchema(call.text("schema"));
+  const systemText = await readSystemText(call);
+  const allowed = call.texts("allow").map(parseAllowed);
+  const prompt = await readPromptText(call, process.stdin);
   const isAttended = canAsk(process);
   const permission = getPermissionPolicy(call, isAttended);
   return {
     blocks: [{ type: "text", text: prompt }, ...attached],
     cwd,
-    agent: agent ?? mode,
+    agent: call.text("agent") ?? call.text("mode"),
     model: call.text("model"),
     effort: call.text("effort"),
     session: call.text("session"),
@@ -56,21 +75,61 @@ export async function readOptions(call: Call): Promise<RunOptions> {
     isAttended,
     trust: call.has("trust"),
     format: call.has("json") || call.text("format") === "json" ? "json" : "text",
+    showsAll: call.has("all"),
+    output,
+    schema,
+    forks: call.has("fork"),
+    title: call.text("title"),
+    additionalDirectories,
+    systemText,
+    isEphemeral: call.has("ephemeral"),
     isVerbose: call.has("verbose"),
-    env: addLimits(permission === "ask" ? process.env : addDefaultLimits(process.env, permission), {
-      maxSteps: call.number("max-steps"),
-      maxCost: call.number("max-cost"),
-    }),
+    env: {
+      ...addLimits(permission === "ask" ? process.env : addDefaultLimits(process.env, permission), {
+        maxSteps: call.number("max-steps"),
+        maxCost: call.number("max-cost"),
+      }),
+      ...(allowed.length > 0 && { [allowedVariable]: JSON.stringify(allowed) }),
+    },
   };
 }
 
-async function readPrompt({ operands }: Call): Promise<string> {
-  const words = operands.filter((word) => word !== "-");
-  const isExpected = words.length === 0 || words.length < operands.length;
-  const piped = (await readPipedText(process.stdin, isExpected)).trim();
-  const prompt = [words.join(" "), piped].filter((part) => part !== "").join("\n\n");
-  if (prompt === "") throw new UsageError('run needs a prompt: fairlead run "…"', "run");
-  return prompt;
+function checkCombinations(call: Call): void {
+  const wrong = (message: string) => new UsageError(message, "run");
+  const [agent, mode] = [call.text("agent"), call.text("mode")];
+  if (agent !== undefined && mode !== undefined && agent !== mode)
+    throw wrong(`--agent and --mode name the same thing: ${agent} and ${mode}`);
+  if (call.has("session") && call.has("continue"))
+    throw wrong("--session names the session, --continue finds the newest; use one of them");
+  const continues = call.has("session") || call.has("continue");
+  if (call.has("fork") && !continues)
+    throw wrong("--fork copies a session; name it with --session ID, or use --continue");
+  if (call.has("ephemeral") && continues)
+    throw wrong("--ephemeral starts a new session; use it without --session and --continue");
+  if (call.text("title")?.trim() === "") throw wrong("--title needs at least one character");
+  if (call.has("all") && call.has("schema"))
+    throw wrong("--schema prints the JSON value alone; use it without --all");
+}
+
+/** Reads the path of --output, whose folder must exist, so that no answer is lost for a typing error. */
+async function readOutputPath(call: Call): Promise<string | undefined> {
+  const written = call.text("output");
+  if (written === undefined) return undefined;
+  const path = resolve(written);
+  const problem = (message: string) => new UsageError(`--output: ${message}: ${written}`, "run");
+  if ((await stat(path).catch(() => undefined))?.isDirectory()) throw problem("this is a folder");
+  const folder = await stat(dirname(path)).catch(() => undefined);
+  if (folder?.isDirectory() !== true) throw problem("the folder of this file does not exist");
+  return path;
+}
+
+/** Reads --append-system: a text, or with @ the name of a file. */
+async function readSystemText(call: Call): Promise<string | undefined> {
+  const given = call.text("append-system");
+  if (given === undefined) return undefined;
+  const text = given.startsWith("@") ? await readTextFile("append-system", given.slice(1)) : given;
+  if (text.trim() === "") throw new UsageError("--append-system: the text is empty", "run");
+  return text;
 }
 
 /** Whether a question can be shown and answered: stdin and stderr must be terminals. */

@@ -1,225 +1,213 @@
-import { type StopReason } from "@agentclientprotocol/sdk";
+import type { ContentBlock, SessionUpdate } from "@agentclientprotocol/sdk";
+import { sessionFolderVariable } from "../../app.ts";
+import { messageOf } from "../../base/errors.ts";
 import { toJson } from "../../base/text/json.ts";
-import { type Editor, getErrorReason, startEditor } from "../commands/editor.ts";
+import { isRecord } from "../../base/text/record.ts";
 import type { Call } from "../command-line/command.ts";
-import { exitCodes } from "../terminal/help.ts";
-import { openLocalApp, openApp } from "../local-app.ts";
-import { writeNotice, sanitizeFor } from "../terminal/output.ts";
-import { Printer } from "../terminal/printer.ts";
-import { answerPermission, describeRefused, type RefusedCall } from "./run-answers.ts";
-import { applyChoices } from "./run-choices.ts";
-import { readOptions, type RunOptions, unattendedSteps } from "./run-options.ts";
-import { styleFor } from "../terminal/style.ts";
 import { UsageError } from "../command-line/usage.ts";
+import { type Editor, getErrorReason, startEditor } from "../commands/editor.ts";
+import { openLocalApp } from "../local-app.ts";
+import { askAgain } from "./answer-schema.ts";
+import { AnswerText } from "./answer-text.ts";
+import { createEphemeralFolder, removeEphemeralFolder } from "./ephemeral-folder.ts";
+import { writeOutputFile } from "./output-file.ts";
+import { answerPermission, type RefusedCall } from "./run-answers.ts";
+import { readOptions, type RunOptions } from "./run-options.ts";
+import { createReport, getDecision } from "./run-report.ts";
+import {
+  createFailure,
+  createResult,
+  getFailureReason,
+  type RunResult,
+  signalCodes,
+  type TurnEnd,
+  withSignal,
+} from "./run-result.ts";
+import { openSession } from "./run-session.ts";
 
 /** Runs one prompt and prints the answer, as a client of the same server that editors start. */
 export async function run(call: Call): Promise<number> {
   const options = await readOptions(call);
   if (options.trust) await (await openLocalApp(options.cwd)).project.consent?.accept();
-  const report = options.format === "json" ? new JsonReport() : new TextReport();
-  let isListening = false;
-  const refused: RefusedCall[] = [];
-  const editor = await startEditor({
-    env: options.env,
-    isVerbose: options.isVerbose,
-    onUpdate: (update) => {
-      if (isListening) report.update(update);
-    },
-    onPermission: (request, signal) =>
-      answerPermission(request, options, {
-        printer: report.printer,
-        signal,
-        onInterrupt: () => interrupt(),
-        onRefused: (call) => refused.push(call),
-      }),
-  });
-  let interrupt = () => {};
+  if (!options.isEphemeral) return new Run(options, options.env).run();
+  const folder = await createEphemeralFolder();
   try {
-    const sessionId = await openSession(editor, options);
-    isListening = true;
-    const prompt = new Prompt(editor, sessionId, report);
-    interrupt = () => prompt.interrupt();
-    const end = await prompt.send(options);
-    report.ended({ ...end, sessionId, refused });
-    const isIncomplete = end.stopReason === "end_turn" && refused.length > 0;
-    return isIncomplete ? exitCodes.refused : stopCodes[end.stopReason];
-  } catch (error) {
-    if (error instanceof UsageError) throw error;
-    report.failed(getErrorReason(error));
-    return exitCodes.failed;
+    return await new Run(options, { ...options.env, [sessionFolderVariable]: folder }).run();
   } finally {
-    await editor.close();
+    await removeEphemeralFolder(folder);
   }
 }
 
-const stopCodes: Readonly<Record<StopReason, number>> = {
-  end_turn: exitCodes.done,
-  refusal: exitCodes.failed,
-  max_tokens: exitCodes.limit,
-  max_turn_requests: exitCodes.limit,
-  cancelled: exitCodes.cancelled,
-};
+/** One run: a session, its prompt, and a second prompt if the answer does not match the schema. */
+class Run {
+  readonly #options: RunOptions;
+  readonly #env: NodeJS.ProcessEnv;
+  readonly #startedAt = Date.now();
+  readonly #report;
+  readonly #answer = new AnswerText();
+  readonly #refused: RefusedCall[] = [];
+  #sessionId: string | undefined;
+  /** The session's dollars: before this run, and now. */
+  #costBefore: number | undefined;
+  #cost: number | undefined;
+  #interrupt: (signal: NodeJS.Signals) => void = () => {};
 
-type TurnEnd = { stopReason: StopReason; usage: unknown };
-type RunEnd = TurnEnd & { sessionId: string; refused: readonly RefusedCall[] };
-
-/** Output of a run, for users or for programs. */
-interface Report {
-  /** For questions on stderr. */
-  readonly printer: Printer;
-  update: Printer["update"];
-  note(text: string): void;
-  ended(end: RunEnd): void;
-  failed(reason: string): void;
-}
-
-/** Prints the answer to stdout and everything else to stderr. */
-class TextReport implements Report {
-  readonly #style = styleFor(process.stderr, process.env);
-  readonly printer = new Printer({
-    style: this.#style,
-    answer: (chunk) => process.stdout.write(sanitizeFor(process.stdout, chunk)),
-    progress: (chunk) => process.stderr.write(chunk),
-  });
-
-  update(update: Parameters<Printer["update"]>[0]): void {
-    this.printer.update(update);
+  constructor(options: RunOptions, env: NodeJS.ProcessEnv) {
+    this.#options = options;
+    this.#env = env;
+    this.#report = createReport(options);
   }
 
-  note(text: string): void {
-    this.printer.line(this.#style.yellow(text));
-  }
-
-  ended({ stopReason, sessionId, refused }: RunEnd): void {
-    this.printer.line(this.#style.dim(`${stopTexts[stopReason]} (session ${sessionId})`));
-    if (refused.length > 0) this.note(describeRefused(refused));
-  }
-
-  failed(reason: string): void {
-    this.printer.end();
-    writeNotice(reason);
-  }
-}
-
-/** Prints one JSON update per line to stdout; the last line is the stop reason or the error. */
-class JsonReport implements Report {
-  /** What the turn changed and ran, if it changed files. */
-  #evidence: unknown;
-  readonly printer = new Printer({
-    style: styleFor(process.stderr, process.env),
-    answer: () => {},
-    progress: (chunk) => process.stderr.write(chunk),
-  });
-
-  update(update: Parameters<Printer["update"]>[0]): void {
-    if (update.sessionUpdate === "tool_call") this.#evidence = update._meta?.["evidence"] ?? this.#evidence;
-    this.#write(update);
-  }
-
-  #write(line: unknown): void {
-    process.stdout.write(`${toJson(line)}\n`);
-  }
-
-  note(text: string): void {
-    writeNotice(text);
-  }
-
-  ended({ stopReason, sessionId, usage, refused }: RunEnd): void {
-    const evidence = this.#evidence;
-    this.#write({
-      sessionUpdate: "stop",
-      stopReason,
-      sessionId,
-      usage,
-      refused,
-      ...(evidence !== undefined && { evidence }),
+  async run(): Promise<number> {
+    const options = this.#options;
+    const editor = await startEditor({
+      env: this.#env,
+      isVerbose: options.isVerbose,
+      onUpdate: (update) => this.#update(update),
+      onPermission: (request, signal) =>
+        answerPermission(request, options, {
+          printer: this.#report.printer,
+          signal,
+          onAsked: (asked) => this.#report.asked(asked),
+          onDecided: (decision) => this.#report.decided(decision),
+          onInterrupt: () => this.#interrupt("SIGINT"),
+          onRefused: (call) => this.#refused.push(call),
+        }),
     });
-    if (refused.length > 0) this.note(describeRefused(refused));
-  }
-
-  failed(reason: string): void {
-    this.#write({ sessionUpdate: "error", message: reason });
-    writeNotice(reason);
-  }
-}
-
-async function openSession(editor: Editor, options: RunOptions): Promise<string> {
-  const { agent } = editor;
-  const { cwd } = options;
-  const known = await findSessionToContinue(editor, options);
-  if (known !== undefined) {
-    const available = await agent.request("session/resume", { sessionId: known, cwd, mcpServers: [] });
-    await applyChoices({ editor, sessionId: known, available }, options);
-    return known;
-  }
-  const { sessionId, ...available } = await agent.request("session/new", { cwd, mcpServers: [] });
-  try {
-    await applyChoices({ editor, sessionId, available }, options);
-  } catch (error) {
-    // Otherwise the next --continue would find this empty session.
-    await agent.request("session/delete", { sessionId });
-    throw error;
-  }
-  return sessionId;
-}
-
-/** Returns the session id that the flags name; undefined for a new session. */
-async function findSessionToContinue(
-  editor: Editor,
-  { session, continuesNewest, cwd }: RunOptions,
-): Promise<string | undefined> {
-  if (session === undefined) return continuesNewest ? findNewestSession(editor, cwd) : undefined;
-  const { findSession } = await import("../sessions/find-session.ts");
-  return (await findSession(await openApp().store(), session, cwd)).id;
-}
-
-async function findNewestSession({ agent }: Editor, cwd: string): Promise<string> {
-  const { sessions } = await agent.request("session/list", { cwd });
-  const first = sessions[0];
-  if (first === undefined) throw new UsageError(`there is no session in ${cwd} to continue`, "run");
-  return first.sessionId;
-}
-
-/** The prompt's turn. The first interrupt cancels the turn, the second exits. */
-class Prompt {
-  readonly #editor: Editor;
-  readonly #sessionId: string;
-  readonly #report: Report;
-  #isCancelled = false;
-
-  constructor(editor: Editor, sessionId: string, report: Report) {
-    this.#editor = editor;
-    this.#sessionId = sessionId;
-    this.#report = report;
-  }
-
-  async send({ blocks }: RunOptions): Promise<TurnEnd> {
-    const onInterrupt = () => this.interrupt();
-    process.on("SIGINT", onInterrupt);
     try {
-      const { agent } = this.#editor;
-      const { stopReason, _meta } = await agent.request("session/prompt", {
+      const result = await this.#writeOutput(await this.#runPrompts(editor));
+      this.#report.ended(result, {
         sessionId: this.#sessionId,
-        prompt: [...blocks],
+        cost: this.#cost === undefined ? undefined : this.#cost - (this.#costBefore ?? 0),
+        durationMs: Date.now() - this.#startedAt,
       });
-      return { stopReason, usage: _meta?.["usage"] };
+      return result.exitCode;
     } finally {
-      process.off("SIGINT", onInterrupt);
+      await editor.close();
     }
   }
 
-  interrupt(): void {
-    if (this.#isCancelled) process.exit(exitCodes.cancelled);
-    this.#isCancelled = true;
-    this.#report.note("cancelling; press Ctrl-C again to exit at once");
-    void this.#editor.agent.notify("session/cancel", { sessionId: this.#sessionId });
+  async #runPrompts(editor: Editor): Promise<RunResult> {
+    try {
+      const { isNew, ...session } = await openSession(editor, this.#options);
+      if (isNew) this.#costBefore = 0;
+      this.#sessionId = session.sessionId;
+      this.#report.started(session);
+      const prompts = new Prompts(editor, session.sessionId, (text) => this.#report.note(text));
+      this.#interrupt = (signal) => prompts.interrupt(signal);
+      return await prompts.withSignals(async () => this.#answerPrompt(prompts));
+    } catch (error) {
+      if (error instanceof UsageError) throw error;
+      return createFailure(getFailureReason(error), getErrorReason(error), { refused: this.#refused });
+    }
+  }
+
+  async #answerPrompt(prompts: Prompts): Promise<RunResult> {
+    const { blocks, schema } = this.#options;
+    if (schema === undefined) return this.#send(prompts, blocks);
+    const first = await this.#send(prompts, [...blocks, { type: "text", text: schema.instruction }]);
+    if (first.answer === "") return first;
+    const checked = schema.check(first.answer);
+    if (checked.outcome === "valid") return withValue(first, checked.value);
+    this.#report.note("The answer does not match the schema; the model is asked again.");
+    this.#answer.clear();
+    const second = await this.#send(prompts, [{ type: "text", text: askAgain(checked.problems) }]);
+    if (second.answer === "") return second;
+    const again = schema.check(second.answer);
+    if (again.outcome === "valid") return withValue(second, again.value);
+    const problem = `The answer does not match the schema: ${again.problems.join("; ")}`;
+    return createFailure("schema", problem, second);
+  }
+
+  async #send(prompts: Prompts, blocks: readonly ContentBlock[]): Promise<RunResult> {
+    const end = await prompts.send(blocks);
+    return withSignal(createResult(end, this.#answer.text, this.#refused), prompts.signal);
+  }
+
+  async #writeOutput(result: RunResult): Promise<RunResult> {
+    const { output } = this.#options;
+    if (output === undefined || result.answer === "") return result;
+    try {
+      await writeOutputFile(output, `${result.answer}\n`);
+      return result;
+    } catch (error) {
+      const reason = `The answer cannot be written to ${output}: ${messageOf(error)}`;
+      return {
+        ...result,
+        exitReason: "failed",
+        exitCode: createFailure("failed", reason).exitCode,
+        error: reason,
+      };
+    }
+  }
+
+  #update(update: SessionUpdate): void {
+    if (update.sessionUpdate === "usage_update") {
+      this.#costBefore ??= update.cost?.amount ?? 0;
+      this.#cost = update.cost?.amount ?? this.#cost;
+    }
+    if (this.#sessionId === undefined) return;
+    const decision = getDecision(update);
+    if (decision === "answered") return;
+    if (decision !== undefined) return this.#report.decided(decision);
+    this.#answer.add(update);
+    this.#report.update(update);
   }
 }
 
-const stopTexts: Readonly<Record<StopReason, string>> = {
-  end_turn: "done",
-  cancelled: "cancelled",
-  max_tokens: "stopped: the model's output limit was reached",
-  max_turn_requests: `stopped: a limit of steps or cost was reached (a run that asks nobody makes ${unattendedSteps} model calls unless --max-steps says otherwise)`,
-  refusal: "the model refused",
-};
+function withValue(result: RunResult, value: unknown): RunResult {
+  return { ...result, value, answer: toJson(value) };
+}
+
+/** Sends prompts of one session. The first signal cancels the turn, the second exits. */
+class Prompts {
+  readonly #editor: Editor;
+  readonly #sessionId: string;
+  readonly #note: (text: string) => void;
+  #signal: NodeJS.Signals | undefined;
+
+  constructor(editor: Editor, sessionId: string, note: (text: string) => void) {
+    this.#editor = editor;
+    this.#sessionId = sessionId;
+    this.#note = note;
+  }
+
+  /** The signal that cancelled the turn. */
+  get signal(): NodeJS.Signals | undefined {
+    return this.#signal;
+  }
+
+  /** Handles signals while `work` runs. */
+  async withSignals<T>(work: () => Promise<T>): Promise<T> {
+    const onSignal = (signal: NodeJS.Signals) => this.interrupt(signal);
+    const signals = [...signalCodes.keys()];
+    for (const signal of signals) process.on(signal, onSignal);
+    try {
+      return await work();
+    } finally {
+      for (const signal of signals) process.off(signal, onSignal);
+    }
+  }
+
+  async send(blocks: readonly ContentBlock[]): Promise<TurnEnd> {
+    const { stopReason, _meta } = await this.#editor.agent.request("session/prompt", {
+      sessionId: this.#sessionId,
+      prompt: [...blocks],
+    });
+    const command = _meta?.["command"];
+    return {
+      stopReason,
+      usage: _meta?.["usage"],
+      command: isRecord(command)
+        ? { name: String(command["name"]), problem: String(command["problem"]) }
+        : undefined,
+    };
+  }
+
+  interrupt(signal: NodeJS.Signals): void {
+    if (this.#signal !== undefined) process.exit(signalCodes.get(signal));
+    this.#signal = signal;
+    this.#note(signal === "SIGINT" ? "cancelling; press Ctrl-C again to exit at once" : "cancelling");
+    void this.#editor.agent.notify("session/cancel", { sessionId: this.#sessionId });
+  }
+}

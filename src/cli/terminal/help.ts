@@ -10,6 +10,10 @@ export const exitCodes = {
   limit: 3,
   /** The turn ended normally, but calls were refused because no user could be asked. */
   refused: 4,
+  /** The model or its provider failed. */
+  model: 5,
+  /** The answer does not match the requested schema. */
+  schema: 6,
   cancelled: 130,
   /** The reader of stdout closed it: 128 plus the number of SIGPIPE. */
   closedPipe: 141,
@@ -44,7 +48,7 @@ export function formatOverview(commands: readonly Command[], page: Page): string
 }
 
 const exitText =
-  "Exit codes: 0 done, 1 failed, 2 wrong usage, 3 stopped at a limit, 4 done but calls were refused, 130 cancelled, 141 the reader closed the output.";
+  "Exit codes: 0 done, 1 failed, 2 wrong usage, 3 stopped at a limit, 4 done but calls were refused, 5 the model or its provider failed, 6 the answer does not match the schema (3 to 6: run), 130 cancelled, 141 the reader closed the output.";
 
 /** Formats the help of a command, or of all commands that begin with a word. Returns undefined for an unknown name. */
 export function formatCommandHelp(

@@ -63,7 +63,8 @@ describe("fairlead run", () => {
         .reply(reply.say("Reading."), reply.call("read", { filePath: "a.txt" }))
         .reply(reply.say("It says one."));
       const { code, stdout, stderr } = await run(["run", "What", "does a.txt say?"]);
-      expect([code, stdout]).toEqual([0, "Reading.\nIt says one.\n"]);
+      expect([code, stdout]).toEqual([0, "It says one.\n"]);
+      expect(stderr).toContain("Reading.");
       expect(stderr).toContain("read a.txt");
       expect(stderr).toMatch(/done \(session ses_\w+\)/);
       expect(model.requests[0]?.userText).toContain("What does a.txt say?");
@@ -75,7 +76,7 @@ describe("fairlead run", () => {
       model.reply(reply.say("Three lines."));
       const { code } = await run(["run", "Count the lines:"], { input: "a\nb\nc\n" });
       expect(code).toBe(0);
-      expect(model.requests[0]?.userText).toContain("Count the lines:\n\na\nb\nc");
+      expect(model.requests[0]?.userText).toContain("Count the lines:\n\n<stdin>\na\nb\nc\n</stdin>");
     });
   });
 
@@ -88,8 +89,8 @@ describe("fairlead run", () => {
         .split("\n")
         .map((line): unknown => JSON.parse(line));
       expect(code).toBe(0);
-      expect(updates).toContainEqual(expect.objectContaining({ sessionUpdate: "agent_message_chunk" }));
-      expect(updates.at(-1)).toMatchObject({ sessionUpdate: "stop", stopReason: "end_turn" });
+      expect(updates).toContainEqual(expect.objectContaining({ type: "agent_message_chunk" }));
+      expect(updates.at(-1)).toMatchObject({ type: "result", stopReason: "end_turn" });
     });
   });
 
@@ -134,11 +135,11 @@ describe("fairlead run", () => {
     });
   });
 
-  test("fails with the provider's words and the code 1, at a limit with 3", async () => {
+  test("fails with the provider's words and the code 5, at a limit with 3", async () => {
     await inPlace(async ({ model, run }) => {
       model.reply(reply.failure(401, "Your key has expired"));
       const failed = await run(["run", "Hi"]);
-      expect([failed.code, failed.stdout]).toEqual([1, ""]);
+      expect([failed.code, failed.stdout]).toEqual([5, ""]);
       expect(failed.stderr).toContain("Your key has expired");
       model.reply(reply.say("Half an ans"), reply.finish("length"));
       expect((await run(["run", "Hi"])).code).toBe(3);

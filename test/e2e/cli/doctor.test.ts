@@ -155,7 +155,7 @@ test("run fails at once when no local server is listening", async () => {
   const gone = await freeAddress();
   const env = { FAIRLEAD_CONFIG_CONTENT: JSON.stringify(oneProvider(`${gone}/v1`, "qwen3", "ollama")) };
   const { exitCode, stderr } = await fairlead(home.path, ["run", "Hi"], { env });
-  expect(exitCode).toBe(1);
+  expect(exitCode).toBe(5);
   expect(stderr).toContain(`Nothing listens on ${gone}. Start Ollama (ollama serve)`);
   expect(stderr).not.toContain("tried");
 });

@@ -108,7 +108,7 @@ describe("the evidence of a run", () => {
       const changed = await start(["run", "--json", "Write b.ts"], { input: "" }).ended;
       const evidence = { files: ["b.ts"], after: [], before: [], unproven: [] };
       expect(jsonLines(changed.stdout)).toContainEqual(expect.objectContaining({ title: notRun }));
-      expect(jsonLines(changed.stdout).at(-1)).toMatchObject({ sessionUpdate: "stop", evidence });
+      expect(jsonLines(changed.stdout).at(-1)).toMatchObject({ type: "result", evidence });
       const { stdout } = await start(["run", "--json", "Go on"], { input: "" }).ended;
       expect(jsonLines(stdout).at(-1)).not.toHaveProperty("evidence");
     }, edited);
@@ -138,7 +138,7 @@ describe("a run without a terminal", () => {
         ),
       ]);
       expect(stderr.trim().split("\n").at(-1)).toBe(
-        "2 calls were refused: bash `npm test`, bash `make`; allow them with a rule or --permission allow",
+        "2 calls were refused: bash `npm test`, bash `make`; allow them with --allow, a rule or --permission allow",
       );
     }, config);
   });
@@ -150,7 +150,10 @@ describe("a run without a terminal", () => {
       expect([code, jsonLines(stdout).at(-1)]).toEqual([
         4,
         expect.objectContaining({
-          sessionUpdate: "stop",
+          type: "result",
+          exitReason: "refused_calls",
+          exitCode: 4,
+          answer: "Not tested.",
           refused: [{ tool: "bash", title: "npm test", toolCallId: expect.any(String) }],
         }),
       ]);
@@ -170,7 +173,7 @@ describe("a run without a terminal", () => {
         for (let time = 0; time < 4; time++) model.reply(reply.call("read", { filePath: "a.txt" }));
         const args = ["run", "--permission", policy, "Read it"];
         const { code, stderr } = await start(args, { input: "" }).ended;
-        expect([code, stderr]).toEqual([1, expect.stringContaining("The model repeats itself")]);
+        expect([code, stderr]).toEqual([5, expect.stringContaining("The model repeats itself")]);
         expect(model.requests[3]?.toolResults.at(-1)).toMatch(
           /^Not run\. You have made the same calls three times with the same results/,
         );
@@ -183,7 +186,7 @@ describe("a run without a terminal", () => {
     await inPlace(async ({ model, start }) => {
       for (let time = 0; time < 4; time++) model.reply(bash("npm test"));
       const { code } = await start(["run", "Check it"], { input: "" }).ended;
-      expect([code, model.requests.length]).toEqual([1, 4]);
+      expect([code, model.requests.length]).toEqual([5, 4]);
     }, config);
   });
 
@@ -257,7 +260,7 @@ test("a run with an empty answer fails with an explanation", async () => {
     async ({ model, start }) => {
       for (let call = 1; call <= 4; call++) model.reply(reply.finish("stop"));
       const { code, stdout, stderr } = await start(["run", "Hi"], { input: "" }).ended;
-      expect([code, stdout]).toEqual([1, ""]);
+      expect([code, stdout]).toEqual([5, ""]);
       expect(stderr).toMatch(/gave no answer.*Send the prompt again, or choose another model/);
     },
     { retry: { delay_ms: 10 } },
@@ -273,7 +276,7 @@ describe("what is attached to a run", () => {
       expect(code).toBe(0);
       const requested = JSON.stringify(model.requests[0]?.messages);
       expect([
-        requested.includes("Look\\n\\nand this"),
+        requested.includes("Look\\n\\n<stdin>\\nand this\\n</stdin>"),
         requested.includes("one"),
         requested.includes("c.txt"),
       ]).toEqual([true, true, true]);
@@ -300,7 +303,7 @@ describe("an interrupt", () => {
     await inPlace(async ({ model, start }) => {
       const gate = reply.gate();
       model.reply(reply.say("Beginning"), gate, reply.say(" and end"));
-      const { child, ended } = start(["run", "Talk"], { input: "" });
+      const { child, ended } = start(["run", "--all", "Talk"], { input: "" });
       if (child.stdout !== null) await once(child.stdout, "data");
       child.kill("SIGINT");
       const { code, stdout, stderr } = await ended;
@@ -317,16 +320,19 @@ describe("programs that read a run", () => {
       model.reply("Hello.");
       const good = await start(["run", "--json", "Hi"], { input: "" }).ended;
       expect(jsonLines(good.stdout).at(-1)).toMatchObject({
-        sessionUpdate: "stop",
+        type: "result",
+        exitReason: "done",
         stopReason: "end_turn",
         usage: { inputTokens: expect.any(Number) },
       });
       model.reply(reply.failure(401, "Your key has expired"));
       const bad = await start(["run", "--json", "Hi"], { input: "" }).ended;
-      expect(bad.code).toBe(1);
+      expect(bad.code).toBe(5);
       expect(jsonLines(bad.stdout).at(-1)).toMatchObject({
-        sessionUpdate: "error",
-        message: expect.stringContaining("Your key has expired"),
+        type: "result",
+        exitReason: "model_failed",
+        answer: null,
+        error: expect.stringContaining("Your key has expired"),
       });
     });
   });
@@ -339,7 +345,7 @@ describe("programs that read a run", () => {
         gate,
         ...Array.from({ length: 50 }, () => reply.say("more\n").flat()).flat(),
       );
-      const { child, ended } = start(["run", "Talk"], { input: "" });
+      const { child, ended } = start(["run", "--all", "Talk"], { input: "" });
       await gate.reached();
       child.stdout?.destroy();
       gate.release();

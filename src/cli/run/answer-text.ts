@@ -1,0 +1,35 @@
+import type { SessionUpdate } from "@agentclientprotocol/sdk";
+
+/** Collects the model's answer: its text after the last tool call. Earlier text is commentary. */
+export class AnswerText {
+  #text = "";
+  #part: string | null | undefined;
+
+  /** Returns the commentary that a new tool call follows, else undefined. */
+  add(update: SessionUpdate): string | undefined {
+    if (update.sessionUpdate === "tool_call") {
+      // The card at the end of a turn is no call of the model.
+      return update._meta?.["evidence"] === undefined ? this.#takeCommentary() : undefined;
+    }
+    if (update.sessionUpdate !== "agent_message_chunk" || update.content.type !== "text") return undefined;
+    const isNewPart = this.#text !== "" && update.messageId !== this.#part;
+    if (isNewPart && !this.#text.endsWith("\n")) this.#text += "\n";
+    this.#part = update.messageId;
+    this.#text += update.content.text;
+    return undefined;
+  }
+
+  get text(): string {
+    return this.#text.trim();
+  }
+
+  clear(): void {
+    this.#text = "";
+  }
+
+  #takeCommentary(): string | undefined {
+    const { text } = this;
+    this.clear();
+    return text === "" ? undefined : text;
+  }
+}
