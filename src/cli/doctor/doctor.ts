@@ -1,4 +1,4 @@
-import { lstatSync } from "node:fs";
+import { lstatSync, type Stats } from "node:fs";
 import { rm, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { removeControls } from "../../base/text/controls.ts";
@@ -115,13 +115,22 @@ async function storeFinding({ data }: UserFolders): Promise<Finding> {
 
 /** Reports special files, such as pipes, in place of the log or the compile cache. */
 function specialFileFindings({ logPath, folders }: App): Finding[] {
-  const log = lstatSync(logPath, { throwIfNoEntry: false });
+  const log = findEntry(logPath);
   const isLogOdd = log !== undefined && !log.isFile() && !log.isSymbolicLink();
   const code = unreadableEntry(join(folders.cache, "code"));
   return [
     ...(isLogOdd ? [specialFileFinding("Log", "cannot be written", logPath)] : []),
     ...(code === undefined ? [] : [specialFileFinding("Cache", "is not used: starts are slower", code)]),
   ];
+}
+
+/** Returns undefined also where a file is in place of a folder, which other findings report. */
+function findEntry(path: string): Stats | undefined {
+  try {
+    return lstatSync(path);
+  } catch {
+    return undefined;
+  }
 }
 
 const specialFileFinding = (what: string, found: string, path: string): Finding => ({

@@ -1,11 +1,17 @@
+import { UserError } from "../../base/errors.ts";
 import type { Project } from "../../conversation/project.ts";
 import type { ServerChoice } from "../../lsp/servers/select-servers.ts";
 import type { Finding } from "./finding.ts";
 
 /** Lists the language servers that are configured or installed for the project's languages, and which are used. */
 export async function languageFindings({ languages }: Project): Promise<Finding[]> {
-  const choices = (await languages?.choices()) ?? [];
-  return choices.map((choice) => ({ what: "Language", ...describe(choice) }));
+  try {
+    const choices = (await languages?.choices()) ?? [];
+    return choices.map((choice) => ({ what: "Language", ...describe(choice) }));
+  } catch (error) {
+    if (!(error instanceof UserError)) throw error;
+    return [{ what: "Language", found: "unknown", note: error.message }];
+  }
 }
 
 function describe({ name, state, config, sample }: ServerChoice): Omit<Finding, "what"> {

@@ -1,3 +1,4 @@
+import { isSummaryRequest } from "../../support/model/small-window.ts";
 import { setTimeout as delay } from "node:timers/promises";
 import type { ModelRequest, ModelServer, Reply } from "../../support/model/model-server.ts";
 import * as reply from "../../support/model/reply.ts";
@@ -79,11 +80,7 @@ export const killScenes: readonly KillScene[] = [
 
 /** Lets the model play the scenes, and titles, and the question in between. */
 export function playScenes(model: ModelServer): void {
-  // A summary is asked for without tools, and with the whole conversation in the question.
-  model.when(
-    ({ toolNames }) => toolNames.length === 0,
-    () => slowly(reply.say, 40),
-  );
+  model.when(isSummaryRequest, () => slowly(reply.say, 40));
   model.when(({ userText }) => userText.includes(goOn), "Here I am again.");
   model.when(
     ({ userText }) => userText.includes(childWork),

@@ -31,7 +31,8 @@ describe("instructions at configured addresses", () => {
     });
     const paths = ["/style.md", "/page.html", "/long.md", "/gone.md", "/away.md", "/slow.md"];
     const config = { instructions: paths.map((path) => server.url + path) };
-    await story({ config }, async ({ editor, model }) => {
+    const limit = { context: 1_000_000 };
+    await story({ config, limit }, async ({ editor, model }) => {
       const { sessionId } = await editor.newSession();
       expect(server.requests).toEqual([]);
       for (const word of ["One", "Two"]) {

@@ -127,7 +127,7 @@ describe("a card", () => {
         ["ls", "failed"],
         ["ls", "failed"],
         ["bash", "failed"],
-        [filePath, "failed"],
+        ["README.md", "failed"],
       ]);
     });
   });

@@ -159,13 +159,18 @@ describe("calls that cannot be run as they are", () => {
     ]);
   });
 
-  test.each(["__proto__", "constructor", "toString", "hasOwnProperty", "", "a tool / with spaces"])(
+  test.each(["__proto__", "constructor", "toString", "hasOwnProperty", "a tool / with spaces"])(
     "the odd name %j is answered as an unknown tool",
     async (name) => {
       const { toolResults } = await resultsOf([reply.call(name, {})]);
       expect(toolResults).toEqual([expect.stringMatching(/There is no tool/)]);
     },
   );
+
+  test("an empty name is answered with the tools", async () => {
+    const { toolResults } = await resultsOf([reply.call("", {})]);
+    expect(toolResults).toEqual([expect.stringMatching(/The call names no tool\. Use one of these: .*bash/)]);
+  });
 
   test("odd fields do no harm", async () => {
     const { toolResults } = await resultsOf([

@@ -3,6 +3,7 @@ import { join } from "node:path";
 import { expect, test } from "vitest";
 import { waitForFile } from "../../support/file-watch.ts";
 import * as reply from "../../support/model/reply.ts";
+import { isSummaryRequest } from "../../support/model/small-window.ts";
 import { story } from "../../support/editor/story.ts";
 
 test("the store knows each project's root, and when it was first and last worked in", async () => {
@@ -37,7 +38,7 @@ test("the store knows since when a session is compacted, until that ends", async
     model.reply("Hello.");
     await editor.prompt(sessionId, "Hi");
     const gate = reply.gate();
-    model.when(({ toolNames }) => toolNames.length === 0, [reply.say("They "), gate, reply.say("said hi.")]);
+    model.when(isSummaryRequest, [reply.say("They "), gate, reply.say("said hi.")]);
     const turn = editor.prompt(sessionId, "/compact");
     await gate.reached();
     await waitForFile(await sessionFile(home.path), (text) => /"compacting":\d+/.test(text));

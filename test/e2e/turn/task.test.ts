@@ -183,8 +183,8 @@ describe("a task", () => {
       const resumed = model.requests.find(begins("And the tests?"));
       expect(JSON.stringify(resumed?.messages)).toContain("Found in a.ts.");
       expect(model.requests.at(-1)?.toolResults).toEqual([
-        `Task "${sessionId}" not found in this session. Omit task_id to start a new one.`,
-        'Task "ses_0" not found in this session. Omit task_id to start a new one.',
+        `Task "${sessionId}" not found in this session. Call task without task_id to start a new one.`,
+        'Task "ses_0" not found in this session. Call task without task_id to start a new one.',
       ]);
     });
   });

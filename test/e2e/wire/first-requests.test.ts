@@ -54,7 +54,7 @@ test("an agent updated while running reports a missing module with advice", asyn
   const config = { permission: { webfetch: "allow" } };
   await story({ program: [program.launcher, "acp"], config }, async ({ editor, model }) => {
     const { sessionId } = await editor.newSession();
-    model.reply("Hello.");
+    model.reply(reply.call("glob", { pattern: "*" })).reply("Hello.");
     await editor.prompt(sessionId, "Hello");
     await editor.setMode(sessionId, "build");
     for (const name of await readdir(program.dist)) await rm(join(program.dist, name), { recursive: true });
