@@ -66,7 +66,7 @@ export class SentRequests {
     const isBroken = kept < reusable;
     if (!isBroken && !request.hasExpired) return { ...sent, kept };
     const lost = isBroken && !request.hasExpired ? reusable - kept : reusable;
-    const cause = isBroken ? findCause(last, request, head) : "expired";
+    const cause = request.hasExpired ? "expired" : findCause(last, request, head);
     const cost = this.#costOfLost(request.model, { tokens: sent.tokens, reusable, lost });
     return { ...sent, kept, lost, cause, ...(cost > 0 && { cost }) };
   }
@@ -151,13 +151,15 @@ function findCause(
 ): NonNullable<SentRequest["cause"]> {
   const { info } = last;
   if (info.model.provider !== ref.provider || info.model.model !== ref.model) return "model";
-  if (info.sent.system !== head.system) return info.agent === agent ? "system" : "agent";
-  if (info.sent.tools !== head.tools) return "tools";
+  const hasOtherSystem = info.sent.system !== head.system;
+  if (hasOtherSystem && info.agent !== agent) return "agent";
+  // The system prompt is also built again where another cause loses the prefix, so that cause comes first.
   if (messages.some((message) => message.info.id >= info.id && isFinishedSummary(message)))
     return "compaction";
-  return messages.some(({ parts }) => parts.some((part) => getClearedAt(part) >= info.time.created))
-    ? "cleared"
-    : "messages";
+  if (messages.some(({ parts }) => parts.some((part) => getClearedAt(part) >= info.time.created)))
+    return "cleared";
+  if (info.sent.tools !== head.tools) return "tools";
+  return hasOtherSystem ? "system" : "messages";
 }
 
 function getClearedAt(part: Part): number {

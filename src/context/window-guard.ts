@@ -15,7 +15,6 @@ import { isUncached } from "./prompt-cache.ts";
 import { findPrunable, isStep, prune, type PruneLimits, pruneLimits, shortenStep } from "./prune.ts";
 import type { Project } from "../conversation/project.ts";
 import { minShareBytes, type ResultLimits } from "./result-budget.ts";
-import type { ShownInstructions } from "./shown-instructions.ts";
 import type { StepOutcome } from "../conversation/step-outcome.ts";
 import type { Transcript } from "../conversation/transcript.ts";
 import { compactionOf, isFinishedSummary } from "../conversation/visible-messages.ts";
@@ -47,7 +46,8 @@ const smallUsable = 8_000;
 export interface WindowGuardDeps {
   project: Project;
   transcript: Transcript;
-  shown: ShownInstructions;
+  /** Called after old outputs were cleared. */
+  onCleared(): void;
 }
 
 /** What to do before a request, or after one that was too long. */
@@ -186,10 +186,10 @@ export class WindowGuard {
   }
 
   async #prune(limits: PruneLimits): Promise<boolean> {
-    const { transcript, project, shown } = this.#deps;
+    const { transcript, project } = this.#deps;
     if (project.config.compaction?.prune === false && limits !== hardPruneLimits) return false;
     const isCleared = await prune(transcript, limits);
-    if (isCleared) shown.forget();
+    if (isCleared) this.#deps.onCleared();
     return isCleared;
   }
 

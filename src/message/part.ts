@@ -78,6 +78,8 @@ const textPartSchema = z.object({
   synthetic: z.boolean().optional(),
   /** Only for the user: the model does not see it. */
   ignored: z.boolean().optional(),
+  /** For a reminder of changes to the system prompt: digests of the changed sources, empty for removed ones. */
+  sources: z.record(z.string(), z.string()).optional(),
   providerMetadata: providerMetadataSchema.optional(),
   time: spanSchema.optional(),
 });

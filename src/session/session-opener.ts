@@ -174,6 +174,7 @@ export class SessionOpener {
       info,
       project,
       writer,
+      files: store.files,
       diff,
       messagesFromNewest: () => store.messagesFromNewest(info.id),
       transcript: new Transcript({

@@ -7,6 +7,7 @@ import type { Inquire } from "../message/inquiry.ts";
 import type { SessionServers } from "../mcp/session-servers.ts";
 import type { Approvals } from "../permission/approvals.ts";
 import type { Decider } from "../permission/gate.ts";
+import type { JsonStore } from "../storage/json/json-store.ts";
 import type { SessionWriter } from "../storage/session-store.ts";
 import type { Decisions } from "../conversation/decisions.ts";
 import type { SessionDiff } from "../conversation/session-diff.ts";
@@ -22,6 +23,7 @@ import type { SessionServices } from "./session-services.ts";
 import type { AgentOffers } from "../tool-calls/tool-set.ts";
 import type { ContextUse } from "../turn/context-use.ts";
 import type { SentRequests } from "../context/sent-requests.ts";
+import type { FrozenPrompts } from "../turn/frozen-prompts.ts";
 import { ShownInstructions } from "../context/shown-instructions.ts";
 import { addTokens, noTokens, type TurnResult } from "../conversation/turn-result.ts";
 import type { AgentOverride } from "../user-input/user-messages.ts";
@@ -33,6 +35,8 @@ export interface SessionTurnsDeps {
   transcript: Transcript;
   diff: SessionDiff;
   writer: SessionWriter;
+  /** The store's other files. */
+  files: JsonStore;
   gate: Decider;
   approvals: Approvals;
   decisions: Decisions;
@@ -59,6 +63,7 @@ export class SessionTurns {
   #offers: AgentOffers | undefined;
   readonly #refusedMedia = new RefusedMedia();
   #sent: SentRequests | undefined;
+  #prompts: FrozenPrompts | undefined;
   /** Whether `session.created` is still to be sent; plugins load with the first turn. */
   #isNew: boolean;
   #isNotedAsSeen = false;
@@ -234,7 +239,8 @@ export class SessionTurns {
       steering,
       openCalls,
     } = this.#services;
-    const { runTurn, createSentRequests } = await import("../turn/turn.ts");
+    const { runTurn, createPrompts, createSentRequests } = await import("../turn/turn.ts");
+    this.#prompts ??= createPrompts(this.#deps.sessionId, this.#deps.files);
     const { project } = this.#services;
     this.#sent ??= createSentRequests((model, tokens) => project.current.models.costOf(model, tokens));
     const result = await runTurn(
@@ -261,6 +267,7 @@ export class SessionTurns {
         modelFor: (message) => settings.modelFor(message),
         refusedMedia: this.#refusedMedia,
         sent: this.#sent,
+        prompts: this.#prompts,
         warned: this.#warned,
         windows: this.#services.windows,
         warn: this.#services.warn,

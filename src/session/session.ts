@@ -77,6 +77,7 @@ export class Session {
         transcript,
         diff,
         writer,
+        files: deps.files,
         gate,
         approvals: deps.approvals,
         decisions,

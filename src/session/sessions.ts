@@ -5,6 +5,7 @@ import { newSessionId, type SessionId } from "../message/ids.ts";
 import type { GivenPrompt, Message, SessionInfo } from "../message/message.ts";
 import type { SessionPage, SessionQuery, SessionRow } from "../storage/session-list.ts";
 import { ChildSessions } from "./child-sessions.ts";
+import { copyPrompts } from "../turn/frozen-prompts.ts";
 import { copyMessages, type ForkPoint, inheritInfo, collectMessages } from "./fork.ts";
 import type { Folders, Project } from "../conversation/project.ts";
 import { type OpenResult, SessionOpener, type SessionOpenerDeps } from "./session-opener.ts";
@@ -82,6 +83,7 @@ export class Sessions {
     await store.create(info);
     try {
       await copyMessages(store, info.id, messages);
+      await copyPrompts(store.files, id, info.id);
       return { status: "forked", session: await this.#openNew(info, project) };
     } catch (error) {
       await this.remove(info.id);

@@ -43,7 +43,7 @@ export type OpenedSession =
 export class SessionStore {
   /**
    * Files that do not belong to one session: `project/<projectId>`, `permission/<projectId>`,
-   * `session_diff/<sessionId>`.
+   * `session_diff/<sessionId>`, `session_prompt/<sessionId>`.
    */
   readonly files: JsonStore;
   readonly #log: Log;
@@ -247,6 +247,7 @@ export class SessionStore {
     await this.files.removeAll(["message", id]);
     await this.files.remove(["todo", id]);
     await this.files.remove(["session_diff", id]);
+    await this.files.remove(["session_prompt", id]);
     for (const path of [this.#messages.journalPath(id), this.#lockPath(id)]) {
       await withStoreErrors(path, () => rm(path, { force: true, recursive: true }));
     }

@@ -14,7 +14,15 @@ export interface StoreDamage {
 }
 
 /** Folders whose files are small and few. Messages are checked when their session is loaded. */
-const checkedFolders = ["todo", "session_diff", "project", "permission", "trust", "mcp-authorization"];
+const checkedFolders = [
+  "todo",
+  "session_diff",
+  "session_prompt",
+  "project",
+  "permission",
+  "trust",
+  "mcp-authorization",
+];
 
 /** Accepts every JSON value; the users of a file check its fields. */
 const anyJson = { safeParse: (data: unknown) => ({ success: true as const, data }) };

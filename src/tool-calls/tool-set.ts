@@ -154,6 +154,13 @@ export class AgentOffers {
     });
   }
 
+  /** Returns the agents that are offered the same, sorted; see {@link tools} for plan and build. */
+  callerNames({ agents, agent }: OfferedTo): readonly string[] {
+    return listCallers(agents, agent)
+      .map(({ name }) => name)
+      .toSorted();
+  }
+
   /** Returns the skills to list; see {@link tools} for plan and build. */
   skills(skills: readonly Skill[], { agents, agent }: OfferedTo): readonly Skill[] {
     return this.#skills(agent, [agents, skills], () => {

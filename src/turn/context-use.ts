@@ -13,8 +13,8 @@ import type { Tool } from "../tool/tool.ts";
 import { listByServer } from "../tool-calls/on-demand/list-tools.ts";
 import { isBuiltIn } from "../tool-calls/tool-schema.ts";
 import type { AgentOffers, SplitTools } from "../tool-calls/tool-set.ts";
-import { buildSystem } from "./step-request.ts";
-import type { SystemBlock } from "./system-prompt.ts";
+import { collectPromptInput } from "./step-request.ts";
+import { buildSystemBlocks, type SystemBlock } from "./system-prompt.ts";
 
 export interface ContextUseDeps {
   readonly project: Project;
@@ -49,7 +49,8 @@ export async function measureContext(deps: ContextUseDeps): Promise<ContextUse> 
   const { project, offers, agent, model, instructions } = deps;
   const { tools, onDemand } = await splitTools(deps);
   const servers = project.serverInstructions?.() ?? [];
-  const blocks = buildSystem(deps, { question: {}, agent, model, tools, onDemand, instructions, servers });
+  const input = collectPromptInput(deps, { agent, model, tools, onDemand, instructions, servers });
+  const blocks = buildSystemBlocks(input);
   const entries = [
     ...systemEntries(blocks, deps, tools),
     ...toolEntries(tools, offers),

@@ -1,4 +1,6 @@
 import type { Agent } from "../agent/agent.ts";
+import { memoizePer } from "../base/memoize.ts";
+import { sha256 } from "../base/text/hash.ts";
 import type { Instruction } from "../instruction/instructions.ts";
 import type { GivenPrompt, UserInfo } from "../message/message.ts";
 import type { Model, ModelRequest } from "../model/model.ts";
@@ -8,8 +10,11 @@ import type { AgentCallsDeps } from "../tool-calls/agent-calls.ts";
 import type { Project } from "../conversation/project.ts";
 import { formatDate } from "../conversation/reminders.ts";
 import type { StepInput } from "./step.ts";
-import { buildSystemBlocks, getWindow, type SystemBlock } from "./system-prompt.ts";
 import { listByServer } from "../tool-calls/on-demand/list-tools.ts";
+import { findLastRequestAt, hasCacheExpired } from "../context/prompt-cache.ts";
+import type { FrozenPrompts, PromptNeed } from "./frozen-prompts.ts";
+import { type ChangeReminder, describeChanges, digestSources } from "./prompt-sources.ts";
+import { buildSystemBlocks, getWindow, type SystemPromptInput } from "./system-prompt.ts";
 import { isBuiltIn } from "../tool-calls/tool-schema.ts";
 import type { AgentOffers } from "../tool-calls/tool-set.ts";
 import type { Transcript } from "../conversation/transcript.ts";
@@ -22,6 +27,8 @@ export interface StepRequestDeps extends Pick<AgentCallsDeps, "project" | "conte
   startedAt: number;
   /** The client's instructions for the session. */
   givenPrompt?: GivenPrompt | undefined;
+  /** The session's system prompts. */
+  prompts: FrozenPrompts;
 }
 
 /** What stays the same in every step of a turn. */
@@ -34,7 +41,7 @@ export interface TurnGiven {
 }
 
 /** A question with the agent, the model and everything else that answers it. */
-interface StepQuestion extends TurnGiven {
+export interface StepQuestion extends TurnGiven {
   question: UserInfo;
   agent: Agent;
   model: Model;
@@ -80,24 +87,55 @@ async function transformSystem(
   question: StepQuestion,
   signal: AbortSignal,
 ): Promise<string[]> {
-  const system = buildSystem(deps, question).map(({ text }) => text);
-  const { plugins, context } = deps;
+  const { plugins, context, prompts } = deps;
+  const { blocks } = await prompts.get(describePrompt(deps, question));
+  const added = question.question.system?.trim();
+  const system = added ? [...blocks, added] : blocks;
   if (!plugins?.has("experimental.chat.system.transform")) return system;
   const input = { sessionID: context.sessionId, model: toPluginModel(question.model.ref) };
   return plugins.system(input, system, signal);
 }
 
-/** Builds the system prompt as it is before plugins change it. */
-export function buildSystem(
+/** Describes the system prompt of a question, which is built only if none is frozen. */
+export function describePrompt(
+  deps: Omit<StepRequestDeps, "context" | "plugins" | "prompts">,
+  question: StepQuestion,
+): PromptNeed {
+  const { offers, project, transcript, givenPrompt } = deps;
+  const { agent, model } = question;
+  const { provider, model: name } = model.ref;
+  const callers = offers.callerNames({ agents: project.agents, agent });
+  const { messages } = transcript;
+  return {
+    key: digestJson([provider, name, callers, agent.prompt, givenPrompt]),
+    tools: digestTools(offers.specs(question.tools)),
+    window: getWindow(model.limit),
+    isCached:
+      findLastRequestAt(messages, model) !== undefined && !hasCacheExpired(messages, model, project.config),
+    build: () => {
+      const input = collectPromptInput(deps, question);
+      return { blocks: buildSystemBlocks(input).map(({ text }) => text), sources: digestSources(input) };
+    },
+  };
+}
+
+/** Describes how the current sources differ from what the model has seen; undefined if they are the same. */
+export async function describeSourceChanges(
+  deps: StepRequestDeps,
+  question: StepQuestion,
+): Promise<ChangeReminder | undefined> {
+  const { sources } = await deps.prompts.get(describePrompt(deps, question));
+  return describeChanges(collectPromptInput(deps, question), sources, deps.transcript.messages);
+}
+
+/** Collects what the system prompt is built from, without the text of the message. */
+export function collectPromptInput(
   deps: Pick<StepRequestDeps, "project" | "givenPrompt" | "offers" | "startedAt">,
-  question: Pick<StepQuestion, "agent" | "model" | keyof TurnGiven> & {
-    readonly question: Pick<UserInfo, "system">;
-    readonly onDemand: readonly Tool[];
-  },
-): SystemBlock[] {
+  question: Pick<StepQuestion, "agent" | "model" | keyof TurnGiven | "onDemand">,
+): SystemPromptInput {
   const { project, givenPrompt, offers, startedAt } = deps;
-  const { question: user, agent, model, tools, onDemand, instructions, servers } = question;
-  return buildSystemBlocks({
+  const { agent, model, tools, onDemand, instructions, servers } = question;
+  return {
     agent,
     family: model.family,
     window: getWindow(model.limit),
@@ -110,9 +148,14 @@ export function buildSystem(
     servers: [...tools, ...onDemand].every(({ name }) => isBuiltIn(name)) ? [] : servers,
     onDemand: listByServer(onDemand),
     given: givenPrompt,
-    system: user.system,
-  });
+  };
 }
+
+const toolDigests = memoizePer<string>();
+
+const digestTools = (tools: readonly object[]): string => toolDigests(tools, [], () => digestJson(tools));
+
+const digestJson = (value: unknown): string => sha256(JSON.stringify(value));
 
 async function getParams(
   { plugins, context }: StepRequestDeps,

@@ -2,9 +2,12 @@ import { type Agent, isCallable } from "../agent/agent.ts";
 import { type Log, type LogFields, withFields } from "../base/log.ts";
 import type { Instruction } from "../instruction/instructions.ts";
 import { estimateRequest, type RequestHead } from "../message/estimate-request.ts";
+import { newPartId, type SessionId } from "../message/ids.ts";
+import type { JsonStore } from "../storage/json/json-store.ts";
+import { getUsableWindow } from "../context/context-budget.ts";
 import type { AgentError, Message, SentRequest, UserInfo } from "../message/message.ts";
 import { isFinished, type SubtaskPart, type Tokens } from "../message/part.ts";
-import type { Model, Models } from "../model/model.ts";
+import type { Model, ModelRequest, Models } from "../model/model.ts";
 import type { RefusedMedia } from "../model/request/refused-media.ts";
 import type { Tool } from "../tool/tool.ts";
 import { addReminder } from "../conversation/add-reminder.ts";
@@ -17,7 +20,16 @@ import { repetitionError, runStep } from "./step.ts";
 import type { StepOutcome } from "../conversation/step-outcome.ts";
 import { requestCompaction } from "../context/request-compaction.ts";
 import { describeCutInstructions } from "./system-prompt.ts";
-import { buildRequestHead, buildStepRequest, type StepRequestDeps, type TurnGiven } from "./step-request.ts";
+import { FrozenPrompts } from "./frozen-prompts.ts";
+import {
+  buildRequestHead,
+  buildStepRequest,
+  describePrompt,
+  describeSourceChanges,
+  type StepQuestion,
+  type StepRequestDeps,
+  type TurnGiven,
+} from "./step-request.ts";
 import { TurnEvidence } from "./turn-evidence.ts";
 import { findQueuedTasks, runTasks } from "./queued-tasks.ts";
 import { taskTool } from "../tool/task/task.ts";
@@ -73,6 +85,9 @@ export interface TurnDeps extends AgentCallsDeps, StepRequestDeps {
 /** Creates the offers of a session, which loads them with its first turn. */
 export const createOffers = (): AgentOffers => new AgentOffers();
 
+/** Creates the system prompts of a session, which load with its first turn. */
+export const createPrompts = (id: SessionId, files: JsonStore): FrozenPrompts => new FrozenPrompts(id, files);
+
 /** Creates the comparison of a session's requests, which loads with its first turn. */
 export const createSentRequests = (costOf: Models["costOf"]): SentRequests => new SentRequests(costOf);
 
@@ -127,6 +142,8 @@ class Turn {
   /** Consecutive steps with a call that the provider refused. */
   #refusedCalls = 0;
   readonly #window: WindowGuard;
+  /** Whether old outputs were cleared since the request was built. */
+  #hasCleared = false;
   /** Whether the model was reminded that its next step is the last one. */
   #isLimitAnnounced = false;
   /** Whether tools of servers are loaded on demand, by agent and model. */
@@ -137,9 +154,10 @@ class Turn {
     this.#deps = deps;
     this.#log = log;
     this.#given = given;
-    const { cwd, home } = deps.project.workspace;
-    this.#evidence = new TurnEvidence({ transcript: deps.transcript, folders: { cwd, home } });
-    this.#window = new WindowGuard({ project: deps.project, transcript: deps.transcript, shown: deps.shown });
+    const { project, transcript } = deps;
+    const { cwd, home } = project.workspace;
+    this.#evidence = new TurnEvidence({ transcript, folders: { cwd, home } });
+    this.#window = new WindowGuard({ project, transcript, onCleared: () => this.#noteCleared() });
   }
 
   async run(signal: AbortSignal): Promise<TurnEnd> {
@@ -215,10 +233,14 @@ class Turn {
       return undefined;
     }
     const stepQuestion = this.#question(question, model, isLast);
+    await this.#remindOfChanges(stepQuestion);
     const returnsRefusedCalls = this.#refusedCalls < maxRefusedCalls;
     const request = { ...(await buildStepRequest(this.#deps, stepQuestion, signal)), returnsRefusedCalls };
+    if (this.#isTooLarge(request, model) && (await this.#refitPrompt(stepQuestion, model))) return undefined;
+    this.#hasCleared = false;
     const verdict = await this.#window.beforeRequest(request, model);
     if (verdict !== "ask") return this.#applyVerdict(verdict, question);
+    if (this.#hasCleared) return undefined;
     await this.#warnOnce(request, model);
     const sent = this.#describeRequest(request, agent.name, model);
     if (this.#steps === 0) await this.#noticeReread(sent, model);
@@ -264,7 +286,36 @@ class Turn {
     if (outcome.end !== "failed" || outcome.error.code !== "context-length")
       return endAfter(outcome, project);
     const known = this.#deps.windows.applyTo(model);
+    if (await this.#refitPrompt(stepQuestion, known)) return undefined;
     return this.#applyVerdict(await this.#window.afterRefusal(request, known, outcome.error), question);
+  }
+
+  /** Adds a reminder to a message that the model has not seen, if sources of its system prompt have changed. */
+  async #remindOfChanges(question: StepQuestion): Promise<void> {
+    const { transcript } = this.#deps;
+    const newest = transcript.messages.at(-1);
+    if (newest?.info.role !== "user") return;
+    const reminder = await describeSourceChanges(this.#deps, question);
+    if (reminder === undefined) return;
+    transcript.putPart(newest.info.id, { id: newPartId(), type: "text", synthetic: true, ...reminder });
+    await transcript.seal(newest.info.id);
+  }
+
+  #isTooLarge(request: Pick<ModelRequest, "system" | "tools" | "messages">, model: Model): boolean {
+    const usable = getUsableWindow(model, this.#deps.project.config);
+    return usable !== undefined && this.#window.estimateSize(request) >= usable;
+  }
+
+  /** Builds the system prompt for a context window that was detected later. Returns whether it changed. */
+  #refitPrompt(question: StepQuestion, model: Model): Promise<boolean> {
+    return this.#deps.prompts.refit(describePrompt(this.#deps, { ...question, model }));
+  }
+
+  /** The provider's cache is lost from the first cleared output on, so the next request can also update the system prompt. */
+  #noteCleared(): void {
+    this.#hasCleared = true;
+    this.#deps.shown.forget();
+    this.#deps.prompts.forget();
   }
 
   #describeRequest(
@@ -425,6 +476,7 @@ class Turn {
     const size = this.#window.estimateSize({ ...request, messages });
     const others = messages.filter((other) => other !== message);
     const sent = this.#describeRequest({ ...request, messages: others }, stepQuestion.agent.name, model);
+    await this.#noticeReread(sent, model);
     const target = { model: this.#deps.refusedMedia.applyTo(model), request, size, sent };
     const outcome = await this.#writeSummary(message, target, signal);
     if (outcome.outcome === "cancelled") return { end: "cancelled" };
@@ -434,6 +486,7 @@ class Turn {
     this.#deps.offers.reconsiderOnDemand();
     this.#onDemand.clear();
     this.#deps.shown.forget();
+    this.#deps.prompts.forget();
     this.#deps.shown.note(this.#deps.transcript.messages, this.#given.instructions);
     return compactionOf(message)?.auto ? undefined : { end: "finished" };
   }

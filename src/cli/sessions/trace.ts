@@ -59,7 +59,7 @@ function formatSpan({ kind, what, startMs, lengthMs, note }: Span, style: Style)
 const causes: Readonly<Record<NonNullable<PrefixUse["cause"]>, string>> = {
   model: "the model changed",
   agent: "the agent changed",
-  system: "instructions changed",
+  system: "the system prompt changed",
   tools: "tools changed",
   compaction: "a summary replaced messages",
   cleared: "old outputs were omitted",

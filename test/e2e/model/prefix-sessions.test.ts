@@ -1,4 +1,4 @@
-import { rm, writeFile } from "node:fs/promises";
+import { appendFile, rm, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { describe, expect, test } from "vitest";
 import { Dice } from "../../support/dice.ts";
@@ -20,12 +20,15 @@ const line = (at: number) => `export const value${at} = compute(${at * 7_919}, "
 const files = {
   "a.txt": "one\ntwo\n",
   "b.txt": "three\n",
+  "AGENTS.md": "Rule 0.\n",
   "big.ts": Array.from({ length: 600 }, (_, at) => line(at)).join("\n"),
 };
 const skill = "---\nname: counting\ndescription: How to count.\n---\nCount in dozens.\n";
 
-/** What a scene allows to change in its first request. */
+/** What a scene allows to change in one request. */
 interface Change {
+  /** The number of the request before it; without one it is the scene's first request. */
+  readonly after?: number;
   /** System text and tools. */
   readonly head?: boolean;
   /** Earlier messages. */
@@ -98,7 +101,16 @@ function anyStep(dice: Dice): Reply {
 
 const anySteps = (dice: Dice): Reply[] => Array.from({ length: 1 + dice.below(3) }, () => anyStep(dice));
 
-/** What can happen in a session. Each scene returns what may change in its first request. */
+const editInstructions = ({ story: { repository }, dice }: Play) =>
+  repository.write({ "AGENTS.md": `Rule ${dice.below(999)}.\n` });
+
+async function restart({ story: { editor }, sessionId }: Play): Promise<void> {
+  await editor.restart();
+  await editor.initialize();
+  await editor.load(sessionId);
+}
+
+/** What can happen in a session. Each scene returns what may change. */
 const scenes: Readonly<Record<string, (play: Play) => Promise<Change>>> = {
   "steps with calls": async (play) => {
     await play.turn("Work on it", ...anySteps(play.dice));
@@ -143,7 +155,49 @@ const scenes: Readonly<Record<string, (play: Play) => Promise<Change>>> = {
   "a long pause": async (play) => {
     await play.wait(24 * 60);
     await play.turn("Good morning", ...anySteps(play.dice));
-    return { messages: true };
+    return { head: true, messages: true };
+  },
+  "a long pause that clears old outputs": async (play) => {
+    const show = (at: number) => reply.callScript("bash", { command: `echo ${at}; cat big.ts` });
+    await play.turn("Show it", reply.together(...Array.from({ length: 6 }, (_, at) => show(at))));
+    await play.turn("Fine", ...anySteps(play.dice));
+    await editInstructions(play);
+    await play.turn("Good night");
+    const after = play.story.model.requests.length;
+    await play.wait(24 * 60);
+    await play.turn("Good morning", ...anySteps(play.dice));
+    return { after, head: true, messages: true };
+  },
+  "edited instructions": async (play) => {
+    await editInstructions(play);
+    await play.turn("Go on", ...anySteps(play.dice));
+    return {};
+  },
+  "instructions that are deleted and written again": async (play) => {
+    await rm(join(play.story.repository.path, "AGENTS.md"), { force: true });
+    await play.turn("Go on", ...anySteps(play.dice));
+    await editInstructions(play);
+    await play.turn("Go on", ...anySteps(play.dice));
+    return {};
+  },
+  "a new skill": async (play) => {
+    const name = `new-${play.dice.below(5)}`;
+    const text = `---\nname: ${name}\ndescription: How to ${play.dice.below(99)}.\n---\nCount.\n`;
+    await play.story.home.write({ [`.config/fairlead/skills/${name}/SKILL.md`]: text });
+    await play.turn("Go on", ...anySteps(play.dice));
+    return {};
+  },
+  "a restart with an edit": async (play) => {
+    await editInstructions(play);
+    await restart(play);
+    await play.turn("Where were we?", ...anySteps(play.dice));
+    return {};
+  },
+  "a restart with other instructions of a server": async (play) => {
+    await appendFile(join(play.story.home.path, "server"), `says Rule ${play.dice.below(99)}.\n`);
+    await restart(play);
+    await play.turn("Where were we?", ...anySteps(play.dice));
+    return {};
   },
   "an effort": async (play) => {
     await play.story.editor.setConfigOption(
@@ -178,7 +232,7 @@ const scenes: Readonly<Record<string, (play: Play) => Promise<Change>>> = {
   "a compaction": async (play) => {
     await play.turn("/compact", "## Goal\n\nWork.");
     await play.turn("Go on", ...anySteps(play.dice));
-    return { messages: true };
+    return { head: true, messages: true };
   },
   "a steering message": async (play) => {
     const { editor, repository } = play.story;
@@ -227,10 +281,7 @@ const scenes: Readonly<Record<string, (play: Play) => Promise<Change>>> = {
     return {};
   },
   "a restart": async (play) => {
-    const { editor } = play.story;
-    await editor.restart();
-    await editor.initialize();
-    await editor.load(play.sessionId);
+    await restart(play);
     await play.turn("Where were we?", ...anySteps(play.dice));
     return {};
   },
@@ -268,7 +319,7 @@ async function playSession(seed: number): Promise<void> {
       await home.write({
         ".config/fairlead/fairlead.json": JSON.stringify(config),
         ".config/fairlead/skills/counting/SKILL.md": skill,
-        server: "",
+        server: "says Rule 0.\n",
       });
       const clockMs = msToMidnight() - 3 * minuteMs;
       await setClock(context, clockMs);
@@ -314,30 +365,33 @@ class Prefixes {
 
   /** Checks the requests of a scene. */
   check(requests: readonly ModelRequest[], change: Change, scene: string): void {
-    let allowed = change;
+    let allowed: Change | undefined = change;
     for (const request of requests.filter(isOfConversation)) {
       const before = this.#last;
       const where = `${scene}: request ${request.number}`;
-      if (before !== undefined) this.#compare(before, request, allowed, where);
+      const isDue: boolean = request.number > (allowed?.after ?? 0);
+      if (before !== undefined) this.#compare(before, request, (isDue && allowed) || {}, where);
       if (isSummaryRequest(request)) continue;
       this.#last = request;
-      allowed = {};
+      if (isDue) allowed = undefined;
     }
   }
 
   #compare(before: ModelRequest, request: ModelRequest, allowed: Change, where: string): void {
     const isSummary = isSummaryRequest(request);
-    if (JSON.stringify(request.body.tools) !== JSON.stringify(before.body.tools)) {
+    const hasOtherTools = JSON.stringify(request.body.tools) !== JSON.stringify(before.body.tools);
+    if (hasOtherTools) {
       expect(request.messages.at(-1)?.role, `${where}: tools change within a turn`).toBe("user");
       if (allowed.head !== true) this.#toolChanges++;
       expect(this.#toolChanges, `${where}: tools change`).toBeLessThanOrEqual(1);
     }
     const [earlier, later] = [listMessages(before), listMessages(request)];
-    if (allowed.head !== true) expect(later[0], `${where}: system text`).toBe(earlier[0]);
+    const mayChangeHead = (allowed.head === true || hasOtherTools) && !isSummary;
+    if (!mayChangeHead) expect(later[0], `${where}: system text`).toBe(earlier[0]);
     if (allowed.messages === true && !isSummary) return;
     const start = request.messages.findLastIndex(({ role }) => role === "user");
     const length = allowed.undo === true ? Math.min(start, earlier.length) : earlier.length;
-    const from = allowed.head === true ? 1 : 0;
+    const from = mayChangeHead ? 1 : 0;
     const at = earlier.findIndex((text, index) => index >= from && index < length && text !== later[index]);
     if (at === -1) return;
     expect(excerpt(later[at]), `${where}, message ${at} of ${length}`).toBe(excerpt(earlier[at]));

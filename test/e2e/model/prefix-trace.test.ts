@@ -2,6 +2,7 @@ import { writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { describe, expect, test } from "vitest";
 import { z } from "zod";
+import { faulty } from "../../support/mcp/mcp.ts";
 import type { ModelRequest } from "../../support/model/model-server.ts";
 import { countTokensIn, sumBills } from "../../support/model/prompt-cache.ts";
 import * as reply from "../../support/model/reply.ts";
@@ -162,6 +163,41 @@ describe("fairlead trace", () => {
     });
   });
 
+  test("names the expired cache when the system prompt is built again after a pause", async () => {
+    await pricedStory(async ({ editor, model, home, repository, wait }) => {
+      model.otherwise("Yes.");
+      const { sessionId } = await editor.newSession();
+      await editor.prompt(sessionId, "Hi");
+      await repository.write({ "AGENTS.md": "Be kind.\n" });
+      await editor.prompt(sessionId, "Again");
+      await wait(30);
+      await editor.prompt(sessionId, "And again");
+      const prefixes = await tracePrefixes(home.path, sessionId);
+      expect(prefixes.map(({ cause }) => cause)).toEqual([undefined, undefined, "expired"]);
+      expect(prefixes[2]).toMatchObject({ keptTokens: 0, lostTokens: prefixes[1]?.tokens });
+    });
+  });
+
+  test("names changed tools, with which the system prompt is built again", async () => {
+    await pricedStory(
+      async ({ editor, model, home, repository }) => {
+        await repository.write({ server: "" });
+        model
+          .reply(reply.call("own_echo", { text: "hello" }))
+          .reply("Yes.")
+          .reply("Yes.");
+        const { sessionId } = await editor.newSession();
+        await editor.prompt(sessionId, "Call it");
+        await repository.write({ "AGENTS.md": "Be kind.\n" });
+        await editor.prompt(sessionId, "Again");
+        expect(model.requests.at(-1)?.system).toContain("Be kind.");
+        const prefixes = await tracePrefixes(home.path, sessionId);
+        expect(prefixes.map(({ cause }) => cause)).toEqual([undefined, undefined, "tools"]);
+      },
+      { mcp: { own: faulty("changing", "server") }, permission: { "own_*": "allow" } },
+    );
+  });
+
   test("continues its comparison after a restart of the program", async () => {
     await pricedStory(async ({ editor, model, home }) => {
       model.otherwise("Yes.");
@@ -208,6 +244,20 @@ describe("a request that reads the conversation again", () => {
       await editor.load(sessionId);
       await editor.prompt(sessionId, "And again");
       expect(notices(context, sessionId)).toEqual([]);
+    });
+  });
+
+  test("is announced before a compaction", async () => {
+    await pricedStory(async (context) => {
+      const { editor, model, wait } = context;
+      model.otherwise("Yes.");
+      const { sessionId } = await editor.newSession();
+      await editor.prompt(sessionId, "Hi");
+      await wait(60);
+      await editor.prompt(sessionId, "/compact");
+      expect(notices(context, sessionId)).toEqual([
+        expect.stringMatching(/^The last request was 60 minutes ago/),
+      ]);
     });
   });
 

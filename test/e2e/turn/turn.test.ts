@@ -309,17 +309,6 @@ describe("requests to the model", () => {
       expect(places).not.toContain(-1);
     });
   });
-
-  test("has the instructions as they are when the turn begins", async () => {
-    await story({ files: { "AGENTS.md": "Speak in rhymes.\n" } }, async ({ editor, model, repository }) => {
-      const { sessionId } = await editor.newSession();
-      model.reply("One.").reply("Two.");
-      await editor.prompt(sessionId, "First");
-      await repository.write({ "AGENTS.md": "Speak in riddles.\n" });
-      await editor.prompt(sessionId, "Second");
-      expect(model.requests.map(({ system }) => system.includes("riddles"))).toEqual([false, true]);
-    });
-  });
 });
 
 describe("attachments", () => {

@@ -149,7 +149,11 @@ function take(request: Request): void {
         return send({ id, error: { code: -32000, message: painted("Not today") } });
       const capabilities = { tools: { listChanged: true } };
       const serverInfo = { name: "faulty", version: "1.0.0" };
-      return send({ id, result: { protocolVersion: "2025-06-18", capabilities, serverInfo } });
+      const [, instructions] = /.*^says (.*)$/ms.exec(remembered()) ?? [];
+      return send({
+        id,
+        result: { protocolVersion: "2025-06-18", capabilities, serverInfo, instructions },
+      });
     }
     case "tools/list":
       return listTools(request);

@@ -41,6 +41,7 @@ const expectedPlaceholders: Record<string, string[]> = {
   "reminders/leaked-call.md": ["tool"],
   "reminders/plan-again.md": ["planFiles"],
   "reminders/plan.md": ["planFiles"],
+  "reminders/prompt-changed.md": ["changes"],
   "reminders/steer.md": [],
   "reminders/step-limit.md": [],
   "reminders/summarise.md": ["form", "instructions"],

@@ -47,7 +47,7 @@ test("an agent's own prompt replaces the family's", () => {
   ]);
 });
 
-test("orders its blocks: agent, environment, skills, instructions, the message's own", () => {
+test("orders its blocks: agent, environment, skills, instructions", () => {
   const blocks = buildSystemPrompt({
     ...input,
     agent: { prompt: "You review." },
@@ -60,7 +60,6 @@ test("orders its blocks: agent, environment, skills, instructions, the message's
       { path: "/work/AGENTS.md", text: "Use pnpm.\n" },
       { path: "/work/shop/AGENTS.md", text: "Prices are in cents." },
     ],
-    system: "  Answer in French. ",
   });
   expect(blocks).toEqual([
     "You review.",
@@ -91,7 +90,6 @@ Use pnpm.
 ## From /work/shop/AGENTS.md
 
 Prices are in cents.`,
-    "Answer in French.",
   ]);
 });
 
