@@ -356,7 +356,7 @@ export const deployments: Record<string, ReversibilityRecord> = {
       [databaseChange]: "migrate deploy|resolve, db push|execute|seed",
     },
     undoable:
-      "generate, validate, format, studio, migrate status|diff|dev, db pull, init, version, --version|--help",
+      "generate, validate, format, studio, migrate status|diff, db pull, init, version, --version|--help",
   },
   "drizzle-kit": {
     irreversible: { [databaseChange]: "push, migrate, drop" },

@@ -26,7 +26,8 @@ export const packages: Record<string, ReversibilityRecord> = {
     valueFlags: "--cwd --registry --tag --otp --access -T",
     dryRunFlags: "-n --dry-run",
     irreversible: {
-      [publishes]: "publish, npm publish, workspaces foreach ** publish",
+      [publishes]:
+        "publish, npm publish, workspaces foreach ** publish, workspace * publish, workspace * npm publish",
       [registryChange]:
         "npm tag add|remove, tag add|set|rm|remove, owner add|remove, team create|destroy|add|remove, access grant|revoke",
       "changes who is signed in": "login|logout, npm login|logout",
@@ -62,7 +63,15 @@ export const packages: Record<string, ReversibilityRecord> = {
     },
     undoable: "package, ls, show, lint, build, --version|--help",
   },
-  "lerna changeset changesets nx rush auto": {
+  lerna: {
+    dryRunFlags: "--dry-run",
+    irreversible: {
+      [publishes]: "publish",
+      "sends commits to a remote": "version !--no-push",
+    },
+    undoable: "version, list, ls, changed, diff, add, create, --version|--help",
+  },
+  "changeset changesets nx rush auto": {
     dryRunFlags: "-d --dry-run",
     irreversible: { [publishes]: "publish, release !--skip-publish, release publish, shipit, lerna publish" },
     undoable: "list, ls, changed, diff, add, status, version, graph, show, --version|--help",

@@ -35,6 +35,11 @@ async function inPlace(play: (place: Place) => Promise<void>): Promise<void> {
 const configPath = ".config/fairlead/fairlead.json";
 const keyPath = ".local/share/fairlead/credentials.json";
 
+/** Arguments of a setup that asks and tests nothing. */
+const unattended = "setup --provider openai --model gpt-5 --key-from env:KEY --no-test --editor none".split(
+  " ",
+);
+
 describe("fairlead setup", () => {
   test("asks for provider and key, tests and stores them, and shows the editor's snippet", async () => {
     await inPlace(async ({ home, model, run, file }) => {
@@ -129,11 +134,7 @@ describe("fairlead setup", () => {
 
   test("writes what to ask for, and never over other rules", async () => {
     await inPlace(async ({ run, file }) => {
-      const setup = (level: string) =>
-        run([
-          ...["setup", "--provider", "openai", "--model", "gpt-5", "--key-from", "env:KEY", "--no-test"],
-          ...["--editor", "none", "--ask-for", level],
-        ]);
+      const setup = (level: string) => run([...unattended, "--ask-for", level]);
       const stored = async (): Promise<unknown> => JSON.parse(await file(configPath)).permission;
       await setup("all");
       expect(await stored()).toEqual({ edit: "ask", bash: "ask" });
@@ -153,10 +154,7 @@ describe("fairlead setup", () => {
     await inPlace(async ({ home, run, file }) => {
       await mkdir(join(home, ".config/fairlead"), { recursive: true });
       await writeFile(join(home, configPath), '{"permission": {"bash": {"rm *": "deny"}}}');
-      const { stdout } = await run([
-        ...["setup", "--provider", "openai", "--model", "gpt-5", "--key-from", "env:KEY", "--no-test"],
-        ...["--editor", "none", "--ask-for", "nothing"],
-      ]);
+      const { stdout } = await run([...unattended, "--ask-for", "nothing"]);
       expect(stdout).toContain("Your own rules for permissions stay as they are");
       expect(JSON.parse(await file(configPath)).permission).toEqual({ bash: { "rm *": "deny" } });
     });

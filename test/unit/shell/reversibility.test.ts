@@ -78,3 +78,22 @@ test("the default does not ask to run the commands of every day", () => {
     .filter(({ action }) => action !== "allow");
   expect(asked).toEqual([]);
 });
+
+test("the examples of the documentation are as it says", () => {
+  const text = readFileSync(new URL("../../../docs/permissions.md", import.meta.url), "utf8");
+  const section = text.split("## What cannot be undone\n")[1]?.split("\n## ")[0] ?? "";
+  const cells = section
+    .split("\n")
+    .filter((line) => line.startsWith("| ") && line.includes("`"))
+    .map((line) => line.split(" | "));
+  const commandsOf = (cell = "") =>
+    [...cell.matchAll(/`([^`]+)`/g)].map(([, command = ""]) => command.replaceAll("…", "x"));
+  const isIrreversible = (command: string) => !["undoable", "unknown"].includes(findVerdict(command));
+  const asking = cells.flatMap(([, examples]) => commandsOf(examples));
+  const running = cells
+    .flatMap(([, , examples]) => commandsOf(examples))
+    .filter((one) => one !== "localhost");
+  expect([asking.length, running.length].every((count) => count > 15)).toBe(true);
+  expect(asking.filter((command) => !isIrreversible(command))).toEqual([]);
+  expect(running.filter(isIrreversible)).toEqual([]);
+});
