@@ -15,6 +15,8 @@ interface ErrorFacts {
   readonly retryable?: boolean;
   /** Delay that the provider requested. */
   readonly retryAfterMs?: number;
+  /** Reason, as the protocol names it. */
+  readonly reason?: string;
 }
 
 /** Creates an error with a one-line message, repeated in `details`, where several clients read it. */
@@ -22,8 +24,14 @@ export function internalError(message: string, facts: ErrorFacts = {}): RequestE
   return createError(-32603, message, facts);
 }
 
-export function invalidParams(message: string): RequestError {
-  return createError(-32602, message);
+export function invalidParams(message: string, facts: ErrorFacts = {}): RequestError {
+  return createError(-32602, message, facts);
+}
+
+export function messageNotFound(id: string): RequestError {
+  return createError(-32002, `The session has no message "${excerpt(id, messageLength)}".`, {
+    reason: "unknown_message_id",
+  });
 }
 
 export function sessionNotFound(id: string): RequestError {

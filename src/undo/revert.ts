@@ -56,7 +56,7 @@ export async function revertFile(workspace: Workspace, replacement: Replacement)
   try {
     if (wasLink || isLink) return await revertLink(workspace, replacement);
     if (left === null) await removeIfEmpty(path);
-    const obstacle = await obstacleAt(workspace, path);
+    const obstacle = await findObstacle(workspace, path);
     if (obstacle !== undefined) return { kept: obstacle };
     return await workspace.files.lock([path], () => replace(workspace, replacement));
   } catch (error) {
@@ -84,7 +84,7 @@ function planFile(path: string, steps: readonly FileStep[]): FileRevert {
 }
 
 /** Returns why the path cannot be written, as tools would: it leads elsewhere now, or out of the workspace. */
-async function obstacleAt(workspace: Workspace, path: string): Promise<string | undefined> {
+export async function findObstacle(workspace: Workspace, path: string): Promise<string | undefined> {
   const now = await resolvePath(path, workspace);
   if (now.path !== path) return `the path now leads to ${now.path}`;
   if (!isInside(path, workspace.roots)) return "it is outside the workspace";
@@ -124,7 +124,7 @@ async function replace(
   }
 }
 
-function describeDone(left: string | null, back: string | null) {
+export function describeDone(left: string | null, back: string | null) {
   return back === null ? "removed" : left === null ? "made" : "changed";
 }
 
@@ -138,10 +138,9 @@ async function restoreMode(path: string, left: number, back: number): Promise<vo
 /** As {@link revertFile}, if the content to replace or to restore is the target of a symbolic link. */
 async function revertLink(workspace: Workspace, replacement: Replacement): Promise<FileOutcome> {
   const { path, left, back, mode, wasLink, isLink } = replacement;
-  const { files, snapshots, roots } = workspace;
-  const folder = await resolvePath(dirname(path), workspace);
-  if (folder.path !== dirname(path)) return { kept: `its folder now leads to ${folder.path}` };
-  if (!isInside(path, roots)) return { kept: "it is outside the workspace" };
+  const { files, snapshots } = workspace;
+  const obstacle = await findLinkObstacle(workspace, path);
+  if (obstacle !== undefined) return { kept: obstacle };
   const bytes = back === null ? null : await snapshots.load(back);
   if (bytes === undefined) return { kept: "its earlier content is no longer stored" };
   return files.lock([path], async () => {
@@ -161,8 +160,15 @@ async function revertLink(workspace: Workspace, replacement: Replacement): Promi
   });
 }
 
+/** Returns why a link cannot be written: its folder leads elsewhere now, or it is outside the workspace. */
+export async function findLinkObstacle(workspace: Workspace, path: string): Promise<string | undefined> {
+  const folder = await resolvePath(dirname(path), workspace);
+  if (folder.path !== dirname(path)) return `its folder now leads to ${folder.path}`;
+  return isInside(path, workspace.roots) ? undefined : "it is outside the workspace";
+}
+
 /** Returns the hash of a file's content or of a link's target; null if nothing is there. */
-async function findThing(
+export async function findThing(
   files: Workspace["files"],
   path: string,
 ): Promise<{ hash: string | null; isLink: boolean }> {
@@ -184,7 +190,7 @@ async function contentOf(files: Workspace["files"], path: string): Promise<strin
   }
 }
 
-function staleReason(found: string | null, left: string | null): string {
+export function staleReason(found: string | null, left: string | null): string {
   if (found === null) return "it has been deleted since";
   return left === null ? "another file has been created there since" : "it has changed since";
 }

@@ -18,6 +18,17 @@ import { type FileOutcome, type FileRevert, planRevert, reverse, revertFile } fr
 import type { SessionDiff } from "../conversation/session-diff.ts";
 import type { Transcript } from "../conversation/transcript.ts";
 import { checkpointsText, reportText, type Reverted } from "./undo-report.ts";
+import {
+  findLastId,
+  previewRevert,
+  type RewindOptions,
+  type RewindOutcome,
+  type RewindPoint,
+  type RewindResult,
+  type RewindTarget,
+  type RewoundFiles,
+  toRewoundFiles,
+} from "./rewind.ts";
 import { loadVisible, omitReverted } from "../conversation/visible-messages.ts";
 
 export interface UndoDeps {
@@ -80,6 +91,36 @@ export class Undo {
     });
   }
 
+  /** Rewinds files, the conversation or both to a message. */
+  rewind(target: RewindTarget, options: RewindOptions): Promise<RewindOutcome> {
+    return this.#serial.run(async () => {
+      await this.#complete();
+      const found = await this.#findTarget(target.point);
+      if (found === undefined) return { outcome: "unknown message" };
+      const { at, later } = found;
+      if (target.isDropped && !startsTurn(at)) return { outcome: "not a turn" };
+      const dropped = target.isDropped ? [at, ...later] : later;
+      const result = await (options.isDryRun
+        ? this.#previewRewind(dropped, options)
+        : this.#rewind(dropped, options));
+      return { outcome: "rewound", result };
+    });
+  }
+
+  /** Returns the newest turns, oldest first. */
+  async rewindPoints(): Promise<RewindPoint[]> {
+    const found: Checkpoint[] = [];
+    for await (const checkpoint of this.#visibleCheckpoints()) {
+      found.push(checkpoint);
+      if (found.length > checkpointLimit) break;
+    }
+    const points = found.slice(0, checkpointLimit).map(async ({ id, words }, index) => {
+      const previousId = await findLastId(found[index + 1]?.messages.toReversed() ?? []);
+      return { id, words, previousId };
+    });
+    return (await Promise.all(points)).reverse();
+  }
+
   /** Lists the turns that can be undone, newest first; `count` as typed. */
   async checkpoints(count: string): Promise<string> {
     if (!/^\d*$/.test(count)) return "Write a number after the command: `/checkpoints 50`.";
@@ -128,6 +169,66 @@ export class Undo {
     const files = await this.#apply(planRevert(fileSteps(changesOf(messages))));
     await this.#show({ ...revert, state: "undone" });
     return this.#report({ direction: "undo", messages, files, canRedo: true });
+  }
+
+  /** Returns the visible message of the point, and those after it, oldest first. */
+  async #findTarget(point: string): Promise<{ at: Message; later: Message[] } | undefined> {
+    const later: Message[] = [];
+    for await (const message of omitReverted(this.#deps.messagesFromNewest(), this.#deps.revert())) {
+      const { info, parts } = message;
+      if (info.id === point || parts.some(({ id }) => id === point))
+        return { at: message, later: later.reverse() };
+      later.push(message);
+    }
+    return undefined;
+  }
+
+  async #previewRewind(dropped: readonly Message[], { mode }: RewindOptions): Promise<RewindResult> {
+    const changes = changesOf(dropped);
+    const plan = mode === "conversation" ? [] : planRevert(fileSteps(changes));
+    const preview = plan.map(async (revert) => ({
+      revert,
+      outcome: await previewRevert(this.#deps.workspace, revert),
+    }));
+    return this.#toResult(dropped, mode, toRewoundFiles(await Promise.all(preview), changes));
+  }
+
+  /** Changes the files before the conversation, as an undo does. */
+  async #rewind(dropped: readonly Message[], { mode }: RewindOptions): Promise<RewindResult> {
+    const changes = changesOf(dropped);
+    const revert = mode === "files" ? undefined : await this.#createRewind(dropped);
+    if (mode === "both" && revert !== undefined) await this.#store({ revert });
+    const plan = mode === "conversation" ? [] : planRevert(fileSteps(changes));
+    const files = toRewoundFiles(await this.#apply(plan), changes);
+    if (revert !== undefined) await this.#show({ ...revert, state: "undone" });
+    return this.#toResult(dropped, mode, files);
+  }
+
+  async #toResult(
+    dropped: readonly Message[],
+    mode: RewindOptions["mode"],
+    files: RewoundFiles,
+  ): Promise<RewindResult> {
+    const visible = omitReverted(this.#deps.messagesFromNewest(), this.#deps.revert());
+    return {
+      ...(mode !== "conversation" && { files }),
+      ...(mode !== "files" && { droppedMessages: dropped.length }),
+      lastId: await findLastId(visible),
+    };
+  }
+
+  /** Creates the undo that drops the messages; undefined if there are none. */
+  async #createRewind(dropped: readonly Message[]): Promise<Revert | undefined> {
+    const [first, last] = [dropped[0], dropped.at(-1)];
+    if (first === undefined || last === undefined) return undefined;
+    let before = this.#deps.revert();
+    // Each undo must go further back than the one before it.
+    if (before !== undefined && first.info.id > before.through) {
+      await this.#discard(before);
+      before = undefined;
+    }
+    const through = before === undefined || last.info.id > before.through ? last.info.id : before.through;
+    return { state: "undoing", from: [...(before?.from ?? []), first.info.id], through };
   }
 
   async #redo(revert: Revert): Promise<string> {

@@ -22,6 +22,47 @@ export const promptContent = new ParamsReader<{ prompt: ContentBlock[] }>(
   protocolParams.$defs,
 );
 
+/** Params of `_session/rewind_points`. */
+export const rewindPointsParams = new ParamsReader<{ sessionId: string }>({
+  type: "object",
+  properties: { sessionId: text },
+  required: ["sessionId"],
+});
+
+/** Params of `_session/rewind`. */
+export interface RewindParams {
+  sessionId: string;
+  messageId: string;
+  mode?: string;
+  dryRun?: boolean;
+}
+
+export const rewindParams = new ParamsReader<RewindParams>({
+  type: "object",
+  properties: { sessionId: text, messageId: text, mode: text, dryRun: { type: "boolean" } },
+  required: ["sessionId", "messageId"],
+});
+
+/** Params of `session/rewind` in the draft of version 2. */
+export const draftRewindParams = new ParamsReader<{ sessionId: string; toMessageId: string }>({
+  type: "object",
+  properties: { sessionId: text, toMessageId: text },
+  required: ["sessionId", "toMessageId"],
+});
+
+/** Params of `session/edit_prompt` in the draft of version 2. `content` is read as that of a prompt. */
+export interface EditPromptParams {
+  sessionId: string;
+  messageId: string;
+  content: unknown[];
+}
+
+export const editPromptParams = new ParamsReader<EditPromptParams>({
+  type: "object",
+  properties: { sessionId: text, messageId: text, content: { type: "array" } },
+  required: ["sessionId", "messageId", "content"],
+});
+
 /** Params of `session/set_model`, which was removed from the protocol and is used by older clients. */
 export const setModelParams = new ParamsReader<{ sessionId: string; modelId: string }>({
   type: "object",

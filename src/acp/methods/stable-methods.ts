@@ -22,9 +22,10 @@ import {
   resumeSession,
 } from "./lifecycle.ts";
 import { changeModel, forkSession, getStatus, setArchived, setTitle } from "./management.ts";
-import { setModelParams, steeringParams } from "./extensions.ts";
+import { rewindParams, rewindPointsParams, setModelParams, steeringParams } from "./extensions.ts";
 import { type ProtocolVersion, RowFactory } from "./method-table.ts";
 import { cancelTurn, promptTurn, steer } from "./prompt-turn.ts";
+import { listRewindPoints, rewindSession } from "./rewind.ts";
 
 /** The methods of version 1, including unstable ones and extensions. */
 export function createStableVersion(acp: AcpConnection, program: ProgramInfo): ProtocolVersion {
@@ -61,6 +62,10 @@ export function createStableVersion(acp: AcpConnection, program: ProgramInfo): P
 
     row.request("session/prompt", (p, { signal }) => promptTurn(acp, p, signal)),
     row.extension("_session/steering", steeringParams, (p) => steer(acp, p.sessionId, p.prompt)),
+    row.extension("_session/rewind_points", rewindPointsParams, (p) => listRewindPoints(acp, p.sessionId)),
+    row.extension("_session/rewind", rewindParams, (p, call) =>
+      rewindSession(acp, p, call).then(({ answer }) => answer),
+    ),
   ];
   const notifications = [row.notification("session/cancel", (p) => cancelTurn(acp, p.sessionId))];
   return { requests: new Map(requests), notifications: new Map(notifications), isStrict: false };

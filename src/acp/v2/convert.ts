@@ -39,7 +39,9 @@ export type DraftUpdate =
   | ({ sessionUpdate: "usage_update" } & draft.UsageUpdate)
   | ({ sessionUpdate: "notice" } & draft.Notice)
   | ({ sessionUpdate: "compaction_update" } & draft.CompactionUpdate)
-  | ({ sessionUpdate: "compaction_summary_chunk" } & draft.CompactionSummaryChunk);
+  | ({ sessionUpdate: "compaction_summary_chunk" } & draft.CompactionSummaryChunk)
+  /** Null if no message is left. */
+  | { sessionUpdate: "history_truncated"; lastMessageId: string | null };
 
 /** Converts an update to version 2. Returns an empty list for updates that version 2 does not have. */
 export function toDraftUpdates(update: SessionUpdate, cwd: string): DraftUpdate[] {

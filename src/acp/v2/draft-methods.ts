@@ -16,9 +16,20 @@ import {
   resumeSession,
 } from "../methods/lifecycle.ts";
 import { forkSession, getStatus, setArchived, setTitle } from "../methods/management.ts";
-import { promptContent, steeringParams, type SteeringParams } from "../methods/extensions.ts";
+import {
+  draftRewindParams,
+  editPromptParams,
+  type EditPromptParams,
+  promptContent,
+  rewindParams,
+  type RewindParams,
+  rewindPointsParams,
+  steeringParams,
+  type SteeringParams,
+} from "../methods/extensions.ts";
 import { type Call, type ProtocolVersion, type RequestHandler, RowFactory } from "../methods/method-table.ts";
 import { cancelTurn, steer } from "../methods/prompt-turn.ts";
+import { listRewindPoints, rewindBefore, rewindSession, rewindTo } from "../methods/rewind.ts";
 import { toPromptBlocks } from "../view/content.ts";
 import type { DraftSessions } from "./draft-sessions.ts";
 import { createDraftInitializeResult, draftVersion, parseDraftFeatures } from "./initialize.ts";
@@ -71,6 +82,10 @@ export function createDraftMethods(
 
     row.request("session/prompt", (p) => prompt(acp, sessions, p)),
     row.extension("_session/steering", steeringParams, (p) => steerTurn(acp, sessions, p)),
+    row.extension("session/rewind", draftRewindParams, (p, call) => rewind(acp, sessions, p, call)),
+    row.extension("session/edit_prompt", editPromptParams, (p) => editPrompt(acp, sessions, p)),
+    row.extension("_session/rewind_points", rewindPointsParams, (p) => listRewindPoints(acp, p.sessionId)),
+    row.extension("_session/rewind", rewindParams, (p, call) => rewindParts(acp, sessions, p, call)),
     row.request("tool_call/cancel", (p) => cancelCall(acp, sessions, p)),
     row.request("terminal/cancel", (p) => cancelTerminal(acp, sessions, p)),
   ];
@@ -121,6 +136,45 @@ async function prompt(acp: AcpConnection, sessions: DraftSessions, given: draft.
   const view = acp.getView(sessionId);
   const blocks = toPromptBlocks(promptContent.read({ prompt: content }).prompt);
   return { messageId: await sessions.get(view.session).turns.prompt(view, content, blocks) };
+}
+
+/** Drops the messages after one. Files are not changed. */
+async function rewind(
+  acp: AcpConnection,
+  sessions: DraftSessions,
+  { sessionId, toMessageId }: { sessionId: string; toMessageId: string },
+  call: Call,
+): Promise<{ lastMessageId: string }> {
+  await rewindTo(acp, sessionId, toMessageId, call);
+  sendTruncation(acp, sessions, sessionId, toMessageId);
+  return { lastMessageId: toMessageId };
+}
+
+async function rewindParts(acp: AcpConnection, sessions: DraftSessions, given: RewindParams, call: Call) {
+  const { answer, lastId } = await rewindSession(acp, given, call);
+  if (answer.conversation?.rewound === true) sendTruncation(acp, sessions, given.sessionId, lastId);
+  return answer;
+}
+
+/** Replaces a message of the user and everything after it. Answers as a prompt does. */
+async function editPrompt(acp: AcpConnection, sessions: DraftSessions, given: EditPromptParams) {
+  const { sessionId, messageId } = given;
+  const { prompt: content } = promptContent.read({ prompt: given.content });
+  const blocks = toPromptBlocks(content);
+  const lastId = await rewindBefore(acp, sessionId, messageId);
+  sendTruncation(acp, sessions, sessionId, lastId);
+  const view = acp.getView(sessionId);
+  return { messageId: await sessions.get(view.session).turns.prompt(view, content, blocks) };
+}
+
+function sendTruncation(
+  acp: AcpConnection,
+  sessions: DraftSessions,
+  sessionId: string,
+  lastId: string | undefined,
+): void {
+  const { channel } = sessions.get(acp.getView(sessionId).session);
+  channel.sendDraft({ sessionUpdate: "history_truncated", lastMessageId: lastId ?? null });
 }
 
 function steerTurn(

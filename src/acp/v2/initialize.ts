@@ -4,15 +4,21 @@ import type {
   InitializeResponse,
 } from "@agentclientprotocol/sdk/experimental/v2/unstable";
 import { type ClientFeatures, noFeatures } from "../client-capabilities.ts";
+import { rewindModes } from "../../undo/rewind.ts";
 import { createInitializeResult, type ProgramInfo } from "../initialize.ts";
 
 export const draftVersion = 2;
+
+/** With the capability of `session/rewind`, which the protocol's library does not have yet. */
+type DraftInitializeResponse = InitializeResponse & {
+  capabilities: { session: { rewind: { edit_prompt: boolean } } };
+};
 
 /** Converts the version 1 response to version 2, so that both announce the same capabilities. */
 export function createDraftInitializeResult(
   program: ProgramInfo,
   client: ClientCapabilities | undefined,
-): InitializeResponse {
+): DraftInitializeResponse {
   const clientCapabilities = { auth: { terminal: isSupported(client?.auth?.terminal) } };
   const {
     agentInfo,
@@ -32,6 +38,7 @@ export function createDraftInitializeResult(
         delete: {},
         additionalDirectories: {},
         fork: {},
+        rewind: { edit_prompt: true },
         title: {},
         archive: {},
         status: {},
@@ -39,7 +46,7 @@ export function createDraftInitializeResult(
       },
       auth: { status: {} },
       providers: {},
-      ...(_meta && { _meta }),
+      _meta: { ..._meta, rewindSession: { modes: [...rewindModes] } },
     },
     authMethods: authMethods.map(toAuthMethod),
   };

@@ -923,7 +923,10 @@ describe("resuming", () => {
     await draftStory({ initialize: false }, async (context) => {
       const { editor } = context;
       const answer = await editor.initialize();
-      expect(toObject(toObject(answer.capabilities)._meta)).toEqual({ steering: { supported: true } });
+      expect(toObject(toObject(answer.capabilities)._meta)).toEqual({
+        steering: { supported: true },
+        rewindSession: { modes: ["files", "conversation", "both"] },
+      });
       const sessionId = await newSession(context);
       const prompt = [{ type: "text", text: "Also this" }];
       expect(await editor.request("_session/steering", { sessionId, prompt })).toEqual({

@@ -9,6 +9,26 @@ import { isObject, toList, toObject, toText, type JsonObject } from "../json.ts"
 const published = { stable, unstable, draft, draftUnstable };
 export type SchemaName = keyof typeof published;
 
+/** Fields of proposals that the published schema of version 2 does not have: `session/rewind`. */
+const proposed: JsonObject = {
+  SessionCapabilities: {
+    rewind: {
+      type: "object",
+      properties: { edit_prompt: { type: "boolean" } },
+      unevaluatedProperties: false,
+    },
+  },
+};
+
+function withProposed(definitions: JsonObject): JsonObject {
+  const changed = Object.entries(proposed).map(([name, fields]) => {
+    const definition = toObject(definitions[name]);
+    const properties = { ...toObject(definition.properties), ...toObject(fields) };
+    return [name, { ...definition, properties }];
+  });
+  return { ...definitions, ...Object.fromEntries(changed) };
+}
+
 /** Checks messages of the agent against a published schema of ACP: nothing in them but what it knows, `_meta` apart. */
 export class AcpSchema {
   readonly #ajv = new Ajv2020({ strict: false, validateFormats: false, allErrors: false });
@@ -16,7 +36,8 @@ export class AcpSchema {
   readonly #definitions: JsonObject;
 
   constructor(name: SchemaName) {
-    this.#definitions = published[name].$defs;
+    const { $defs: definitions }: { $defs: JsonObject } = published[name];
+    this.#definitions = name === "draftUnstable" ? withProposed(definitions) : definitions;
     const $defs = Object.fromEntries(
       Object.entries(this.#definitions).map(([key, schema]) => [key, this.#closedWithin(schema)]),
     );
