@@ -46,6 +46,8 @@ const expectedPlaceholders: Record<string, string[]> = {
   "reminders/step-limit.md": [],
   "reminders/summarise.md": ["form", "instructions"],
   "reminders/uncertain-call.md": ["tool"],
+  "reminders/unchecked-changes.md": ["files"],
+  "reminders/unproven-claim.md": ["claims"],
   "written-calls.md": [],
 };
 
