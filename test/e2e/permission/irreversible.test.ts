@@ -4,6 +4,9 @@ import { describe, expect, test } from "vitest";
 import type { Editor } from "../../support/editor/editor.ts";
 import { zedLike } from "../../support/editor/clients.ts";
 import { storiesOfOneAgent } from "../../support/editor/story.ts";
+import { startModelServer } from "../../support/model/model-server.ts";
+import { fairlead } from "../../support/program/cli.ts";
+import { gitRepository, temporaryFolder, writeConfig } from "../../support/temp.ts";
 import * as reply from "../../support/model/reply.ts";
 
 const story = storiesOfOneAgent();
@@ -24,11 +27,11 @@ describe("by default", () => {
       expect(questionText(editor, 0)).toContain(
         "Asked because it cannot be undone: sends commits to a remote, publishes a package.",
       );
-      expect(editor.permissionRequests[0]?.options.map(({ name }) => name)).toEqual([
+      const offered = editor.permissionRequests[0]?.options.filter(({ kind }) => kind.startsWith("allow"));
+      expect(offered?.map(({ name }) => name)).toEqual([
         "Allow once",
         "Always allow `git push origin main`, `npm publish` in this session",
         "Always allow `git push origin main`, `npm publish` in this project",
-        "Reject",
       ]);
     });
   });
@@ -72,4 +75,27 @@ test.each([
     await editor.prompt(sessionId, "Go");
     expect(editor.permissionRequests).toEqual([]);
   });
+});
+
+test("a run that asks nobody refuses what cannot be undone, --permission allow runs it", async () => {
+  await using home = await temporaryFolder({}, "fairlead-home-");
+  await using repository = await gitRepository({ "a.txt": "one\n" });
+  const model = await startModelServer();
+  try {
+    await writeConfig(home.path, model.url);
+    const run = (...more: string[]) => {
+      model.reply(bash("git branch -D none")).reply("Done.");
+      return fairlead(home.path, ["run", ...more, "Go"], { cwd: repository.path });
+    };
+    const refused = await run();
+    expect([refused.exitCode, refused.stderr]).toEqual([
+      4,
+      expect.stringContaining("bash `git branch -D none`"),
+    ]);
+    await run("--permission", "allow");
+    expect(model.requests.at(-1)?.toolResults.at(-1)).toContain("branch 'none' not found");
+    model.assertClean();
+  } finally {
+    await model.close();
+  }
 });
