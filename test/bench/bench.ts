@@ -1,5 +1,6 @@
 import { join, resolve } from "node:path";
 import { parseArgs } from "node:util";
+import { commandRows } from "./commands.ts";
 import { growthRows } from "./growth.ts";
 import { priceRows } from "./prices.ts";
 import { Setting } from "./setting.ts";
@@ -17,6 +18,7 @@ const parts = {
   tools: toolRows,
   growth: growthRows,
   prices: priceRows,
+  commands: commandRows,
 };
 const { values, positionals } = parseArgs({
   options: {
@@ -31,8 +33,9 @@ const other = values.against === undefined ? undefined : resolve(values.against)
 const builds = other === undefined ? [own] : [other, own];
 const rounds = Number(values.rounds ?? (other === undefined ? 1 : 3));
 
-// Prices compare the APIs of one build, which an older one may not have.
-const isUsual = (name: string) => other === undefined || name !== "prices";
+// These measure the sources of this checkout, or what an older build may not have.
+const ownParts = new Set(["prices", "commands"]);
+const isUsual = (name: string) => other === undefined || !ownParts.has(name);
 const chosen = Object.entries(parts).filter(([name]) =>
   positionals.length === 0 ? isUsual(name) : positionals.includes(name),
 );
