@@ -1,5 +1,4 @@
 import type { Agent } from "../agent/agent.ts";
-import { memoizePer } from "../base/memoize.ts";
 import { sha256 } from "../base/text/hash.ts";
 import type { Instruction } from "../instruction/instructions.ts";
 import type { GivenPrompt, UserInfo } from "../message/message.ts";
@@ -108,7 +107,7 @@ export function describePrompt(
   const { messages } = transcript;
   return {
     key: digestJson([provider, name, callers, agent.prompt, givenPrompt]),
-    tools: digestTools(offers.specs(question.tools)),
+    tools: digestJson(offers.specs(question.tools)),
     window: getWindow(model.limit),
     isCached:
       findLastRequestAt(messages, model) !== undefined && !hasCacheExpired(messages, model, project.config),
@@ -150,10 +149,6 @@ export function collectPromptInput(
     given: givenPrompt,
   };
 }
-
-const toolDigests = memoizePer<string>();
-
-const digestTools = (tools: readonly object[]): string => toolDigests(tools, [], () => digestJson(tools));
 
 const digestJson = (value: unknown): string => sha256(JSON.stringify(value));
 

@@ -1,4 +1,3 @@
-import { lazy } from "../../base/lazy.ts";
 import { indexByName } from "../programs/dispatch-by-name.ts";
 import { parseOptions } from "../programs/options.ts";
 import { findProgram } from "../programs/program-table.ts";
@@ -23,28 +22,29 @@ import { findRunCommand } from "./runners.ts";
 import { judgeMongo, judgeRedis, judgeSqlClient, sqlClientNames } from "./statements.ts";
 import { versionControl } from "./version-control.ts";
 
-const records = lazy((): ReadonlyMap<string, ReversibilityRecord> =>
-  indexByName({ ...versionControl, ...packages, ...deployments, ...machine }),
-);
+const records: ReadonlyMap<string, ReversibilityRecord> = indexByName({
+  ...versionControl,
+  ...packages,
+  ...deployments,
+  ...machine,
+});
 
 type Judge = (args: readonly Argument[], name: string) => Reversibility;
 
-const specials = lazy((): ReadonlyMap<string, Judge> =>
-  indexByName<Judge>({
-    curl: judgeCurl,
-    wget: judgeWget,
-    "http https xh xhs": judgeHttpie,
-    "gh glab": (args, name) => (args[0]?.text === "api" ? judgeApi(args) : matchTable(name, args)),
-    "rsync scp": (args, name) => judgeCopy(name, args),
-    "ssh slogin mosh": judgeSsh,
-    [sqlClientNames.join(" ")]: (args, name) => judgeSqlClient(name, args),
-    "mongosh mongo": judgeMongo,
-    "redis-cli valkey-cli": judgeRedis,
-    kill: judgeKill,
-    dd: judgeDd,
-    "rm unlink shred": judgeRemoval,
-  }),
-);
+const specials: ReadonlyMap<string, Judge> = indexByName<Judge>({
+  curl: judgeCurl,
+  wget: judgeWget,
+  "http https xh xhs": judgeHttpie,
+  "gh glab": (args, name) => (args[0]?.text === "api" ? judgeApi(args) : matchTable(name, args)),
+  "rsync scp": (args, name) => judgeCopy(name, args),
+  "ssh slogin mosh": judgeSsh,
+  [sqlClientNames.join(" ")]: (args, name) => judgeSqlClient(name, args),
+  "mongosh mongo": judgeMongo,
+  "redis-cli valkey-cli": judgeRedis,
+  kill: judgeKill,
+  dd: judgeDd,
+  "rm unlink shred": judgeRemoval,
+});
 
 /** Programs of the program table that run what a project or a script says. */
 const runsOtherCode = new Set(
@@ -75,15 +75,15 @@ function isOfMachine(inner: Reversibility): boolean {
 }
 
 function judgeProgram(name: string, args: readonly Argument[]): Reversibility {
-  const special = specials().get(name);
+  const special = specials.get(name);
   if (special) return special(args, name);
-  if (records().has(name)) return matchTable(name, args);
+  if (records.has(name)) return matchTable(name, args);
   if (findWrapper(name) || isDescribed(name)) return "undoable";
   return isShell(name) && args.some(({ text }) => /^-\w*c$/.test(text)) ? "undoable" : "unknown";
 }
 
 function matchTable(name: string, args: readonly Argument[]): Reversibility {
-  const record = records().get(name);
+  const record = records.get(name);
   return record ? matchRecord(args, record) : "unknown";
 }
 
@@ -102,7 +102,7 @@ function toKnownName(name: string): string {
     name.replace(/-?\d+(?:\.\d+)*$/, ""),
     name.replace(/^mkfs\..*$/, "mkfs"),
   ];
-  return spellings.find((one) => specials().has(one) || records().has(one)) ?? name;
+  return spellings.find((one) => specials.has(one) || records.has(one)) ?? name;
 }
 
 /** Jobs of the shell, and processes in variables, may be its own. */
