@@ -172,7 +172,7 @@ describe("the changes of a command", () => {
     expect(changes).toHaveLength(changedFilesLimit);
     expect(changes.find(({ path }) => path === join(place.cwd, "a"))?.after).toBe(undefined);
     expect(notUndone).toEqual([
-      "1 file was too large or could not be read, so it is not restored",
+      "1 file was too large or could not be read, and not restored",
       `8 more files changed; at most ${changedFilesLimit} per command are recorded`,
     ]);
   });

@@ -243,7 +243,7 @@ class Run {
     const lost = files.filter(({ before, after }) => isUnknown(before) || isUnknown(after));
     const more = own.length - files.length;
     const notes = [
-      lost.length > 0 && `${countFiles(lost.length)} too large or could not be read, so it is not restored`,
+      lost.length > 0 && `${countFiles(lost.length)} too large or could not be read, and not restored`,
       more > 0 && `${more} more files changed; at most ${changedFilesLimit} per command are recorded`,
       foreign.length > 0 &&
         `${countFiles(foreign.length)} already there before, ignored or elsewhere, and not removed`,
