@@ -23,7 +23,7 @@ import { UsageTracker } from "../session-state/usage-tracker.ts";
 import { Steering } from "../turn/steering.ts";
 import { StoredTodos } from "../conversation/stored-todos.ts";
 import type { Transcript } from "../conversation/transcript.ts";
-import { Undo } from "../undo/undo.ts";
+import { LazyUndo } from "../undo/lazy-undo.ts";
 import { UserMessages } from "../user-input/user-messages.ts";
 import { ContextWindows } from "../context/windows.ts";
 
@@ -76,7 +76,7 @@ export interface SessionServices {
   /** Shared with the parent session. */
   readonly windows: ContextWindows;
   /** Undo and redo of turns. */
-  readonly history: Undo;
+  readonly history: LazyUndo;
   /** Shows the user a warning; a child's warnings go through its parent. */
   readonly warn: (text: string) => void;
 }
@@ -174,7 +174,7 @@ export function createSessionServices(deps: SessionServicesDeps): SessionService
     todos: new StoredTodos(deps.todos, { sessionId, writer, emit }),
     openCalls: new OpenCalls(),
     windows,
-    history: new Undo({
+    history: new LazyUndo({
       workspace: deps.project.workspace,
       transcript,
       writer,

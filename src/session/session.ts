@@ -23,7 +23,7 @@ import { SessionTurns, type SessionTurnsDeps } from "./session-turns.ts";
 import type { Transcript } from "../conversation/transcript.ts";
 import { TurnQueue } from "../turn/turn-queue.ts";
 import type { TurnResult } from "../conversation/turn-result.ts";
-import type { Undo } from "../undo/undo.ts";
+import type { LazyUndo } from "../undo/lazy-undo.ts";
 
 export interface SessionDeps
   extends Omit<SessionServicesDeps, "parent" | "open">, Omit<SessionTurnsDeps, "sessionId" | "isChild"> {
@@ -111,7 +111,7 @@ export class Session {
   }
 
   /** Undo and redo of turns. */
-  get history(): Undo {
+  get history(): LazyUndo {
     return this.#services.history;
   }
 

@@ -12,7 +12,6 @@ import {
   parseCommand,
   type PromptEffect,
 } from "./commands.ts";
-import { describeUnknownCommand, findCommandWord } from "./help-command.ts";
 import { estimateMessages } from "../message/estimate-request.ts";
 import { addAnswer, addQuestion } from "../conversation/command-messages.ts";
 import { supportsEffort } from "../session-state/model-choice.ts";
@@ -69,7 +68,10 @@ export class CommandCalls {
 
   /** Answers a message that calls a command that does not exist. Returns undefined for any other message. */
   async answerUnknown(input: PromptInput, signal: AbortSignal): Promise<TurnResult | undefined> {
-    const word = findCommandWord(textOf(input));
+    const text = textOf(input);
+    if (!text.trimStart().startsWith("/")) return undefined;
+    const { describeUnknownCommand, findCommandWord } = await import("./help-command.ts");
+    const word = findCommandWord(text);
     if (word === undefined || (await exists(`/${word}`))) return undefined;
     const result = await this.answer(input, async () => describeUnknownCommand(word, this.all), signal);
     return { ...result, command: { name: word, problem: "unknown" } };

@@ -4,15 +4,14 @@ import type { Command as WrittenCommand } from "../command/command.ts";
 import type { Usage } from "../message/event.ts";
 import type { ModelRef, SessionInfo } from "../message/message.ts";
 import type { ServerPrompt } from "../mcp/tools/prompts.ts";
-import { type AgentsContext, runAgents } from "./agents-command.ts";
-import { describeContext, type ShownContext } from "./context-command.ts";
-import { describeCommands } from "./help-command.ts";
-import { type McpCommandContext, runMcp } from "./mcp-command.ts";
-import { type ModelContext, runModel } from "./model-command.ts";
-import { type PermissionsContext, runPermissions } from "./permissions-command.ts";
+import type { AgentsContext } from "./agents-command.ts";
+import type { ShownContext } from "./context-command.ts";
+import type { McpCommandContext } from "./mcp-command.ts";
+import type { ModelContext } from "./model-command.ts";
+import type { PermissionsContext } from "./permissions-command.ts";
 import type { Project } from "../conversation/project.ts";
 import { normalizeTitle } from "../session-state/title.ts";
-import type { Undo } from "../undo/undo.ts";
+import type { LazyUndo } from "../undo/lazy-undo.ts";
 
 /** A slash command. */
 export interface Command {
@@ -68,7 +67,7 @@ export interface CommandContext
   contextUse(signal: AbortSignal): Promise<ShownContext | undefined>;
   readonly usage: Usage | undefined;
   readonly info: SessionInfo;
-  readonly history: Pick<Undo, "undo" | "redo" | "checkpoints">;
+  readonly history: Pick<LazyUndo, "load">;
   setTitle(title: string, source: "person"): Promise<void>;
   reload(): Promise<Project>;
   /** Returns a message for the user. */
@@ -80,11 +79,15 @@ const problemsLimit = 40;
 /** Maximum length of a description in characters. */
 const descriptionLimit = 200;
 
+/** The code of a command loads when it is called. */
 const builtIn: readonly Command[] = [
   {
     name: "help",
     description: "List the commands",
-    effect: { kind: "answer", run: async ({ commands }) => describeCommands(commands) },
+    effect: {
+      kind: "answer",
+      run: async ({ commands }) => (await import("./help-command.ts")).describeCommands(commands),
+    },
   },
   {
     name: "init",
@@ -108,18 +111,18 @@ const builtIn: readonly Command[] = [
     name: "undo",
     description: "Undo the last turn: its messages and its file changes",
     hint: "number of turns, or a checkpoint",
-    effect: { kind: "answer", run: ({ history }, target) => history.undo(target) },
+    effect: { kind: "answer", run: async ({ history }, target) => (await history.load()).undo(target) },
   },
   {
     name: "redo",
     description: "Redo what the last undo removed",
-    effect: { kind: "answer", run: ({ history }) => history.redo() },
+    effect: { kind: "answer", run: async ({ history }) => (await history.load()).redo() },
   },
   {
     name: "checkpoints",
     description: "List the turns that can be undone",
     hint: "number of turns",
-    effect: { kind: "answer", run: ({ history }, count) => history.checkpoints(count) },
+    effect: { kind: "answer", run: async ({ history }, count) => (await history.load()).checkpoints(count) },
   },
   {
     name: "rename",
@@ -137,32 +140,47 @@ const builtIn: readonly Command[] = [
     name: "permissions",
     description: "List rules and approvals, revoke approvals, show the decision log",
     hint: "revoke N, keep N or log",
-    effect: { kind: "answer", run: runPermissions },
+    effect: {
+      kind: "answer",
+      run: async (session, rest) => (await import("./permissions-command.ts")).runPermissions(session, rest),
+    },
   },
   {
     name: "mcp",
     description: "List MCP servers with their status and tools; reconnect or authorize one",
     hint: "server, reconnect server, or auth server",
-    effect: { kind: "answer", run: runMcp },
+    effect: {
+      kind: "answer",
+      run: async (session, rest, signal) => (await import("./mcp-command.ts")).runMcp(session, rest, signal),
+    },
   },
   {
     name: "model",
     description: "Show or change the model and how much it thinks",
     hint: "provider/name or provider/name:effort",
-    effect: { kind: "answer", run: (session, name) => runModel(session, name) },
+    effect: {
+      kind: "answer",
+      run: async (session, name) => (await import("./model-command.ts")).runModel(session, name),
+    },
   },
   {
     name: "agents",
     description: "List agents and subagents, or change the agent",
     hint: "name",
-    effect: { kind: "answer", run: (session, name) => runAgents(session, name) },
+    effect: {
+      kind: "answer",
+      run: async (session, name) => (await import("./agents-command.ts")).runAgents(session, name),
+    },
   },
   {
     name: "context",
     description: "Show what fills the model's context window",
     effect: {
       kind: "answer",
-      run: async (session, _rest, signal) => describeContext(await session.contextUse(signal), session.usage),
+      run: async (session, _rest, signal) => {
+        const { describeContext } = await import("./context-command.ts");
+        return describeContext(await session.contextUse(signal), session.usage);
+      },
     },
   },
   {

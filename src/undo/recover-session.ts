@@ -9,7 +9,7 @@ import { endInterrupted, type FindTask } from "./interrupted-turn.ts";
 import type { Project } from "../conversation/project.ts";
 import type { SessionDiff } from "../conversation/session-diff.ts";
 import { Transcript } from "../conversation/transcript.ts";
-import { Undo } from "./undo.ts";
+import { LazyUndo } from "./lazy-undo.ts";
 import { loadVisible, omitReverted } from "../conversation/visible-messages.ts";
 
 export interface StoredSession {
@@ -51,7 +51,7 @@ export async function recoverSession(
   const messages = await loadVisible(omitReverted(messagesFromNewest(), info.revert));
   const transcript = new Transcript({ writer, emit: quiet, messages, newest: info.revert?.through });
   const { workspace } = stored.project;
-  const undo = new Undo({
+  const undo = new LazyUndo({
     ...stored,
     workspace,
     transcript,
@@ -59,7 +59,7 @@ export async function recoverSession(
     save,
     onShown: async () => {},
   });
-  const undone = await recoverUndo(undo, transcript, log);
+  const undone = info.revert === undefined ? undefined : await recoverUndo(undo, transcript, log);
   const interrupted = await endInterrupted(transcript, wasLeft, stored.taskOf);
   if (info.summary !== undefined && !diff.isStored) {
     const summary = await diff.rebuild(omitReverted(messagesFromNewest(), info.revert));
@@ -77,9 +77,9 @@ export async function recoverSession(
 const quiet = () => {};
 
 /** Completes an interrupted undo. A disk error must not prevent opening the session: the next command retries. */
-async function recoverUndo(undo: Undo, transcript: Transcript, log: Log): Promise<string | undefined> {
+async function recoverUndo(undo: LazyUndo, transcript: Transcript, log: Log): Promise<string | undefined> {
   try {
-    const report = await undo.recover();
+    const report = await (await undo.load()).recover();
     const question = transcript.messages.findLast(({ info }) => info.role === "user")?.info;
     if (report !== undefined && question?.role === "user") await addAnswer(transcript, question, report);
     return report;

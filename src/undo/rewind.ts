@@ -12,8 +12,8 @@ import {
   findThing,
   staleReason,
 } from "./revert.ts";
+import type { rewindModes } from "./rewind-modes.ts";
 
-export const rewindModes = ["files", "conversation", "both"] as const;
 export type RewindMode = (typeof rewindModes)[number];
 
 /** A message to rewind to, by its id or the id of one of its parts. */

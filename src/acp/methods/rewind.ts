@@ -5,7 +5,7 @@ import type {
   RewindTarget,
   RewoundFiles,
 } from "../../undo/rewind.ts";
-import { rewindModes } from "../../undo/rewind.ts";
+import { rewindModes } from "../../undo/rewind-modes.ts";
 import type { ClientPaths } from "../client-paths.ts";
 import type { AcpConnection } from "../connection.ts";
 import { invalidParams, invalidRequest, messageNotFound } from "../errors.ts";
@@ -27,7 +27,7 @@ interface RewindAnswer {
 
 /** Lists the turns of a session that it can be rewound to, oldest first. */
 export async function listRewindPoints(connection: AcpConnection, sessionId: string) {
-  const points = await connection.getView(sessionId).session.history.rewindPoints();
+  const points = await (await connection.getView(sessionId).session.history.load()).rewindPoints();
   return {
     points: points.map(({ id, words, previousId }, index) => ({
       messageId: id,
@@ -93,7 +93,7 @@ function rewind(
     if (session.isBusy)
       throw invalidRequest("a turn of the session is running. Cancel it or wait for its end, then rewind.");
     if (call !== undefined) connection.holdUntilAnswered(view, call.id);
-    const rewound = await session.history.rewind(target, options);
+    const rewound = await (await session.history.load()).rewind(target, options);
     switch (rewound.outcome) {
       case "rewound":
         return rewound.result;

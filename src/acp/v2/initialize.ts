@@ -4,7 +4,7 @@ import type {
   InitializeResponse,
 } from "@agentclientprotocol/sdk/experimental/v2/unstable";
 import { type ClientFeatures, noFeatures } from "../client-capabilities.ts";
-import { rewindModes } from "../../undo/rewind.ts";
+import { rewindModes } from "../../undo/rewind-modes.ts";
 import { createInitializeResult, type ProgramInfo } from "../initialize.ts";
 
 export const draftVersion = 2;

@@ -1,0 +1,22 @@
+import type { Undo, UndoDeps } from "./undo.ts";
+
+/** Loads undo and redo on first use: most sessions undo nothing. */
+export class LazyUndo {
+  readonly #deps: UndoDeps;
+  #undo: Promise<Undo> | undefined;
+
+  constructor(deps: UndoDeps) {
+    this.#deps = deps;
+  }
+
+  load(): Promise<Undo> {
+    this.#undo ??= import("./undo.ts").then(({ Undo }) => new Undo(this.#deps));
+    return this.#undo;
+  }
+
+  /** Makes the current undo final by removing its messages. Waits for running operations. */
+  async settle(): Promise<void> {
+    if (this.#undo === undefined && this.#deps.revert() === undefined) return;
+    await (await this.load()).settle();
+  }
+}

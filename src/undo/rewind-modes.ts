@@ -1,0 +1,2 @@
+/** What a rewind changes. */
+export const rewindModes = ["files", "conversation", "both"] as const;
