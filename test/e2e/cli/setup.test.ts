@@ -233,7 +233,7 @@ test("a key command's failure is reported and its key is hidden", async () => {
       [],
       config([process.execPath, "-e", "process.stderr.write('locked');process.exit(3)"]),
     );
-    expect([bad.exitCode, bad.stderr]).toEqual([1, expect.stringContaining("locked")]);
+    expect([bad.exitCode, bad.stderr]).toEqual([5, expect.stringContaining("locked")]);
   });
 });
 

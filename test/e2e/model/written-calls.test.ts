@@ -203,7 +203,7 @@ describe("fairlead run", () => {
         provider: { test: { options: { baseURL: model.url, apiKey: "test-key" }, ...provider } },
       });
       for (const answer of answers) model.reply(answer);
-      const result = await fairlead(home.path, ["run", "Read it"], { cwd: repository.path });
+      const result = await fairlead(home.path, ["run", "--all", "Read it"], { cwd: repository.path });
       model.assertClean();
       return { ...result, requests: model.requests };
     } finally {
@@ -235,7 +235,7 @@ describe("fairlead run", () => {
 
   test("fails without it, and names the setting", async () => {
     const { exitCode, stderr, requests } = await run({ models }, [read, read, read]);
-    expect(exitCode).toBe(1);
+    expect(exitCode).toBe(5);
     expect(stderr).toMatch(
       /--tool-call-parser hermes, SGLang[^]*set "tool_calls": "text" under provider\.test/,
     );
