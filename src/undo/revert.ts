@@ -1,5 +1,5 @@
-import { lstat, mkdir, readlink, rmdir, symlink, unlink } from "node:fs/promises";
-import { dirname } from "node:path";
+import { lstat, mkdir, readdir, readlink, rmdir, symlink, unlink } from "node:fs/promises";
+import { dirname, join } from "node:path";
 import { codeOf, isMissing, messageOf } from "../base/errors.ts";
 import { sha256 } from "../base/text/hash.ts";
 import { StaleFile, withFileAt } from "../workspace/files/files.ts";
@@ -92,9 +92,13 @@ export async function findObstacle(workspace: Workspace, path: string): Promise<
   return now.kind === "special" ? "it is no longer a regular file" : undefined;
 }
 
-/** Removes a folder that took the place of a file, if it has become empty. */
+/** Removes a folder that took the place of a file, if it holds nothing but empty folders. */
 async function removeIfEmpty(path: string): Promise<void> {
   try {
+    for (const entry of await readdir(path, { withFileTypes: true })) {
+      if (!entry.isDirectory()) return;
+      await removeIfEmpty(join(path, entry.name));
+    }
     await rmdir(path);
   } catch {
     // Nothing is there, or it is in use: the caller checks the path.

@@ -110,7 +110,7 @@ const perPlace = 10;
 test.each(["git", "no git"])(
   "the tree after undo is the tree before, with edits of the user (%s)",
   async (kind) => {
-    const rounds = Math.ceil(tries(1_000) / 2 / perPlace);
+    const rounds = Math.ceil(tries(200) / 2 / perPlace);
     for (let round = 0; round < rounds; round++) {
       const dice = new Dice(round * 2 + (kind === "git" ? 0 : 1));
       await using place = await commandPlace(project);
@@ -140,12 +140,14 @@ test.each(["git", "no git"])(
         const edited = changes.findLast((one) => one.after && !one.isLink && existsSync(one.path))?.path;
         const name = edited?.slice(place.cwd.length + 1) ?? "";
         const isEdited = edited !== undefined && dice.below(3) === 0;
-        if (isEdited) appendFileSync(edited, "mine\n");
+        // Different text each time: an edit that restores an older content is no obstacle.
+        if (isEdited) appendFileSync(edited, `mine ${round} ${turn}\n`);
         const withEdit = place.tree();
         const outcome = await place.undo(changes);
         if (isEdited) {
           expect(place.tree()[name], context).toBe(withEdit[name]);
-          expect(outcome[name], context).toHaveProperty("kept");
+          // A file that the commands left as it was is not touched either.
+          if (outcome[name] !== "unchanged") expect(outcome[name], context).toHaveProperty("kept");
           continue;
         }
         expect({ ...place.tree() }, `${context}\n${JSON.stringify(outcome)}`).toEqual(before);
