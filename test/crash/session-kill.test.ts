@@ -150,7 +150,7 @@ const isTerminal = (status: string): boolean => status === "completed" || status
 
 /** True if the stored turn lacks its end; otherwise the turn may or may not have been ended. */
 function isCutOff({ end }: KillScene, turn: Item[]): true | undefined {
-  const last = turn.at(-1);
+  const last = turn.findLast(({ kind }) => kind !== "evidence");
   return last && end && !(last.role === "agent" && end.test(last.text)) ? true : undefined;
 }
 

@@ -257,8 +257,11 @@ export class SessionView {
   }
 
   async #replayMessage({ info, parts }: Message): Promise<void> {
-    if (info.role === "user")
+    // A summary directly follows its request: if this message does, the compaction was cancelled.
+    if (info.role === "user") {
+      this.#compactions.cancel(this.#compactions.open);
       for (const update of toUserUpdates({ info, parts })) this.#sendTurnUpdate(update);
+    }
     for (const part of parts) {
       if (part.type === "compaction") this.#compactions.beginReplayed(info.id);
       else if (part.type === "tool" && info.role === "assistant" && info.summary !== true)

@@ -1,8 +1,8 @@
 import type { SessionUpdate } from "@agentclientprotocol/sdk";
 
-/** One thing that a user sees in a session: a message's text, or a call in its final state. */
+/** One thing that a user sees in a session: a message's text, a call in its final state, or the evidence of a turn. */
 export interface Item {
-  kind: "text" | "call";
+  kind: "text" | "call" | "evidence";
   id: string;
   role: string;
   text: string;
@@ -38,7 +38,8 @@ type Call = Extract<SessionUpdate, { sessionUpdate: "tool_call" | "tool_call_upd
 
 function addCall(items: Map<string, Item>, update: Call): void {
   const id = update.toolCallId;
-  const item = items.get(`call ${id}`) ?? { kind: "call", id, role: "agent", text: "", status: "" };
+  const kind = update._meta?.["evidence"] === undefined ? "call" : "evidence";
+  const item = items.get(`call ${id}`) ?? { kind, id, role: "agent", text: "", status: "" };
   if (update.status) item.status = update.status;
   if (update.content) item.text = JSON.stringify(update.content);
   if (update.title) item.role = update.title;
