@@ -197,6 +197,8 @@ function demoEnvironment(folder: string, url: string): Record<string, string | u
   const config = {
     model: "demo/scripted",
     permission: { edit: "ask" },
+    // Installed language servers would add a question.
+    lsp: false,
     provider: {
       demo: {
         name: "Scripted model",
