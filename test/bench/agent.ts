@@ -17,6 +17,9 @@ export function dig(value: unknown, ...keys: string[]): unknown {
   return found;
 }
 
+/** More than any request of the bench takes on a loaded machine, in ms. */
+const longestRequest = 120_000;
+
 /** An agent process driven by hand, so that the client's own work does not count. */
 export class BenchAgent {
   readonly #child: ChildProcess;
@@ -38,7 +41,17 @@ export class BenchAgent {
 
   request(method: string, params: unknown): Promise<Answer> {
     const id = this.#nextId++;
-    const answer = new Promise<Answer>((resolve) => this.#answers.set(id, resolve));
+    const answer = new Promise<Answer>((resolve, reject) => {
+      const giveUp = () => {
+        this.signal("SIGKILL");
+        reject(new Error(`No answer to ${method} in ${longestRequest / 1_000} s.`));
+      };
+      const timer = setTimeout(giveUp, longestRequest);
+      this.#answers.set(id, (received) => {
+        clearTimeout(timer);
+        resolve(received);
+      });
+    });
     this.#child.stdin?.write(`${JSON.stringify({ jsonrpc: "2.0", id, method, params })}\n`);
     return answer;
   }
@@ -109,7 +122,10 @@ export class BenchAgent {
       this.onText?.(text);
     }
     const id = dig(message, "id");
-    if (typeof id !== "number" || dig(message, "method") !== undefined) return;
+    const method = dig(message, "method");
+    if (id !== undefined && method !== undefined)
+      throw new Error(`The agent asks ${JSON.stringify(method)}, which the bench does not answer.`);
+    if (typeof id !== "number") return;
     this.#answers.get(id)?.({ result: dig(message, "result"), error: dig(message, "error") });
     this.#answers.delete(id);
   }

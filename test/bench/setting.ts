@@ -82,5 +82,7 @@ function configFor(baseURL: string) {
     model: "bench/m",
     provider: { bench: { options: { baseURL, apiKey: "k" }, models } },
     permission: { bash: "allow", edit: "allow" },
+    // An installed language server would add a question, and its own time.
+    lsp: false,
   };
 }

@@ -33,6 +33,8 @@ export function configFor({ api, model }: PricedWay, baseURL: string) {
   };
   return {
     model: `gateway/${model}`,
+    // An installed language server would add a question.
+    lsp: false,
     provider: { gateway: { api, options: { baseURL, apiKey: "test-key" }, models } },
   };
 }
