@@ -18,6 +18,20 @@ import { findNearPaths, nearPathNote, type NearPath, toPlainPath } from "./near-
 import { ToolFailure } from "./tool.ts";
 import type { Access, PreparedCall, ToolContext } from "./tool.ts";
 
+/** What models call the path of a file: keys of other agents' tools. */
+export const otherNamesOfPath: readonly string[] = [
+  "path",
+  "file",
+  "filename",
+  "file_path",
+  "file_name",
+  "absolute_path",
+  "target_file",
+  "filepath",
+  "relative_path",
+  "uri",
+];
+
 type InWorkspace = Pick<ToolContext, "workspace">;
 
 /** Resolves a path from the model. Throws {@link ToolFailure} for devices, sockets and the like. */

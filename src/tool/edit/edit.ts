@@ -13,6 +13,7 @@ import { runWithMatchLimit } from "./match-time.ts";
 import {
   failAfterReading,
   missingPathMessage,
+  otherNamesOfPath,
   requirePlainPath,
   pathPermissions,
   resolveToolPath,
@@ -33,6 +34,21 @@ const editFields = {
     .boolean()
     .optional()
     .describe("Replace every occurrence of the old text; false when left out"),
+};
+
+/** What models call the texts of an edit: keys of other agents' tools. */
+export const otherNamesOfTexts = {
+  oldString: ["old_str", "old_string", "old_text", "search", "old", "find", "search_text", "original"],
+  newString: [
+    "new_str",
+    "new_string",
+    "new_text",
+    "replace",
+    "new",
+    "replacement",
+    "replace_text",
+    "updated",
+  ],
 };
 
 export const editSchema = z.object(editFields);
@@ -58,29 +74,8 @@ export const editTool = defineTool<Input>({
     "file_edit",
   ],
   aliases: {
-    filePath: [
-      "path",
-      "file",
-      "filename",
-      "file_path",
-      "file_name",
-      "absolute_path",
-      "target_file",
-      "filepath",
-      "relative_path",
-      "uri",
-    ],
-    oldString: ["old_str", "old_string", "old_text", "search", "old", "find", "search_text", "original"],
-    newString: [
-      "new_str",
-      "new_string",
-      "new_text",
-      "replace",
-      "new",
-      "replacement",
-      "replace_text",
-      "updated",
-    ],
+    filePath: otherNamesOfPath,
+    ...otherNamesOfTexts,
     replaceAll: ["all", "global", "replace_all_occurrences"],
   },
   description,

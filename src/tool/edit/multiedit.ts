@@ -1,7 +1,7 @@
 import { z } from "zod";
 import description from "../../../prompts/tools/multiedit.md";
-import { editedPathSchema, editSchema, prepareEdits } from "./edit.ts";
-import { getOutsideAccess } from "../paths.ts";
+import { editedPathSchema, editSchema, otherNamesOfTexts, prepareEdits } from "./edit.ts";
+import { getOutsideAccess, otherNamesOfPath } from "../paths.ts";
 import { defineTool } from "../tool.ts";
 
 const editCountLimit = 100;
@@ -20,30 +20,9 @@ export const multieditTool = defineTool<Input>({
   name: "multiedit",
   otherNames: ["multi_edit", "multi_edit_file", "edit_multiple"],
   aliases: {
-    filePath: [
-      "path",
-      "file",
-      "filename",
-      "file_path",
-      "file_name",
-      "absolute_path",
-      "target_file",
-      "filepath",
-      "relative_path",
-      "uri",
-    ],
+    filePath: otherNamesOfPath,
     edits: ["changes", "replacements"],
-    oldString: ["old_str", "old_string", "old_text", "search", "old", "find", "search_text", "original"],
-    newString: [
-      "new_str",
-      "new_string",
-      "new_text",
-      "replace",
-      "new",
-      "replacement",
-      "replace_text",
-      "updated",
-    ],
+    ...otherNamesOfTexts,
     replaceAll: ["all", "global"],
   },
   description,

@@ -2,7 +2,14 @@ import { z } from "zod";
 import description from "../../../prompts/tools/write.md";
 import type { ResolvedPath } from "../../workspace/paths.ts";
 import { compareTexts } from "../diff.ts";
-import { requirePlainPath, pathPermissions, resolveToolPath, titleOf, getOutsideAccess } from "../paths.ts";
+import {
+  otherNamesOfPath,
+  requirePlainPath,
+  pathPermissions,
+  resolveToolPath,
+  titleOf,
+  getOutsideAccess,
+} from "../paths.ts";
 import { editLimitBytes, isSameContent, loadTextFile, requireSeen, saveText } from "../text-file.ts";
 import type { TextChange, TextFile } from "../text-file.ts";
 import { defineTool, ToolFailure } from "../tool.ts";
@@ -18,18 +25,7 @@ export const writeTool = defineTool<Input>({
   name: "write",
   otherNames: ["write_file", "create_file", "write_to_file", "save_file", "create", "file_write"],
   aliases: {
-    filePath: [
-      "path",
-      "file",
-      "filename",
-      "file_path",
-      "file_name",
-      "absolute_path",
-      "target_file",
-      "filepath",
-      "relative_path",
-      "uri",
-    ],
+    filePath: otherNamesOfPath,
     content: ["text", "contents", "file_text", "file_content", "body", "data", "code"],
   },
   description,

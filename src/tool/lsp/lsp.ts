@@ -4,7 +4,7 @@ import type { Answer, LanguageQueries, QueryContext } from "../../lsp/language-q
 import type { PermissionRequest } from "../../permission/rule.ts";
 import type { ResolvedPath } from "../../workspace/paths.ts";
 import { isInside } from "../../workspace/paths.ts";
-import { getOutsideAccess, pathPermissions, resolvePathToRead, titleOf } from "../paths.ts";
+import { getOutsideAccess, otherNamesOfPath, pathPermissions, resolvePathToRead, titleOf } from "../paths.ts";
 import { assertSameTarget } from "../text-file.ts";
 import {
   appendNotes,
@@ -52,17 +52,6 @@ const inputSchema = z.object({
 });
 type Input = z.infer<typeof inputSchema>;
 
-/** Other names of the path of a file, as models write them. */
-export const pathAliases: readonly string[] = [
-  "path",
-  "file",
-  "filename",
-  "file_path",
-  "file_name",
-  "absolute_path",
-  "relative_path",
-  "uri",
-];
 /** Other names of a symbol and its place. */
 export const placeAliases = {
   symbol: ["name", "query", "symbol_name", "identifier", "name_path", "old_name"],
@@ -75,7 +64,11 @@ export function lspTool(queries: LanguageQueries): Tool {
   return defineTool<Input>({
     name: "lsp",
     otherNames: ["language_server", "code_intelligence", "lsp_tool", "code_navigation"],
-    aliases: { operation: ["action", "method", "command", "type"], filePath: pathAliases, ...placeAliases },
+    aliases: {
+      operation: ["action", "method", "command", "type"],
+      filePath: otherNamesOfPath,
+      ...placeAliases,
+    },
     description,
     input: inputSchema,
     kind: "search",

@@ -3,11 +3,17 @@ import description from "../../../prompts/tools/rename_symbol.md";
 import type { LanguageQueries } from "../../lsp/language-queries.ts";
 import { formatPath } from "../../workspace/paths.ts";
 import { type PlanResult, preparePlans } from "../patch/file-plan.ts";
-import { getOutsideAccess, missingPathMessage, resolveToolPath, titleOf } from "../paths.ts";
+import {
+  getOutsideAccess,
+  missingPathMessage,
+  otherNamesOfPath,
+  resolveToolPath,
+  titleOf,
+} from "../paths.ts";
 import { defineTool, type Tool, type ToolContext, ToolFailure } from "../tool.ts";
 import { findInFile, nameAt } from "./code-place.ts";
 import { createQueryContext, explainServerErrors } from "./code-reader.ts";
-import { pathAliases, placeAliases } from "./lsp.ts";
+import { placeAliases } from "./lsp.ts";
 import { planWorkspaceEdit } from "./workspace-edit.ts";
 
 const nameLimit = 500;
@@ -28,7 +34,7 @@ export function renameSymbolTool(queries: LanguageQueries): Tool {
     name: "rename_symbol",
     otherNames: ["rename", "lsp_rename", "rename_refactoring"],
     aliases: {
-      filePath: pathAliases,
+      filePath: otherNamesOfPath,
       symbol: placeAliases.symbol,
       line: placeAliases.line,
       newName: ["new_symbol_name", "to", "replacement", "rename_to"],

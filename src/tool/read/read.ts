@@ -11,7 +11,7 @@ import { describeWindow, LineWindow, windowLimits } from "./line-window.ts";
 import type { Range } from "./line-window.ts";
 import { fitMedium, detectMediaType } from "../image/media.ts";
 import { type OutputLimits, outputLimitBytes } from "../output-limit.ts";
-import { pathPermissions, resolvePathToRead, titleOf, getOutsideAccess } from "../paths.ts";
+import { otherNamesOfPath, pathPermissions, resolvePathToRead, titleOf, getOutsideAccess } from "../paths.ts";
 import {
   assertSameTarget,
   detectByteOrderMark,
@@ -51,18 +51,7 @@ export const readTool = defineTool<Input>({
     "read_text_file",
   ],
   aliases: {
-    filePath: [
-      "path",
-      "file",
-      "filename",
-      "file_path",
-      "file_name",
-      "absolute_path",
-      "target_file",
-      "filepath",
-      "relative_path",
-      "uri",
-    ],
+    filePath: otherNamesOfPath,
     offset: ["start", "start_line", "line_start", "from_line", "startline", "begin_line"],
     limit: ["lines", "num_lines", "line_count", "max_lines", "count"],
   },
