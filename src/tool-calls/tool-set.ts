@@ -28,7 +28,7 @@ const editTools: ReadonlyMap<string, Model["editsBy"]> = new Map([
  */
 const planTools: readonly string[] = ["plan_enter", "plan_exit"];
 
-/** Tools without an effect of their own: only a rule that names them forbids them, the rules of found tools apply. */
+/** Tools that only pass a call on: only a rule that names them forbids them, the rules of found tools apply. */
 const onDemandTools: ReadonlySet<string> = new Set([TOOL_SEARCH, callTool.name]);
 
 /** The built-in tools that small models use well. Tools of the user's servers, plugins and projects are added. */

@@ -41,7 +41,7 @@ async function paced(setting: Setting, program: ProgramName) {
     const now = performance.now();
     for (const [, index] of text.matchAll(/word(\d+) /g)) {
       const sent = setting.model.paced[Number(index)];
-      // The answer ends with a word of its own, which is not paced.
+      // The answer ends with one more word, which is not paced.
       if (sent !== undefined && latencies.length < count) latencies.push(now - sent);
     }
   };

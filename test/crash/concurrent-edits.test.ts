@@ -12,7 +12,7 @@ import { isLong } from "../support/run-length.ts";
 import { story } from "../support/editor/story.ts";
 import { temporaryFolder } from "../support/temp.ts";
 
-/** Runs a script in a process of its own and returns the lines that it printed. */
+/** Runs a script as a new process and returns the lines that it printed. */
 async function linesOf(script: string, ...args: (string | number)[]): Promise<string[]> {
   const child = spawn(
     process.execPath,

@@ -38,7 +38,7 @@ test.runIf(process.platform === "linux").each([96, 128, 192])(
         expect(toolCalls(editor.updates(id)).map(({ status }) => status)).not.toContain("failed");
       }
       expect((await editor.list()).sessions.length).toBeGreaterThan(0);
-      // A first turn keeps a few files of its own: connections, a watchdog.
+      // A first turn keeps a few files open: connections, a watchdog.
       for (const id of ids.slice(-ids.length / 2)) await editor.closeSession(id);
       const { sessionId } = await editor.newSession();
       expect((await editor.prompt(sessionId, "Run it")).stopReason).toBe("end_turn");

@@ -13,7 +13,7 @@ import { openSnapshots } from "../../src/workspace/files/snapshot.ts";
 import { temporaryFolder } from "../support/temp.ts";
 import type { Files } from "../support/temp.ts";
 
-/** A working directory `work` in a folder of its own, and a session that calls file tools in it. */
+/** A working directory `work` in a new folder, and a session that calls file tools in it. */
 export interface ToolPlace extends AsyncDisposable {
   /** Holds `work` and what lies outside of it. */
   readonly outside: string;

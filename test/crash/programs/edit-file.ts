@@ -4,7 +4,7 @@ import { StaleFile } from "../../../src/workspace/files/files.ts";
 import { openSnapshots } from "../../../src/workspace/files/snapshot.ts";
 
 /**
- * Adds lines to a file as the program does, in a process of its own, and says on stdout which ones were added. With a
+ * Adds lines to a file as the program does, in a separate process, and says on stdout which ones were added. With a
  * pause it leaves time between the look at the file and the write, as an edit does.
  */
 const [path = "", folder = "", name = "", rounds = "1", pauseMs = "0"] = process.argv.slice(2);

@@ -10,7 +10,7 @@ import { SessionStore } from "../../../src/storage/session-store.ts";
 
 /** State that several processes and several sessions of one process change. */
 interface Shared {
-  /** Adds one entry, as a session or command of its own would. */
+  /** Adds one entry, as another session or command would. */
   add(name: string): Promise<unknown>;
   /** Names of all entries. */
   names(): Promise<string[]>;

@@ -31,7 +31,7 @@ const read = reply.call("read", { filePath: "a.txt" });
 const edit = (oldString: string, newString: string) =>
   reply.call("edit", { filePath: "a.txt", oldString, newString });
 
-/** Plays one turn of these calls, each in a step of its own, and answers what the model read after each. */
+/** Plays one turn of these calls, one in each step, and returns what the model read after each. */
 async function play(
   context: StoryContext,
   ...steps: (reply.Step | (() => Promise<void> | void))[]

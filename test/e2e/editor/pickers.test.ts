@@ -273,7 +273,7 @@ describe("the plan mode", () => {
   });
 });
 
-describe("an agent with a model of its own", () => {
+describe("an agent with a configured model", () => {
   const agent = { plan: { model: "test/other" } };
 
   test("is answered by it, and the picker says so", async () => {

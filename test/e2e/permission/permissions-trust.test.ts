@@ -22,7 +22,7 @@ const shownText = (request: RequestPermissionRequest | undefined) =>
 
 const branch = (name: string) => reply.call("bash", { command: `git branch ${name}` });
 
-describe("a project with a configuration of its own", () => {
+describe("a project with a configuration file", () => {
   test("is asked about once, with what it wants, and counts in full from then on", async () => {
     const files = { "fairlead.json": loosening, ".fairlead/agents/ours.md": agentFile };
     await story({ config, files, permission: "allow_once" }, async ({ editor, model, repository }) => {

@@ -7,7 +7,7 @@ import { story } from "../../support/editor/story.ts";
 
 const packages = fileURLToPath(new URL("../../../node_modules", import.meta.url));
 
-/** The real server, with the compiler of these tests: the repository has none of its own. */
+/** The real server, with the compiler of these tests: the repository has none. */
 const typescript = {
   command: [process.execPath, join(packages, "typescript-language-server/lib/cli.mjs"), "--stdio"],
   extensions: [".ts"],
@@ -23,7 +23,7 @@ const files = {
   "use.ts": 'import { sum } from "./sum";\nexport const three: number = sum(1, 2);\n',
 };
 
-test("shows the model the errors of its own edits only, from a real language server", async () => {
+test("shows the model only the errors that its edits made, from a real language server", async () => {
   await story({ files, config: { lsp: { typescript } } }, async ({ editor, model, repository }) => {
     const { sessionId } = await editor.newSession();
     model

@@ -39,7 +39,7 @@ const requestsOf = (editor: Editor): { method: string; params: JsonObject }[] =>
     direction === "fromAgent" && message?.kind === "request" ? [message] : [],
   );
 
-/** What the agent sends of its own accord, by kind. */
+/** Messages that the agent sends without a request, by kind. */
 const kindsSent = (editor: Editor): Set<string> =>
   new Set(editor.wire.updates.map(({ update }) => update.sessionUpdate));
 

@@ -119,7 +119,7 @@ describe("a client that advertises nothing", () => {
   });
 });
 
-describe("a client with terminals of its own", () => {
+describe("a client that runs commands in its terminals", () => {
   test("sees a command in a terminal: opened with the call, filled, ended with exit code", async () => {
     await story({ client: zedLike() }, async ({ editor, model, repository }) => {
       const { sessionId } = await editor.newSession();

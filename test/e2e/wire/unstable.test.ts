@@ -75,7 +75,7 @@ describe("session/fork", () => {
       await editor.load(fork);
       expect(agentText(editor.updates(fork))).toBe("First answer.");
       const [own] = editor.updates(fork, "agent_message_chunk");
-      expect(own?.messageId, "a fork has ids of its own").not.toBe(first?.messageId);
+      expect(own?.messageId, "a fork has new ids").not.toBe(first?.messageId);
       await editor.prompt(fork, "Otherwise");
       expect(model.requests[2]?.messages.map(({ role }) => role)).toEqual([
         "system",

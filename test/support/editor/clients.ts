@@ -93,7 +93,7 @@ export function serve(app: ClientApp, { buffers, elicit, readFile, writeFile }: 
   }
 }
 
-/** With a parser of its own a method may be answered by anything. */
+/** With another parser a method may have any answer. */
 const fileParams = (params: unknown) =>
   z.object({ path: z.string(), content: z.string().default("") }).parse(params);
 

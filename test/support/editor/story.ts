@@ -51,8 +51,8 @@ export async function story(options: StoryOptions, play: StoryScript): Promise<v
 
 /**
  * Plays the stories of a test file as `story` does, except that those that start the agent with the same
- * configuration and the same client share one agent, one after the other. Each has a repository, a user, a model
- * and a record of its own, finds no sessions and leaves none, and all is checked at its end; how the agent ends,
+ * configuration and the same client share one agent, one after the other. Each has its own repository, user,
+ * model and record, finds no sessions and leaves none, and all is checked at its end; how the agent ends,
  * after the last. A story that ends the agent or writes into its home is the last of that one.
  */
 export function storiesOfOneAgent(): typeof story {

@@ -184,7 +184,7 @@ if (fault === "flood") {
   flood();
 }
 if (fault === "stays") {
-  // Neither it nor what it starts, in a session of its own, goes when it is asked to.
+  // The program and its child, in another process group, ignore SIGTERM.
   process.on("SIGTERM", () => {});
   const sleeper = "process.on('SIGTERM', () => {}); setInterval(() => {}, 1000)";
   spawn(process.execPath, ["-e", sleeper], { detached: true, stdio: "ignore" });

@@ -10,7 +10,7 @@ export interface CommandResult {
   stderr: string;
 }
 
-/** Runs a command of the built program in a home of its own. */
+/** Runs a command of the built program in a new home. */
 export async function fairlead(
   home: string,
   args: readonly string[],

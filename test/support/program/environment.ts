@@ -1,6 +1,6 @@
 import { delimiter, join } from "node:path";
 
-/** No more of this machine than a program needs, and a home of its own. */
+/** Only the variables that a program needs, and a new home. */
 export function environment(home: string): Record<string, string> {
   const stored = ["PATH", "TMPDIR", "TEMP", "TMP", "SystemRoot", "ComSpec", "PATHEXT"];
   const own = stored.flatMap((name) =>

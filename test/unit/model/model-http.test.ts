@@ -5,7 +5,7 @@ import { type HttpRequest, sendHttp } from "../../../src/model/http.ts";
 
 type Behave = (socket: Socket) => void;
 
-/** A server that speaks no HTTP of its own: it does so once something was asked. */
+/** A raw socket server: the test writes its HTTP answer after a request. */
 async function startServer(behave: Behave) {
   const sockets = new Set<Socket>();
   const server = createServer((socket) => {

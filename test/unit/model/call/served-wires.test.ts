@@ -79,11 +79,7 @@ describe("the scripted Messages API", () => {
       { messages: [user(text("Hi")), assistant(use("a")), user(result("a"))] },
       /Expected `thinking`/,
     ],
-    [
-      "a block with an id of its own",
-      { messages: [user({ ...text("Hi"), id: "msg_1" })] },
-      /text\.id: Extra inputs/,
-    ],
+    ["a block with an id", { messages: [user({ ...text("Hi"), id: "msg_1" })] }, /text\.id: Extra inputs/],
     [
       "five marks",
       { messages: [user(...Array.from({ length: 3 }, (_, at) => ({ ...text(`${at}`), ...mark })))] },

@@ -214,7 +214,7 @@ describe("what a local server streams is understood", () => {
       { ...none, calls: [call(1), call(2), call(3)], ids: 3, reason: "tool-calls" },
     ],
     [
-      "calls of one index and one id each in a chunk of its own",
+      "calls of one index and one id in separate chunks",
       lines([
         delta({ tool_calls: [{ index: 0, ...requested("call_0", JSON.stringify(call(1))) }] }),
         delta({ tool_calls: [{ index: 0, ...requested("call_0", JSON.stringify(call(2))) }] }, "stop"),
