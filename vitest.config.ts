@@ -25,15 +25,18 @@ const longProgram = [
 ];
 
 /** Tests that start many programs, kill them or wait for deadlines: `npm test` leaves them out. */
-const slowUnit = ["test/unit/**/{image,local-server,mcp-oauth,process,search,session-store}.test.ts"];
+const slowUnit = [
+  "test/unit/**/{image,layers,local-server,mcp-oauth,process,search,session-store}.test.ts",
+  "test/tool/lsp/*.test.ts",
+];
 const slowProgram = [
   "test/crash/*.test.ts",
   "test/e2e/*/{bad-input,client-quirks,clients,command-line,compaction,config-commands,context}.test.ts",
-  "test/e2e/*/{crossing-wires,custom-tools,disk-faults,docs,doctor,editor-files,kit,kit-v2}.test.ts",
-  "test/e2e/*/{language-servers,lifecycle,mcp-auth,mcp-authorization,mcp-faults,mcp-life}.test.ts",
-  "test/e2e/*/{mcp-servers,models,near-right,outside-paths,permissions-check,permissions-trust}.test.ts",
-  "test/e2e/*/{plugins,prefix-sessions,provider-faults,run,run-choices,sessions-commands,setup,setup-answers}.test.ts",
-  "test/e2e/*/{shared-approvals,two-processes,undo,unstable,windows,wire-abuse,wire-prices}.test.ts",
+  "test/e2e/*/{crossing-wires,custom-tools,disk-faults,docs,doctor,editor-files,harness-editor,kit,kit-v2}.test.ts",
+  "test/e2e/*/{instruction-urls,language-servers,launcher,lifecycle,lsp-tool,mcp-auth,mcp-authorization,mcp-faults,mcp-life}.test.ts",
+  "test/e2e/*/{mcp-servers,models,near-right,outside-paths,permissions-check,permissions-plan,permissions-trust}.test.ts",
+  "test/e2e/*/{plugins,prefix-sessions,prefix-trace,provider-faults,read-gate,run,run-choices,sessions-commands,setup,setup-answers}.test.ts",
+  "test/e2e/*/{shared-approvals,two-processes,undo,unstable,windows,wire-abuse,wire-prices,written-calls}.test.ts",
 ];
 
 /** Other unit tests that wait, write or compute for about a second: `npm run test:unit` leaves them out too. */
