@@ -5,8 +5,6 @@ import type { Plugin, PluginContext } from "rolldown";
 import * as zod from "zod";
 
 const source = fileURLToPath(new URL("../src", import.meta.url));
-/** Commands load the schema library when they need it; a start does not. */
-const commandLine = join(source, "cli", "/");
 const modelLibraries = ["@ai-sdk/openai-compatible", "@ai-sdk/openai", "@ai-sdk/anthropic"].map((name) =>
   fileURLToPath(import.meta.resolve(name)),
 );
@@ -58,7 +56,7 @@ function calledNames(): string[] {
 }
 
 function isOurs(id: string): boolean {
-  return id.startsWith(join(source, "/")) && !id.startsWith(commandLine);
+  return id.startsWith(join(source, "/"));
 }
 
 /** The protocol library's schemas, hundreds in one file, of which a session needs a few. */

@@ -1,4 +1,4 @@
-import type { ZodType } from "zod";
+import { type ZodType, z } from "zod";
 import { messageOf } from "../../base/errors.ts";
 import { excerpt } from "../../base/text/excerpt.ts";
 import { isRecord } from "../../base/text/record.ts";
@@ -61,7 +61,6 @@ export async function readSchema(path: string | undefined): Promise<AnswerSchema
   if (path === undefined) return undefined;
   const schema = parse(await readTextFile("schema", path), path);
   if (!isRecord(schema)) throw new UsageError(`--schema: ${path} is not a JSON Schema object`, "run");
-  const { z } = await import("zod");
   try {
     return new AnswerSchema(schema, z.fromJSONSchema(schema));
   } catch (error) {
