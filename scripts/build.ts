@@ -3,8 +3,8 @@ import { createRequire } from "node:module";
 import { build, type BuildOptions, type OutputOptions } from "rolldown";
 import { lazySchemas, schemaLibrary } from "./lazy-schemas.ts";
 import { leanSdk } from "./lean-sdk.ts";
-import { nativeLock } from "./native-lock.ts";
-import { ownSourceMaps, withSourceMaps } from "./source-maps.ts";
+import { copyNativeLocks, nativeLock } from "./native-lock.ts";
+import { compressMaps, ownSourceMaps, withSourceMaps } from "./source-maps.ts";
 
 /**
  * Returns false for modules that are left out unless something of them is used: Node's own, the protocol's library, which
@@ -26,7 +26,7 @@ const fresh = `dist-new-${process.pid}`;
 const bundled = {
   plugins: [lazySchemas(), leanSdk, nativeLock, ownSourceMaps],
   platform: "node",
-  external: ["@vscode/ripgrep", "fs-native-extensions/package.json"],
+  external: ["@vscode/ripgrep"],
   moduleTypes: { ".md": "text", ".json": "json" },
   // jsonc-parser's CommonJS build cannot be bundled; its ES modules can.
   resolve: { mainFields: ["module", "main"] },
@@ -82,6 +82,8 @@ copyFileSync(
   createRequire(import.meta.url).resolve("@silvia-odwyer/photon-node/photon_rs_bg.wasm"),
   `${fresh}/photon_rs_bg.wasm`,
 );
+copyNativeLocks(fresh);
+compressMaps(fresh);
 // isBundleStale() compares this time with the sources.
 utimesSync(fresh, startedAt, startedAt);
 const old = `dist-old-${process.pid}`;

@@ -1,6 +1,7 @@
 import { readFileSync } from "node:fs";
 import { SourceMap } from "node:module";
 import { join, sep } from "node:path";
+import { gunzipSync } from "node:zlib";
 
 /** Maximum number of remembered positions. An error that repeats does not read its maps again. */
 const positionLimit = 500;
@@ -10,7 +11,7 @@ const positionPattern = /^([\w.-]+):(\d+):(\d+)/;
 
 /**
  * Returns a function that replaces positions in the bundled files of a folder with positions in the sources. Reads the
- * source maps beside the files; positions in files without a map stay.
+ * compressed source maps beside the files; positions in files without a map stay.
  */
 export function createStackMapper(folder: string): (stack: string) => string {
   const positions = new Map<string, string>();
@@ -22,7 +23,7 @@ export function createStackMapper(folder: string): (stack: string) => string {
       if (position === undefined) return folder + sep + text;
       const known = positions.get(position);
       if (known !== undefined) return known + text.slice(position.length);
-      if (!maps.has(name)) maps.set(name, readMap(join(folder, `${name}.map`)));
+      if (!maps.has(name)) maps.set(name, readMap(join(folder, `${name}.map.gz`)));
       const source = findSource(maps.get(name), Number(line), Number(column));
       const found = source ?? folder + sep + position;
       if (positions.size < positionLimit) positions.set(position, found);
@@ -34,7 +35,7 @@ export function createStackMapper(folder: string): (stack: string) => string {
 
 function readMap(path: string): SourceMap | undefined {
   try {
-    return new SourceMap(JSON.parse(readFileSync(path, "utf8")));
+    return new SourceMap(JSON.parse(gunzipSync(readFileSync(path)).toString()));
   } catch {
     return undefined;
   }

@@ -1,7 +1,8 @@
 import { execFile } from "node:child_process";
-import { cp, mkdir, readFile, symlink } from "node:fs/promises";
+import { cp, mkdir, readFile, stat, symlink } from "node:fs/promises";
 import { dirname, join } from "node:path";
 import { promisify } from "node:util";
+import { rgPath } from "@vscode/ripgrep";
 import { describe, expect, test } from "vitest";
 import { z } from "zod";
 import { AgentProcess } from "../../support/program/agent-process.ts";
@@ -15,14 +16,14 @@ const packageJson = z
   .object({ name: z.string(), version: z.string(), dependencies: z.record(z.string(), z.string()) })
   .parse(await readJson("package.json"));
 
-/** The paths that `npm publish` would send. */
-async function packedFiles(): Promise<string[]> {
+/** What `npm publish` would send: paths, and sizes in bytes. */
+async function packedFiles(): Promise<{ path: string; size: number }[]> {
   const npm = process.platform === "win32" ? "npm.cmd" : "npm";
   const { stdout } = await run(npm, ["pack", "--dry-run", "--json", "--ignore-scripts"], { cwd: root });
   const [{ files }] = z
-    .tuple([z.object({ files: z.array(z.object({ path: z.string() })) })])
+    .tuple([z.object({ files: z.array(z.object({ path: z.string(), size: z.number() })) })])
     .parse(JSON.parse(stdout));
-  return files.map(({ path }) => path);
+  return files;
 }
 
 describe("what the registry of agents lists", () => {
@@ -47,11 +48,18 @@ describe("what the registry of agents lists", () => {
   });
 });
 
+test("the program takes at most 13 MB with ripgrep", async () => {
+  const files = await packedFiles();
+  const own = files.reduce((sum, { size }) => sum + size, 0);
+  const ripgrep = (await stat(rgPath)).size;
+  expect((own + ripgrep) / 2 ** 20).toBeLessThan(13);
+});
+
 test("the package alone answers initialize first, in an empty home and environment", async () => {
   await using place = await temporaryFolder();
   const files = await packedFiles();
   const folder = join(place.path, "package");
-  for (const path of files) {
+  for (const { path } of files) {
     await mkdir(dirname(join(folder, path)), { recursive: true });
     await cp(join(root, path), join(folder, path));
   }
