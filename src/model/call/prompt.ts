@@ -54,8 +54,7 @@ export function toPrompt(messages: readonly Message[], options: PromptOptions): 
   const { provider, model: id } = model.ref;
   const { quirks = quirksOf(provider, "", id) } = options;
   const usedIds = new Set<string>();
-  const turnStart = messages.findLastIndex(startsTurn);
-  const changedAt = findLastChange(messages);
+  const thoughtsStart = findThoughtsStart(messages);
   const prompt = messages.flatMap((message, index) => {
     if (isUnanswered(message, messages[index + 1])) return [];
     const { info, parts } = message;
@@ -66,7 +65,7 @@ export function toPrompt(messages: readonly Message[], options: PromptOptions): 
       quirks,
       callIds: assignCallIds(parts, api === "chat" ? quirks.callId : usualCallId, usedIds),
       isOwn: info.model.provider === provider && info.model.model === id,
-      returnsThoughts: index > turnStart || info.time.created > changedAt,
+      returnsThoughts: index > thoughtsStart,
       omitsThoughts,
     };
     return splitSteps(parts).flatMap((step) => toStepMessages(step, context));
@@ -87,10 +86,11 @@ function mergeUserMessages(prompt: Prompt): Prompt {
 }
 
 /**
- * Returns when earlier messages last changed: outputs were cleared, or a summary replaced them. Thoughts of earlier turns
- * are omitted only then, because omitting them alone would invalidate the provider's prompt cache.
+ * Returns the index of the message after which thoughts are sent back: the start of the turn in which earlier messages last
+ * changed, because outputs were cleared or a summary replaced messages. Thoughts of earlier turns are omitted from then
+ * on and never at another time, because omitting them alone would invalidate the provider's prompt cache.
  */
-function findLastChange(messages: readonly Message[]): number {
+function findThoughtsStart(messages: readonly Message[]): number {
   const times = messages.flatMap(({ info, parts }) => {
     const summary =
       info.role === "assistant" && info.summary && info.finish === "stop" ? [info.time.created] : [];
@@ -99,7 +99,8 @@ function findLastChange(messages: readonly Message[]): number {
     );
     return [...summary, ...cleared];
   });
-  return times.reduce((newest, time) => Math.max(newest, time), 0);
+  const changedAt = times.reduce((newest, time) => Math.max(newest, time), 0);
+  return messages.findLastIndex((message) => startsTurn(message) && message.info.time.created <= changedAt);
 }
 
 /** Returns whether the message is the question of a compaction that failed or was cancelled. */

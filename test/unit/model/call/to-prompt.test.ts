@@ -194,7 +194,7 @@ test("a provider's own call ids are kept while they are fit and unique", () => {
   expect(new Set(short).size).toBe(4);
 });
 
-test("returns reasoning where wanted, to the same model, until outputs are cleared", () => {
+test("returns reasoning where wanted, to the same model", () => {
   const thinking = (more: Partial<AssistantInfo>) =>
     assistant([part({ type: "reasoning", text: "hm" }), call(completed("x"))], more);
   const glm = describeModel({ provider: "zai", model: "glm-4.7" }, undefined);
@@ -215,20 +215,28 @@ test("returns reasoning where wanted, to the same model, until outputs are clear
     ["tool-result"],
   ]);
   expect(kinds([other], model)).toEqual([["tool-call"], ["tool-result"]]);
-  const cleared = assistant([call(completed("x", { compactedAt: 9 }))], { model: glm.ref });
-  const later = thinking({ model: glm.ref, time: { created: 10 } });
-  expect(kinds([user(text("a")), same, cleared, later, user(text("b")), same], glm)).toEqual([
-    ["text"],
-    ["tool-call"],
-    ["tool-result"],
-    ["tool-call"],
-    ["tool-result"],
-    ["reasoning", "tool-call"],
-    ["tool-result"],
-    ["text"],
-    ["reasoning", "tool-call"],
-    ["tool-result"],
-  ]);
+});
+
+test("omits reasoning of turns before outputs are cleared, from then on and not later", () => {
+  const glm = describeModel({ provider: "zai", model: "glm-4.7" }, undefined);
+  const step = (created: number, more: object = {}) =>
+    assistant([part({ type: "reasoning", text: `${created}` }), call(completed("x", more))], {
+      model: glm.ref,
+      time: { created },
+    });
+  const asked = (created: number): Message => {
+    const { info, parts } = user(text("a"));
+    return { info: { ...info, time: { created } }, parts };
+  };
+  const thoughts = (messages: Message[]) =>
+    convert(messages, glm).flatMap(({ content }) =>
+      typeof content === "string" ? [] : content.flatMap((one) => (one.type === "reasoning" ? one.text : [])),
+    );
+  const turns = (more: object) => [asked(1), step(2), asked(3), step(4, more), step(5)];
+  expect(thoughts(turns({}))).toEqual(["2", "4", "5"]);
+  const cleared = turns({ compactedAt: 6 });
+  expect(thoughts(cleared)).toEqual(["4", "5"]);
+  expect(thoughts([...cleared, step(7), asked(8), step(9)])).toEqual(["4", "5", "7", "9"]);
 });
 
 test("sends reasoning or a blank with each call where a provider insists on it", () => {
