@@ -2,9 +2,10 @@ import { isSame } from "../base/memoize.ts";
 import { sha256 } from "../base/text/hash.ts";
 import { carriedText } from "../message/carried.ts";
 import { estimateHead, estimateMessage, type RequestHead } from "../message/estimate-request.ts";
-import type { AssistantInfo, Message, SentRequest } from "../message/message.ts";
+import type { AssistantInfo, Message, OmittedKind, SentRequest } from "../message/message.ts";
 import { clearedOutput, type Part, visibleOutput } from "../message/part.ts";
 import type { Model, Models } from "../model/model.ts";
+import { acceptsMedium, mediumKinds } from "../model/request/media.ts";
 import { isFinishedSummary } from "../conversation/visible-messages.ts";
 
 /** Characters of a stored digest. */
@@ -16,6 +17,8 @@ export interface DescribedRequest extends RequestHead {
   readonly model: Model;
   /** Whether the provider has probably dropped the conversation from its cache. */
   readonly hasExpired: boolean;
+  /** Whether the provider rejected earlier thoughts; undefined before the answer, when the last request decides. */
+  readonly omitsThoughts?: boolean | undefined;
 }
 
 /** The first messages of a request, up to one of them. */
@@ -36,9 +39,11 @@ type SentMessage = Message & { readonly info: AssistantInfo & { readonly sent: S
 export class SentRequests {
   readonly #costOf: Models["costOf"];
   #prefixes: readonly Prefix[] = [];
-  readonly #parts = new WeakMap<Part, string>();
-  readonly #messages = new WeakMap<Message, { parts: readonly Part[]; digest: string }>();
+  #parts = new WeakMap<Part, string>();
+  #messages = new WeakMap<Message, { parts: readonly Part[]; digest: string }>();
   readonly #tools = new WeakMap<object, string>();
+  /** What the messages were digested without. */
+  #omits: readonly OmittedKind[] = [];
 
   constructor(costOf: Models["costOf"]) {
     this.#costOf = costOf;
@@ -48,7 +53,9 @@ export class SentRequests {
   describe(request: DescribedRequest): SentRequest {
     const { system, tools, messages } = request;
     const head = { system: digest(system), tools: this.#digestTools(tools) };
-    const prefixes = this.#update(messages);
+    const earlier = messages.filter(wasSent);
+    const omits = listOmitted(request, earlier);
+    const prefixes = this.#update(messages, request.model, omits);
     const headTokens = estimateHead({ system, tools });
     const tokensUntil = (count: number) => headTokens + (prefixes[count - 1]?.tokens ?? 0);
     const sent = {
@@ -56,8 +63,8 @@ export class SentRequests {
       messages: prefixes.at(-1)?.all ?? "",
       count: prefixes.length,
       tokens: tokensUntil(prefixes.length),
+      ...(omits.length > 0 && { omits }),
     };
-    const earlier = messages.filter(wasSent);
     const count = findKept(earlier, request.model, head, prefixes);
     const kept = count === undefined ? 0 : tokensUntil(count);
     const last = earlier.at(-1);
@@ -66,7 +73,7 @@ export class SentRequests {
     const isBroken = kept < reusable;
     if (!isBroken && !request.hasExpired) return { ...sent, kept };
     const lost = isBroken && !request.hasExpired ? reusable - kept : reusable;
-    const cause = request.hasExpired ? "expired" : findCause(last, request, head);
+    const cause = request.hasExpired ? "expired" : findCause(last, request, { ...head, omits });
     const cost = this.#costOfLost(request.model, { tokens: sent.tokens, reusable, lost });
     return { ...sent, kept, lost, cause, ...(cost > 0 && { cost }) };
   }
@@ -82,8 +89,13 @@ export class SentRequests {
     return priced(reusable - lost) - priced(reusable);
   }
 
-  #update(messages: readonly Message[]): readonly Prefix[] {
-    const digests = messages.map((message) => this.#digestMessage(message));
+  #update(messages: readonly Message[], model: Model, omits: OmittedKind[]): readonly Prefix[] {
+    if (!isSame(this.#omits, omits)) {
+      this.#parts = new WeakMap();
+      this.#messages = new WeakMap();
+    }
+    this.#omits = omits;
+    const digests = messages.map((message) => this.#digestMessage(message, model));
     const changed = digests.findIndex((own, index) => own !== this.#prefixes[index]?.own);
     const prefixes = this.#prefixes.slice(0, changed === -1 ? digests.length : changed);
     for (const [index, message] of messages.entries()) {
@@ -97,17 +109,18 @@ export class SentRequests {
     return prefixes;
   }
 
-  #digestMessage(message: Message): string {
+  #digestMessage(message: Message, model: Model): string {
     const known = this.#messages.get(message);
     if (known !== undefined && isSame(known.parts, message.parts)) return known.digest;
     const parts = [...message.parts];
-    const made = digest([message.info.role, ...parts.map((part) => this.#digestPart(part))]);
+    const made = digest([message.info.role, ...parts.map((part) => this.#digestPart(part, model))]);
     this.#messages.set(message, { parts, digest: made });
     return made;
   }
 
-  #digestPart(part: Part): string {
-    const made = this.#parts.get(part) ?? digest(listContent(part));
+  #digestPart(part: Part, model: Model): string {
+    const sendsThoughts = !this.#omits.includes("thoughts");
+    const made = this.#parts.get(part) ?? digest(listContent(part, model, sendsThoughts));
     this.#parts.set(part, made);
     return made;
   }
@@ -125,6 +138,20 @@ function wasSent(message: Message): message is SentMessage {
   return message.info.role === "assistant" && message.info.sent !== undefined;
 }
 
+/** Lists what the model does not accept. Whether it accepts thoughts is known from its last answer. */
+function listOmitted(
+  { model, omitsThoughts }: DescribedRequest,
+  earlier: readonly SentMessage[],
+): OmittedKind[] {
+  const last = earlier.findLast(({ info }) => isSameModel(info.model, model.ref));
+  const omits = omitsThoughts ?? last?.info.sent.omits?.includes("thoughts") === true;
+  const media = mediumKinds.filter((medium) => !model.abilities[medium]);
+  return omits ? [...media, "thoughts"] : media;
+}
+
+const isSameModel = (one: Model["ref"], other: Model["ref"]): boolean =>
+  one.provider === other.provider && one.model === other.model;
+
 /** Returns how many messages an earlier request began with; undefined if not even system text and tools are the same. */
 function findKept(
   earlier: readonly SentMessage[],
@@ -134,10 +161,7 @@ function findKept(
 ): number | undefined {
   const alike = earlier.filter(
     ({ info: { model, sent } }) =>
-      model.provider === ref.provider &&
-      model.model === ref.model &&
-      sent.system === head.system &&
-      sent.tools === head.tools,
+      isSameModel(model, ref) && sent.system === head.system && sent.tools === head.tools,
   );
   if (alike.length === 0) return undefined;
   const kept = alike.findLast(({ info: { sent } }) => prefixes[sent.count - 1]?.all === sent.messages);
@@ -147,10 +171,10 @@ function findKept(
 function findCause(
   last: SentMessage,
   { model: { ref }, agent, messages }: DescribedRequest,
-  head: Pick<SentRequest, "system" | "tools">,
+  head: Pick<SentRequest, "system" | "tools"> & { readonly omits: readonly OmittedKind[] },
 ): NonNullable<SentRequest["cause"]> {
   const { info } = last;
-  if (info.model.provider !== ref.provider || info.model.model !== ref.model) return "model";
+  if (!isSameModel(info.model, ref)) return "model";
   const hasOtherSystem = info.sent.system !== head.system;
   if (hasOtherSystem && info.agent !== agent) return "agent";
   // The system prompt is also built again where another cause loses the prefix, so that cause comes first.
@@ -159,7 +183,10 @@ function findCause(
   if (messages.some(({ parts }) => parts.some((part) => getClearedAt(part) >= info.time.created)))
     return "cleared";
   if (info.sent.tools !== head.tools) return "tools";
-  return hasOtherSystem ? "system" : "messages";
+  if (hasOtherSystem) return "system";
+  const [omitted] = head.omits.filter((kind) => info.sent.omits?.includes(kind) !== true);
+  if (omitted === undefined) return "messages";
+  return omitted === "thoughts" ? "thoughts" : "media";
 }
 
 function getClearedAt(part: Part): number {
@@ -167,16 +194,16 @@ function getClearedAt(part: Part): number {
 }
 
 /** Returns what the model sees of a part. */
-function listContent(part: Part): unknown[] {
+function listContent(part: Part, model: Model, sendsThoughts: boolean): unknown[] {
   switch (part.type) {
     case "text":
       return part.ignored === true ? [] : [part.type, part.text];
     case "reasoning":
-      return [part.type, part.text, part.providerMetadata?.data];
+      return sendsThoughts ? [part.type, part.text, part.providerMetadata?.data] : [];
     case "file":
-      return [part.type, part.mime, part.url];
+      return [part.type, part.mime, acceptsMedium(part.mime, model) ? part.url : ""];
     case "tool":
-      return [part.type, part.tool, part.sent?.input ?? part.state.input, ...listOutput(part.state)];
+      return [part.type, part.tool, part.sent?.input ?? part.state.input, ...listOutput(part.state, model)];
     case "compaction":
       return [part.type, part.carried === undefined ? "" : carriedText(part.carried)];
     case "subtask":
@@ -186,9 +213,10 @@ function listContent(part: Part): unknown[] {
   }
 }
 
-function listOutput(state: (Part & { type: "tool" })["state"]): unknown[] {
+function listOutput(state: (Part & { type: "tool" })["state"], model: Model): unknown[] {
   if (state.status === "error") return [state.error];
   if (state.status !== "completed") return [];
   if (state.compactedAt !== undefined) return [clearedOutput];
-  return [visibleOutput(state), ...(state.attachments ?? []).map(({ url }) => url)];
+  const media = (state.attachments ?? []).map(({ mime, url }) => (acceptsMedium(mime, model) ? url : ""));
+  return [visibleOutput(state), ...media];
 }

@@ -75,9 +75,15 @@ export const prefixLossCauses = [
   "tools",
   "compaction",
   "cleared",
+  "media",
+  "thoughts",
   "messages",
   "expired",
 ] as const;
+
+/** What a request can leave out of messages because the model does not accept it. */
+export const omittedKinds = ["images", "pdf", "audio", "thoughts"] as const;
+export type OmittedKind = (typeof omittedKinds)[number];
 
 /** Digests of a request, and how much of its beginning earlier requests had. All tokens are estimates. */
 const sentRequestSchema = z.object({
@@ -87,6 +93,8 @@ const sentRequestSchema = z.object({
   messages: z.string(),
   /** Number of messages. */
   count: z.number(),
+  /** What the messages were sent without; absent if nothing. */
+  omits: z.array(z.enum(omittedKinds)).optional(),
   tokens: z.number(),
   /** Tokens at the beginning that an earlier request began with. */
   kept: z.number(),

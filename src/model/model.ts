@@ -132,6 +132,8 @@ export type StepEnd =
       estimated?: boolean;
       /** Whether the provider rejected a call, which was emitted with a problem. */
       refusedCall?: boolean;
+      /** Whether the provider rejected earlier thoughts, which were omitted. */
+      omitsThoughts?: boolean;
       metadata?: ProviderMetadata;
     }
   | { type: "failed"; error: AgentError; metadata?: ProviderMetadata };

@@ -3,10 +3,10 @@ import { sleep } from "../base/async.ts";
 import { hasVisibleText } from "../base/text/controls.ts";
 import type { Log } from "../base/log.ts";
 import { type MessageId, newPartId } from "../message/ids.ts";
-import type { AgentError, AssistantInfo, FinishReason, SentRequest } from "../message/message.ts";
+import type { AgentError, AssistantInfo, FinishReason, Message, SentRequest } from "../message/message.ts";
 import type { FileChange, ToolPart } from "../message/part.ts";
 import { findWrittenCalls, type WrittenCalls } from "../model/answer/written-calls/find-calls.ts";
-import type { Model, ModelRequest, Models, StepEnd, StepEvent } from "../model/model.ts";
+import type { Medium, Model, ModelRequest, Models, StepEnd, StepEvent } from "../model/model.ts";
 import { listMedia, omitMedia } from "../model/request/media.ts";
 import { mayRejectMedia, type RefusedMedia, rejectsAllMedia } from "../model/request/refused-media.ts";
 import { decideRetry, type RetryPolicy } from "../model/retry.ts";
@@ -42,6 +42,8 @@ export interface StepInput {
   request: Omit<ModelRequest, "model" | "signal">;
   /** The request compared with earlier ones, to be stored with the answer. */
   sent: SentRequest;
+  /** Compares the request again if the provider rejected a part of it, which was omitted. */
+  readonly describeSent: (messages: readonly Message[], model: Model, omitsThoughts: boolean) => SentRequest;
   /** Retries of an empty answer. */
   emptyRetries: number;
 }
@@ -76,7 +78,8 @@ export async function runStep(deps: StepDeps, input: StepInput, signal: AbortSig
   const { provider, model } = input.model.ref;
   const used = { input: tokens.input, cached: tokens.cache.read, output: tokens.output };
   deps.log.info("model call ended", { model: `${provider}/${model}`, ms, ...used, cost, end: outcome.end });
-  info = { ...info, tokens, cost, finish: toFinish(outcome, streamed) };
+  const sent = describeAnswered(input, request.messages, attempt, streamed);
+  info = { ...info, tokens, cost, sent, finish: toFinish(outcome, streamed) };
   if (outcome.end === "failed") info.error = outcome.error;
   const { changes } = calls;
   if (changes.length > 0) transcript.putPart(info.id, { id: newPartId(), type: "patch", changes });
@@ -92,6 +95,19 @@ export async function runStep(deps: StepDeps, input: StepInput, signal: AbortSig
   });
   await transcript.complete(info);
   return { ...outcome, tokens, cost, isEstimated: streamed.type === "finish" && streamed.estimated === true };
+}
+
+/** Returns the comparison of the request that was answered, which may lack what the provider rejected. */
+function describeAnswered(
+  { sent, model, describeSent }: StepInput,
+  messages: readonly Message[],
+  { omittedMedia }: Attempt,
+  streamed: StepEnd,
+): SentRequest {
+  if (streamed.type === "failed") return sent;
+  const { omitsThoughts = false } = streamed;
+  const isKnown = omittedMedia.length === 0 && omitsThoughts === (sent.omits?.includes("thoughts") === true);
+  return isKnown ? sent : describeSent(messages, omitMedia(model, omittedMedia), omitsThoughts);
 }
 
 /** Temperature increase per retry of an empty answer, so that the result may differ. */
@@ -162,6 +178,7 @@ async function streamWithMediaFallback(
   if (rejectsAllMedia(error)) deps.models.refuses(model, media);
   else deps.refusedMedia.add(model, media);
   deps.warn(refusedMediaText(model, media, error));
+  attempt.omittedMedia = media;
   return second;
 }
 
@@ -227,6 +244,8 @@ class Attempt {
   readonly #running: Promise<CallOutcome>[] = [];
   /** Cost of the calls with empty answers, in US dollars. */
   repeatedCost = 0;
+  /** Media that the provider rejected, so that the request was sent again without them. */
+  omittedMedia: readonly Medium[] = [];
   #hasVisibleText = false;
 
   constructor(deps: StepDeps, messageId: MessageId, signal: AbortSignal) {

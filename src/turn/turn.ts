@@ -266,6 +266,8 @@ class Turn {
         model,
         request: { ...request, promptTokens: this.#window.getPromptTokens(request) },
         sent,
+        describeSent: (messages, answered, omitsThoughts) =>
+          this.#describeRequest({ ...request, messages }, agent.name, answered, omitsThoughts),
         emptyRetries: this.#unfinished.emptyRetries,
       },
       signal,
@@ -322,10 +324,17 @@ class Turn {
     request: RequestHead & { messages: readonly Message[] },
     agent: string,
     model: Model,
+    omitsThoughts?: boolean,
   ): SentRequest {
-    const { sent, project } = this.#deps;
+    const { sent, project, refusedMedia } = this.#deps;
     const hasExpired = hasCacheExpired(request.messages, model, project.config);
-    return sent.describe({ ...request, agent, model, hasExpired });
+    return sent.describe({
+      ...request,
+      agent,
+      model: refusedMedia.applyTo(model),
+      hasExpired,
+      omitsThoughts,
+    });
   }
 
   /** Tells the price of a request whose beginning the provider has dropped from its cache. */

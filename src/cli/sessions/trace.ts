@@ -63,6 +63,8 @@ const causes: Readonly<Record<NonNullable<PrefixUse["cause"]>, string>> = {
   tools: "tools changed",
   compaction: "a summary replaced messages",
   cleared: "old outputs were omitted",
+  media: "refused media were omitted",
+  thoughts: "refused reasoning was omitted",
   messages: "earlier messages changed",
   expired: "the provider's cache expired",
 };

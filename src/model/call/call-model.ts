@@ -69,6 +69,7 @@ export async function callModel(
     reason,
     tokens: tokens ?? estimate(events.output, request),
     ...(tokens === undefined && { estimated: true }),
+    ...(wires.refused.has(addressOf(request, endpoint), "thoughts") && { omitsThoughts: true }),
     ...(metadata && { metadata }),
   });
   if (failure === undefined) return finish(endReason);

@@ -6,6 +6,7 @@ import { faulty } from "../../support/mcp/mcp.ts";
 import type { ModelRequest } from "../../support/model/model-server.ts";
 import { countTokensIn, sumBills } from "../../support/model/prompt-cache.ts";
 import * as reply from "../../support/model/reply.ts";
+import { createPng } from "../../support/png.ts";
 import { fairlead } from "../../support/program/cli.ts";
 import { withMovingClock } from "../../support/program/moving-clock-program.ts";
 import { story, type StoryContext } from "../../support/editor/story.ts";
@@ -27,7 +28,7 @@ const traceSchema = z.object({
   turns: z.array(z.object({ spans: z.array(z.object({ prefix: prefixSchema.optional() })) })),
 });
 
-/** Two models with prices. */
+/** Models with prices. The last one sees images and gets its thoughts back. */
 function pricedConfig({ model }: StoryContext, more: Record<string, unknown> = {}): string {
   const one = {
     limit: { context: 200_000, output: 8_000 },
@@ -39,7 +40,16 @@ function pricedConfig({ model }: StoryContext, more: Record<string, unknown> = {
     provider: {
       test: {
         options: { baseURL: model.url, apiKey: "test-key" },
-        models: { one: { name: "One", ...one }, two: { name: "Two", ...one } },
+        models: {
+          one: { name: "One", ...one },
+          two: { name: "Two", ...one },
+          "qwen-three": {
+            name: "Three",
+            ...one,
+            reasoning: true,
+            modalities: { input: ["text", "image"] },
+          },
+        },
       },
     },
     ...more,
@@ -195,6 +205,42 @@ describe("fairlead trace", () => {
         expect(prefixes.map(({ cause }) => cause)).toEqual([undefined, undefined, "tools"]);
       },
       { mcp: { own: faulty("changing", "server") }, permission: { "own_*": "allow" } },
+    );
+  });
+
+  test("names refused images and refused reasoning, which later requests omit", async () => {
+    await pricedStory(
+      async ({ editor, model, home }) => {
+        const { sessionId } = await editor.newSession();
+        const data = createPng(4, 4).toString("base64");
+        model.reply(readPart(0)).reply("A dot.");
+        await editor.prompt(sessionId, [
+          { type: "text", text: "Look" },
+          { type: "image", data, mimeType: "image/png" },
+        ]);
+        model.reply([...reply.think("Hm."), readPart(1)]);
+        model.reply(reply.failure(400, "image input is not supported")).reply("No dot.");
+        await editor.prompt(sessionId, "Look again");
+        model.reply(reply.failure(400, "Unknown field: reasoning_content")).reply("Fine.").reply("Yes.");
+        await editor.prompt(sessionId, "Go on");
+        await editor.prompt(sessionId, "Still there?");
+        const served = model.requests.filter((_, at) => at !== 3 && at !== 5);
+        const prefixes = await tracePrefixes(home.path, sessionId);
+        const none = [undefined, undefined, undefined];
+        expect(prefixes.map(({ cause }) => cause)).toEqual([...none, "media", "thoughts", undefined]);
+        const reused = served.slice(1).map((request, at) => leastReusable([served[at] ?? request, request]));
+        expect(reused.map((share) => share === 1)).toEqual([true, true, false, false, true]);
+        const [first, , , media, thoughts, last] = prefixes;
+        expect(media?.keptTokens, "the image is in the first message").toBeLessThan(first?.tokens ?? 0);
+        expect(media?.lostTokens).toBeGreaterThan(0);
+        expect(thoughts?.keptPercent).toBeGreaterThan(50);
+        expect(thoughts?.lostTokens).toBeGreaterThan(0);
+        expect(last).toMatchObject({ keptTokens: thoughts?.tokens });
+        const { stdout } = await fairlead(home.path, ["trace", sessionId]);
+        expect(stdout).toMatch(/; refused media were omitted: \d+ tokens read again, \$0\.\d+ more/);
+        expect(stdout).toMatch(/; refused reasoning was omitted: \d+ tokens read again, \$0\.\d+ more/);
+      },
+      { model: "test/qwen-three" },
     );
   });
 
