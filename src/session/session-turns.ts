@@ -97,6 +97,7 @@ export class SessionTurns {
       instructions: await instructions.load(signal),
       givenPrompt: infoStore.info.givenPrompt,
       startedAt: infoStore.info.time.created,
+      prompts: await this.#getPrompts(),
       messages: this.#deps.transcript.messages,
     });
   }
@@ -117,6 +118,12 @@ export class SessionTurns {
     const { createOffers } = await import("../turn/turn.ts");
     this.#offers ??= createOffers();
     return this.#offers;
+  }
+
+  async #getPrompts(): Promise<FrozenPrompts> {
+    const { createPrompts } = await import("../turn/turn.ts");
+    this.#prompts ??= createPrompts(this.#deps.sessionId, this.#deps.files);
+    return this.#prompts;
   }
 
   async #turn(input: PromptInput, signal: AbortSignal): Promise<TurnResult> {
@@ -239,8 +246,7 @@ export class SessionTurns {
       steering,
       openCalls,
     } = this.#services;
-    const { runTurn, createPrompts, createSentRequests } = await import("../turn/turn.ts");
-    this.#prompts ??= createPrompts(this.#deps.sessionId, this.#deps.files);
+    const { runTurn, createSentRequests } = await import("../turn/turn.ts");
     const { project } = this.#services;
     this.#sent ??= createSentRequests((model, tokens) => project.current.models.costOf(model, tokens));
     const result = await runTurn(
@@ -267,7 +273,7 @@ export class SessionTurns {
         modelFor: (message) => settings.modelFor(message),
         refusedMedia: this.#refusedMedia,
         sent: this.#sent,
-        prompts: this.#prompts,
+        prompts: await this.#getPrompts(),
         warned: this.#warned,
         windows: this.#services.windows,
         warn: this.#services.warn,

@@ -10,11 +10,12 @@ import type { GivenPrompt, Message } from "../message/message.ts";
 import type { Part } from "../message/part.ts";
 import type { Model } from "../model/model.ts";
 import type { Tool } from "../tool/tool.ts";
-import { listByServer } from "../tool-calls/on-demand/list-tools.ts";
 import { isBuiltIn } from "../tool-calls/tool-schema.ts";
 import type { AgentOffers, SplitTools } from "../tool-calls/tool-set.ts";
-import { collectPromptInput } from "./step-request.ts";
-import { buildSystemBlocks, type SystemBlock } from "./system-prompt.ts";
+import type { FrozenPrompts } from "./frozen-prompts.ts";
+import { describeChanges } from "./prompt-sources.ts";
+import { collectPromptInput, describePrompt } from "./step-request.ts";
+import type { SystemBlock } from "./system-prompt.ts";
 
 export interface ContextUseDeps {
   readonly project: Project;
@@ -25,6 +26,8 @@ export interface ContextUseDeps {
   readonly givenPrompt: GivenPrompt | undefined;
   /** When the session began, in milliseconds since 1970. */
   readonly startedAt: number;
+  /** The session's system prompts. */
+  readonly prompts: FrozenPrompts;
   /** The messages that the model sees. */
   readonly messages: readonly Message[];
 }
@@ -44,18 +47,21 @@ export interface ContextEntry {
   readonly tokens: number;
 }
 
-/** Estimates what the next request contains, in the order in which it is sent. */
+/** Estimates what the next request contains, in the order in which it is sent. Plugins may change its system prompt. */
 export async function measureContext(deps: ContextUseDeps): Promise<ContextUse> {
-  const { project, offers, agent, model, instructions } = deps;
+  const { project, offers, agent, model, instructions, messages, prompts } = deps;
   const { tools, onDemand } = await splitTools(deps);
   const servers = project.serverInstructions?.() ?? [];
-  const input = collectPromptInput(deps, { agent, model, tools, onDemand, instructions, servers });
-  const blocks = buildSystemBlocks(input);
+  const question = { agent, model, tools, onDemand, instructions, servers };
+  const need = describePrompt({ ...deps, transcript: { messages } }, question);
+  const { blocks, sources } = await prompts.preview(need);
+  const reminder = describeChanges(collectPromptInput(deps, question), sources, messages);
   const entries = [
-    ...systemEntries(blocks, deps, tools),
+    ...systemEntries(blocks, project.workspace.cwd),
     ...toolEntries(tools, offers),
-    ...onDemandEntries(onDemand),
-    ...conversationEntries(deps.messages),
+    ...onDemandEntries(onDemand, blocks),
+    ...conversationEntries(messages),
+    { name: "Reminder of changes with the next message", tokens: estimateText(reminder?.text ?? "") },
   ];
   return {
     model: `${model.ref.provider}/${model.ref.model}`,
@@ -80,26 +86,21 @@ export async function splitTools({
   return offers.split(tools, offers.estimateOnDemand(offeredTo, input));
 }
 
-function systemEntries(
-  blocks: readonly SystemBlock[],
-  { project, offers, agent, instructions }: ContextUseDeps,
-  tools: readonly Tool[],
-): ContextEntry[] {
+function systemEntries(blocks: readonly SystemBlock[], cwd: string): ContextEntry[] {
   const sum = (...about: SystemBlock["about"][]) =>
     blocks.reduce(
       (tokens, block) => tokens + (about.includes(block.about) ? estimateText(block.text) : 0),
       0,
     );
-  const skills = tools.some(({ name }) => name === "skill")
-    ? offers.skills(project.skills, { agents: project.agents, agent })
-    : [];
+  const skills = listLines(blocks, "skills").length;
+  const isFile = ({ path }: SystemBlock) => path !== undefined;
   return [
     { name: "System prompt", tokens: sum("prompt", "environment") },
     { name: "System prompt of the editor", tokens: sum("given") },
-    { name: `Skills (${skills.length})`, tokens: sum("skills") },
+    { name: `Skills (${skills})`, tokens: sum("skills") },
     { name: "Instructions of MCP servers", tokens: sum("servers") },
-    ...instructions.map(({ path, text }) => ({
-      name: `Instructions: ${relative(project.workspace.cwd, path)}`,
+    ...blocks.filter(isFile).map(({ path = "", text }) => ({
+      name: `Instructions: ${/^https?:/i.test(path) ? path : relative(cwd, path)}`,
       tokens: estimateText(text),
     })),
   ];
@@ -116,13 +117,19 @@ function toolEntries(tools: readonly Tool[], offers: AgentOffers): ContextEntry[
 }
 
 /** Returns the size of the names, which is all that a request contains of these tools. */
-function onDemandEntries(tools: readonly Tool[]): ContextEntry[] {
-  const groups = Map.groupBy(tools, originOf);
-  const lines = new Map(listByServer(tools).map(({ server, text }) => [server, text]));
-  return [...groups].map(([origin, members]) => ({
+function onDemandEntries(tools: readonly Tool[], blocks: readonly SystemBlock[]): ContextEntry[] {
+  const lines = listLines(blocks, "on-demand");
+  return [...Map.groupBy(tools, originOf)].map(([origin, members]) => ({
     name: `${origin} (${members.length}, loaded on demand)`,
-    tokens: estimateText(lines.get(members[0]?.server ?? "") ?? ""),
+    tokens: estimateText(lines.find((line) => line.startsWith(`- ${members[0]?.server}: `)) ?? ""),
   }));
+}
+
+/** Returns the list items of the blocks about a topic. */
+function listLines(blocks: readonly SystemBlock[], topic: SystemBlock["about"]): string[] {
+  return blocks.flatMap(({ about, text }) =>
+    about === topic ? text.split("\n").filter((line) => line.startsWith("- ")) : [],
+  );
 }
 
 function originOf({ name, source }: Tool): string {

@@ -2,6 +2,7 @@ import { z } from "zod";
 import { isSame } from "../base/memoize.ts";
 import type { SessionId } from "../message/ids.ts";
 import type { JsonStore } from "../storage/json/json-store.ts";
+import { blockTopics, joinBlocks } from "./system-prompt.ts";
 
 /** Maximum number of system prompts that a session stores: one per model and kind of agent, the oldest go first. */
 const maxPrompts = 4;
@@ -13,7 +14,7 @@ const frozenPromptSchema = z.object({
   tools: z.string(),
   /** The context window for which it was built, in tokens. */
   window: z.number().optional(),
-  blocks: z.array(z.string()),
+  blocks: z.array(z.object({ about: z.enum(blockTopics), text: z.string(), path: z.string().optional() })),
   /** The digests of its sources. */
   sources: z.record(z.string(), z.string()),
 });
@@ -45,22 +46,35 @@ export class FrozenPrompts {
 
   /** Returns the frozen prompt; builds it if there is none or if the conversation is not cached with it. */
   async get(need: PromptNeed): Promise<FrozenPrompt> {
-    const known = (await this.#load()).find(({ key }) => key === need.key);
-    if (known !== undefined && known.tools === need.tools && need.isCached) return known;
-    return this.#replace(known, need);
+    return (await this.#find(need)) ?? this.#replace(await this.#findKey(need), need);
+  }
+
+  /** Returns what {@link get} would return, without storing it. */
+  async preview(need: PromptNeed): Promise<Pick<FrozenPrompt, "blocks" | "sources">> {
+    return (await this.#find(need)) ?? need.build();
   }
 
   /** Builds the prompt for the current context window. Returns whether it changed. */
   async refit(need: PromptNeed): Promise<boolean> {
-    const known = (await this.#load()).find(({ key }) => key === need.key);
+    const known = await this.#findKey(need);
     if (known === undefined || known.window === need.window) return false;
     const { blocks } = await this.#replace(known, need);
-    return !isSame(known.blocks, blocks);
+    return !isSame(joinBlocks(known.blocks), joinBlocks(blocks));
   }
 
   /** Forgets the prompts after earlier messages changed, because no cache has the conversation any more. */
   forget(): void {
     this.#prompts = [];
+  }
+
+  /** Returns the frozen prompt if the conversation can be cached with it. */
+  async #find(need: PromptNeed): Promise<FrozenPrompt | undefined> {
+    const known = await this.#findKey(need);
+    return known?.tools === need.tools && need.isCached ? known : undefined;
+  }
+
+  async #findKey({ key }: PromptNeed): Promise<FrozenPrompt | undefined> {
+    return (await this.#load()).find((prompt) => prompt.key === key);
   }
 
   async #load(): Promise<readonly FrozenPrompt[]> {

@@ -13,7 +13,7 @@ import { listByServer } from "../tool-calls/on-demand/list-tools.ts";
 import { findLastRequestAt, hasCacheExpired } from "../context/prompt-cache.ts";
 import type { FrozenPrompts, PromptNeed } from "./frozen-prompts.ts";
 import { type ChangeReminder, describeChanges, digestSources } from "./prompt-sources.ts";
-import { buildSystemBlocks, getWindow, type SystemPromptInput } from "./system-prompt.ts";
+import { buildSystemBlocks, getWindow, joinBlocks, type SystemPromptInput } from "./system-prompt.ts";
 import { isBuiltIn } from "../tool-calls/tool-schema.ts";
 import type { AgentOffers } from "../tool-calls/tool-set.ts";
 import type { Transcript } from "../conversation/transcript.ts";
@@ -87,7 +87,7 @@ async function transformSystem(
   signal: AbortSignal,
 ): Promise<string[]> {
   const { plugins, context, prompts } = deps;
-  const { blocks } = await prompts.get(describePrompt(deps, question));
+  const blocks = joinBlocks((await prompts.get(describePrompt(deps, question))).blocks);
   const added = question.question.system?.trim();
   const system = added ? [...blocks, added] : blocks;
   if (!plugins?.has("experimental.chat.system.transform")) return system;
@@ -95,11 +95,18 @@ async function transformSystem(
   return plugins.system(input, system, signal);
 }
 
+export interface PromptDeps extends Pick<
+  StepRequestDeps,
+  "project" | "offers" | "startedAt" | "givenPrompt"
+> {
+  readonly transcript: Pick<Transcript, "messages">;
+}
+
+/** The parts of a question that decide its system prompt. */
+export type PromptQuestion = Pick<StepQuestion, "agent" | "model" | keyof TurnGiven | "onDemand">;
+
 /** Describes the system prompt of a question, which is built only if none is frozen. */
-export function describePrompt(
-  deps: Omit<StepRequestDeps, "context" | "plugins" | "prompts">,
-  question: StepQuestion,
-): PromptNeed {
+export function describePrompt(deps: PromptDeps, question: PromptQuestion): PromptNeed {
   const { offers, project, transcript, givenPrompt } = deps;
   const { agent, model } = question;
   const { provider, model: name } = model.ref;
@@ -113,7 +120,7 @@ export function describePrompt(
       findLastRequestAt(messages, model) !== undefined && !hasCacheExpired(messages, model, project.config),
     build: () => {
       const input = collectPromptInput(deps, question);
-      return { blocks: buildSystemBlocks(input).map(({ text }) => text), sources: digestSources(input) };
+      return { blocks: buildSystemBlocks(input), sources: digestSources(input) };
     },
   };
 }
@@ -129,8 +136,8 @@ export async function describeSourceChanges(
 
 /** Collects what the system prompt is built from, without the text of the message. */
 export function collectPromptInput(
-  deps: Pick<StepRequestDeps, "project" | "givenPrompt" | "offers" | "startedAt">,
-  question: Pick<StepQuestion, "agent" | "model" | keyof TurnGiven | "onDemand">,
+  deps: Omit<PromptDeps, "transcript">,
+  question: PromptQuestion,
 ): SystemPromptInput {
   const { project, givenPrompt, offers, startedAt } = deps;
   const { agent, model, tools, onDemand, instructions, servers } = question;

@@ -65,10 +65,23 @@ export interface SystemPromptInput {
   readonly given?: GivenPrompt | undefined;
 }
 
+/** What a block of the system prompt can be about. */
+export const blockTopics = [
+  "prompt",
+  "environment",
+  "skills",
+  "servers",
+  "on-demand",
+  "instructions",
+  "given",
+] as const;
+
 /** A block of the system prompt and what it is about. */
 export interface SystemBlock {
-  readonly about: "prompt" | "environment" | "skills" | "servers" | "on-demand" | "instructions" | "given";
+  readonly about: (typeof blockTopics)[number];
   readonly text: string;
+  /** The path of an instruction file. */
+  readonly path?: string | undefined;
 }
 
 /** Builds the system prompt in blocks, ordered from stable to volatile so that prompt caches hit. Deterministic. */
@@ -79,15 +92,16 @@ export function buildSystemBlocks(input: SystemPromptInput): SystemBlock[] {
     { about: "skills", text: skillsBlock(input.skills, input.window) },
     { about: "servers", text: serversBlock(input.servers ?? []) },
     { about: "on-demand", text: onDemandBlock(input.onDemand ?? []) },
-    { about: "instructions", text: instructionsBlock(input.instructions, input.window) },
+    ...instructionBlocks(input.instructions, input.window),
     { about: "given", text: input.given?.mode === "append" ? input.given.text.trim() : "" },
   ];
   return blocks.filter(({ text }) => text !== "");
 }
 
-/** Returns the texts of {@link buildSystemBlocks}. */
-export function buildSystemPrompt(input: SystemPromptInput): string[] {
-  return buildSystemBlocks(input).map(({ text }) => text);
+/** Returns the texts of the system prompt: one for each topic. */
+export function joinBlocks(blocks: readonly SystemBlock[]): string[] {
+  const topics = Map.groupBy(blocks, ({ about }) => about);
+  return [...topics.values()].map((group) => group.map(({ text }) => text).join("\n\n"));
 }
 
 function mainBlock({ agent, family, given }: SystemPromptInput): string {
@@ -156,13 +170,22 @@ function shorten(description: string, limit: number): string {
   return line.length <= limit ? line : `${beginningOf(line, limit)}… (cut)`;
 }
 
-function instructionsBlock(instructions: readonly Instruction[], window: number | undefined): string {
-  if (instructions.length === 0) return "";
-  const fitted = fitInstructions(instructions, getInstructionsLimit(window));
-  const files = fitted.map(({ path, text }) => `## From ${path}\n\n${text.trim()}`);
+function instructionBlocks(
+  instructions: readonly Instruction[],
+  window: number | undefined,
+): readonly SystemBlock[] {
+  if (instructions.length === 0) return [];
   const introduction =
-    "Instructions of the user and the project. If two of them conflict, follow the later one; what the user asks in the conversation takes precedence.";
-  return ["# Instructions", introduction, ...files].join("\n\n");
+    "# Instructions\n\nInstructions of the user and the project. If two of them conflict, follow the later one; what the user asks in the conversation takes precedence.";
+  const fitted = fitInstructions(instructions, getInstructionsLimit(window));
+  return [
+    { about: "instructions", text: introduction },
+    ...fitted.map(({ path, text }): SystemBlock => ({
+      about: "instructions",
+      text: `## From ${path}\n\n${text.trim()}`,
+      path,
+    })),
+  ];
 }
 
 /** Maximum bytes of all instruction files in the system prompt. */

@@ -119,4 +119,41 @@ describe("/context", () => {
       expect(rows.get("Sum")).toBe(sum);
     });
   });
+
+  test("measures the system prompt that is sent, and the reminder of what changed since", async () => {
+    const files = { "AGENTS.md": "Use tabs.\n".repeat(200) };
+    await story(
+      { files, limit: { context: 200_000, output: 8_000 } },
+      async ({ editor, model, repository }) => {
+        const { sessionId } = await editor.newSession();
+        const measure = async () => {
+          const before = agentText(editor.updates(sessionId)).length;
+          await editor.prompt(sessionId, "/context");
+          const text = agentText(editor.updates(sessionId)).slice(before);
+          const row = (name: string) => new RegExp(`\\| ${name} +\\| +([\\d,]+) \\|`).exec(text)?.[1];
+          const about = /has about ([\d,]+) of/.exec(text)?.[1];
+          const [file, reminder, sum] = [
+            row("Instructions: AGENTS.md"),
+            row("Reminder of changes.*?"),
+            about,
+          ];
+          return [file, reminder, sum].map((tokens) => Number(tokens?.replaceAll(",", "") ?? 0));
+        };
+        model.otherwise("Yes.");
+        await editor.prompt(sessionId, "Hi");
+        const [file = 0, none] = await measure();
+        expect([file > 400, none]).toEqual([true, 0]);
+        await repository.write({ "AGENTS.md": "Use spaces.\n" });
+        const [frozen, reminder = 0, announced = 0] = await measure();
+        expect(frozen).toBe(file);
+        expect(reminder).toBeGreaterThan(10);
+        await editor.prompt(sessionId, "Again");
+        const [still, given, sum = 0] = await measure();
+        expect([still, given]).toEqual([file, 0]);
+        expect(model.requests.at(-1)?.system).toContain("Use tabs.");
+        // The message and its answer are short.
+        expect(sum - announced).toBeLessThan(20);
+      },
+    );
+  });
 });

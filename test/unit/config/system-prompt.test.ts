@@ -1,7 +1,9 @@
 import { readFileSync } from "node:fs";
 import { resolve } from "node:path";
 import { describe, expect, test } from "vitest";
-import { buildSystemPrompt, type SystemPromptInput } from "../../../src/turn/system-prompt.ts";
+import { buildSystemBlocks, joinBlocks, type SystemPromptInput } from "../../../src/turn/system-prompt.ts";
+
+const buildSystemPrompt = (prompt: SystemPromptInput): string[] => joinBlocks(buildSystemBlocks(prompt));
 
 const familyPrompt = (family: string) =>
   readFileSync(resolve(import.meta.dirname, `../../../prompts/families/${family}.md`), "utf8").trim();
