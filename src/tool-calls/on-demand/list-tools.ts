@@ -22,9 +22,22 @@ export function listByServer(tools: readonly Tool[]): ServerLine[] {
   });
 }
 
+/** Lists names with their common beginning written once: `github_{get_issue, list_issues}`. */
 function joinNames(names: readonly string[], length: number): string {
-  let left = length;
-  const end = names.findIndex((name) => (left -= name.length + 2) < 0);
-  if (end === -1) return names.join(", ");
-  return `${names.slice(0, end).join(", ")} and ${names.length - end} more, which tool_search finds`;
+  const prefix = findPrefix(names);
+  let left = length - prefix.length;
+  const ends = names.map((name) => name.slice(prefix.length));
+  const end = ends.findIndex((name) => (left -= name.length + 2) < 0);
+  const listed = (end === -1 ? ends : ends.slice(0, end)).join(", ");
+  const text = prefix === "" ? listed : `${prefix}{${listed}}`;
+  return end === -1 ? text : `${text} and ${names.length - end} more, which tool_search finds`;
+}
+
+/** Returns the beginning that all names have, up to a separator; empty for one name. */
+function findPrefix(names: readonly string[]): string {
+  const [first = "", ...others] = names;
+  if (others.length === 0) return "";
+  let length = 0;
+  while (length < first.length && others.every((name) => name[length] === first[length])) length++;
+  return first.slice(0, Math.max(first.lastIndexOf("_", length - 1), first.lastIndexOf("-", length - 1)) + 1);
 }

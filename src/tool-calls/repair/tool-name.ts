@@ -14,7 +14,8 @@ const nameLimit = 200;
 
 /**
  * Finds the tool that a name means: exactly, in lower case, without prefix and suffix, without case and `_-`, by the
- * tools' other names, then without "tool" at its end. Undefined if there is none or more than one.
+ * tools' other names, without "tool" at its end, then without the name of its server. Undefined if there is none or more
+ * than one.
  */
 export function findTool(name: string, tools: ToolsByName): Tool | undefined {
   const exact = tools.get(name) ?? tools.get(name.toLowerCase());
@@ -23,7 +24,17 @@ export function findTool(name: string, tools: ToolsByName): Tool | undefined {
   const named = tools.get(bare) ?? tools.get(bare.toLowerCase());
   if (named !== undefined) return named;
   const wanted = normalizeName(bare);
-  return findByWords(wanted, tools) ?? findByWords(wanted.replace(/tool$/, ""), tools);
+  return (
+    findByWords(wanted, tools) ??
+    findByWords(wanted.replace(/tool$/, ""), tools) ??
+    onlyOne([...tools.values()].filter((tool) => nameOnServer(tool) === wanted))
+  );
+}
+
+/** Returns the name that the server gives its tool. */
+function nameOnServer({ name, server }: Tool): string | undefined {
+  const lead = `${server}_`;
+  return server !== undefined && name.startsWith(lead) ? normalizeName(name.slice(lead.length)) : undefined;
 }
 
 function findByWords(wanted: string, tools: ToolsByName): Tool | undefined {
