@@ -37,7 +37,7 @@ const inputSchema = z.object({
     .min(1)
     .refine(hasNoNul, nulRefusal)
     .optional()
-    .describe("A glob that files have to match, such as *.ts."),
+    .describe("A glob that files have to match: *.ts, *.{ts,tsx}, src/**/*.py."),
 });
 
 export const grepTool: Tool = defineTool<z.infer<typeof inputSchema>>({

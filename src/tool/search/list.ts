@@ -13,7 +13,10 @@ const FILE_LIMIT = 20_000;
 
 const inputSchema = z.object({
   path: z.string().optional().describe("The folder to show; the working directory unless given."),
-  ignore: z.array(z.string().min(1)).optional().describe("Globs of what to leave out."),
+  ignore: z
+    .array(z.string().min(1))
+    .optional()
+    .describe("Globs to leave out besides ignored files: dist/**, *.snap."),
 });
 
 export const listTool: Tool = defineTool<z.infer<typeof inputSchema>>({
