@@ -33,7 +33,7 @@ const foreign = [
   { name: "@agentclientprotocol/sdk", homes: ["acp", "cli"] },
   { name: "ai", homes: ["model"] },
   { name: "@ai-sdk/openai-compatible", homes: ["model"] },
-  { name: "@modelcontextprotocol/sdk", homes: ["mcp"] },
+  { name: "@modelcontextprotocol/client", homes: ["mcp"] },
   { name: "lowdb", homes: ["storage"] },
   { name: "vscode-jsonrpc", homes: ["lsp"] },
   { name: "vscode-languageserver-protocol", homes: ["lsp"] },

@@ -5,6 +5,7 @@ const headers = fileURLToPath(new URL("lean-sdk-headers.js", import.meta.url));
 
 const zod = fileURLToPath(new URL("lean-sdk-zod.js", import.meta.url));
 const gateway = fileURLToPath(new URL("lean-sdk-gateway.js", import.meta.url));
+const mcpShims = fileURLToPath(new URL("lean-sdk-mcp.js", import.meta.url));
 const lazy = fileURLToPath(new URL("lazy-schemas-runtime.js", import.meta.url));
 
 const packages = /\/node_modules\/(ai|@ai-sdk\/[^/]+)\//;
@@ -18,6 +19,7 @@ export const leanSdk: Plugin = {
   name: "lean-sdk",
   resolveId(id, importer = "") {
     if (id === "@ai-sdk/gateway") return gateway;
+    if (id === "@modelcontextprotocol/client/_shims") return mcpShims;
     return importer.includes("/@ai-sdk/") && id.startsWith("zod/") ? zod : null;
   },
   transform(code, id) {

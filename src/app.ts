@@ -190,6 +190,7 @@ export class App {
       log: this.log,
       secrets: this.#secrets,
       signIn: this.#oauthFetch,
+      files: async () => (await this.#projectStore.get()).files,
       capabilities: () => host.elicitationAbilities(),
       onVisited: (id) => host.visited(id),
     });

@@ -5,6 +5,7 @@ import type { Log } from "../base/log.ts";
 import type { Secrets } from "../base/secrets/secrets.ts";
 import { importModule } from "../base/import-module.ts";
 import type { ElicitationCapabilities } from "../message/elicitation.ts";
+import type { JsonStore } from "../storage/json/json-store.ts";
 import type { PipedProcesses } from "../workspace/process/piped-process.ts";
 import type { ConnectDeps } from "./connection/connect.ts";
 import type { McpConnection, RequestResult } from "./connection/connection.ts";
@@ -36,6 +37,8 @@ export interface ServerDeps {
   /** Redacts known keys in a server's error messages. */
   readonly secrets: Pick<Secrets, "redact">;
   readonly signIn?: OAuthFetch | undefined;
+  /** Where the servers' generations of the protocol are stored. */
+  readonly files: () => Promise<JsonStore>;
   /** Called when a server completes an address that the user visited. Must not throw. */
   onVisited?: ((elicitationId: string) => void) | undefined;
 }
@@ -205,8 +208,10 @@ export class McpServer {
     if (connection === undefined)
       return { outcome: "failed", failure: this.#explainUnavailable(user.signal) };
     const onProgress = user.onProgress?.bind(user);
+    const tool =
+      method === "tools/call" ? this.#offers.tools.find(({ name }) => name === params["name"]) : undefined;
     const requested = await this.#questions.during(user, (clock) =>
-      connection.request(method, params, answer, { clock, ...(onProgress && { onProgress }) }),
+      connection.request(method, params, answer, { clock, tool, ...(onProgress && { onProgress }) }),
     );
     if (requested.outcome === "failed") this.#note(requested.failure, connection);
     return requested;
@@ -276,6 +281,7 @@ export class McpServer {
     this.#connectedMs = performance.now();
     this.#set({ state: "connected" });
     void connection.quieten();
+    connection.listenForChanges();
     // The lists may have changed during the request.
     if (this.#changes !== changes) void this.#refresh();
     return undefined;
@@ -304,7 +310,7 @@ export class McpServer {
   }
 
   #connectionDeps(): ConnectDeps {
-    const { version, log, roots, capabilities, processes, signIn } = this.#deps;
+    const { version, log, roots, capabilities, processes, signIn, files } = this.#deps;
     return {
       connection: {
         version,
@@ -320,6 +326,7 @@ export class McpServer {
       },
       processes,
       signIn,
+      files,
       onNoise: (line) => this.#serverLog.addNoise(line),
     };
   }

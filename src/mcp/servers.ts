@@ -40,7 +40,7 @@ export class Servers {
   }
 
   #create(key: string, settings: ServerSettings, roots: readonly string[]) {
-    const { version, processes, capabilities, log, secrets, signIn, onVisited } = this.#deps;
+    const { version, processes, capabilities, log, secrets, signIn, files, onVisited } = this.#deps;
     const shared = {
       server: new McpServer(settings, {
         version,
@@ -50,6 +50,7 @@ export class Servers {
         log,
         secrets,
         signIn,
+        files,
         onVisited,
       }),
       users: new Set<object>(),

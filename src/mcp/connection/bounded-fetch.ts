@@ -1,4 +1,4 @@
-import type { FetchLike } from "@modelcontextprotocol/sdk/shared/transport.js";
+import type { FetchLike } from "@modelcontextprotocol/client";
 import { messageLimitBytes } from "./message-lines.ts";
 import { RateLimiter } from "../../base/rate-limiter.ts";
 

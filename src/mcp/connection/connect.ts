@@ -1,9 +1,12 @@
-import { McpConnection, type ConnectionDeps } from "./connection.ts";
-import type { Transport } from "@modelcontextprotocol/sdk/shared/transport.js";
+import { McpConnection, type ConnectionDeps, type FirstRequest } from "./connection.ts";
+import type { Transport } from "@modelcontextprotocol/client";
+import { errorFields } from "../../base/error-fields.ts";
 import { messageOf } from "../../base/errors.ts";
 import type { MessageTooLongError } from "./bounded-fetch.ts";
 import type { PipedProcesses } from "../../workspace/process/piped-process.ts";
-import { getCause, ConnectError, toConnectError } from "./failures.ts";
+import type { JsonStore } from "../../storage/json/json-store.ts";
+import { type Era, EraStore } from "./era-store.ts";
+import { getCause, ConnectError, isOtherEra, isProbeTimeout, toConnectError } from "./failures.ts";
 import { maySpeakSse, type RemoteKind, remoteKinds, remoteTransport } from "./remote-transport.ts";
 import { shouldOfferRoots } from "./offered-roots.ts";
 import type { LocalServer, RemoteServer, ServerSettings } from "../server-settings.ts";
@@ -15,9 +18,11 @@ export interface ConnectDeps {
   readonly processes: PipedProcesses;
   readonly signIn?: OAuthFetch | undefined;
   onNoise: (line: string) => void;
+  /** Where the generations of servers are stored. */
+  readonly files: () => Promise<JsonStore>;
 }
 
-/** Connects and lists the capabilities of the server. Throws {@link ConnectError}. */
+/** Connects to the server. Throws {@link ConnectError}. */
 export async function connect(
   settings: ServerSettings,
   deps: ConnectDeps,
@@ -25,15 +30,101 @@ export async function connect(
 ): Promise<McpConnection> {
   const offersRoots = await shouldOfferRoots(settings, getWorkingFolder(settings, deps));
   const create = (transport: Transport) => new McpConnection(transport, deps.connection, offersRoots);
-  if (settings.type === "local") return connectLocal(settings, deps, create, signal);
-  const [first, ...others] = remoteKinds(settings);
-  if (first === undefined) throw new Error("no way to reach a server");
+  const memory = new EraMemory(settings, deps);
+  const known = await memory.load();
+  const connection =
+    settings.type === "local"
+      ? await connectLocal(known, (first) => openLocal(settings, first, deps, create, signal))
+      : await connectRemote(remoteKinds(settings), known, (kind, first) =>
+          openRemote(settings, kind, first, deps, create, signal),
+        );
+  await memory.note(connection);
+  return connection;
+}
+
+/**
+ * Begins with `initialize`, which every program of the legacy generation knows: some end or never answer on
+ * `server/discover`, and some start their own work. Programs that reject it are asked with `server/discover`.
+ */
+async function connectLocal(
+  known: Era | undefined,
+  open: (first: FirstRequest) => Promise<McpConnection>,
+): Promise<McpConnection> {
   try {
-    return await connectRemote(settings, first, deps, create, signal);
+    return await open(known === "modern" ? "discover" : "initialize");
   } catch (error) {
-    const [second] = others;
-    if (second === undefined || !maySpeakSse(getCause(error))) throw error;
-    return connectRemote(settings, second, deps, create, signal);
+    if (known === "modern") return open("initialize");
+    if (!isOtherEra(getCause(error))) throw error;
+    return open("discover");
+  }
+}
+
+/** Begins with `server/discover`, unless the server is known to be of the legacy generation. */
+async function connectRemote(
+  [kind, other]: readonly RemoteKind[],
+  known: Era | undefined,
+  open: (kind: RemoteKind, first: FirstRequest) => Promise<McpConnection>,
+): Promise<McpConnection> {
+  if (kind === undefined) throw new Error("no transport to reach the server");
+  if (kind === "sse") return open(kind, "initialize");
+  try {
+    return await connectHttp(known, (first) => open(kind, first));
+  } catch (error) {
+    if (other === undefined || !maySpeakSse(getCause(error))) throw error;
+    return open(other, "initialize");
+  }
+}
+
+async function connectHttp(
+  known: Era | undefined,
+  open: (first: FirstRequest) => Promise<McpConnection>,
+): Promise<McpConnection> {
+  try {
+    return await open(known === "legacy" ? "initialize" : "discover");
+  } catch (error) {
+    if (known === "legacy" && isOtherEra(getCause(error))) return open("discover");
+    if (known !== "legacy" && needsInitialize(error)) return open("initialize");
+    throw error;
+  }
+}
+
+/** Returns whether a server may answer `initialize` only: some require a token for every other request. */
+function needsInitialize(error: unknown): boolean {
+  if (error instanceof ConnectError && error.failure.kind === "unauthorized") return true;
+  return isProbeTimeout(getCause(error));
+}
+
+/** The generation of one server, between connections. Failures of the store only cost a request. */
+class EraMemory {
+  readonly #settings: ServerSettings;
+  readonly #deps: ConnectDeps;
+  readonly #store: EraStore;
+
+  constructor(settings: ServerSettings, deps: ConnectDeps) {
+    this.#settings = settings;
+    this.#deps = deps;
+    this.#store = new EraStore(deps.files);
+  }
+
+  load(): Promise<Era | undefined> {
+    return this.#try(() => this.#store.load(this.#settings));
+  }
+
+  /** Stores what the next connection needs: programs are taken for legacy ones, addresses for modern ones. */
+  async note({ era, serverVersion }: McpConnection): Promise<void> {
+    const isExpected = era === (this.#settings.type === "local" ? "legacy" : "modern");
+    await this.#try(() =>
+      isExpected ? this.#store.forget(this.#settings) : this.#store.save(this.#settings, era, serverVersion),
+    );
+  }
+
+  async #try<T>(work: () => Promise<T>): Promise<T | undefined> {
+    try {
+      return await work();
+    } catch (error) {
+      this.#deps.connection.log.warn("MCP protocol generation not stored", errorFields(error));
+      return undefined;
+    }
   }
 }
 
@@ -44,8 +135,9 @@ function getWorkingFolder(settings: ServerSettings, { connection }: ConnectDeps)
 
 type CreateConnection = (transport: Transport) => McpConnection;
 
-async function connectLocal(
+async function openLocal(
   settings: LocalServer,
+  first: FirstRequest,
   deps: ConnectDeps,
   create: CreateConnection,
   signal: AbortSignal,
@@ -56,7 +148,7 @@ async function connectLocal(
   const transport = new StdioTransport({ command, args, cwd, env: environment }, { processes, onNoise });
   const connection = create(transport);
   try {
-    await connection.open(signal);
+    await connection.open(first, signal);
     return connection;
   } catch (error) {
     await connection.end();
@@ -65,19 +157,20 @@ async function connectLocal(
   }
 }
 
-async function connectRemote(
+async function openRemote(
   settings: RemoteServer,
   kind: RemoteKind,
+  first: FirstRequest,
   { signIn, connection: { timeoutMs } }: ConnectDeps,
   create: CreateConnection,
   signal: AbortSignal,
 ): Promise<McpConnection> {
   const onTooLong = (error: MessageTooLongError) => connection.break(error);
   const onSignInNeeded = () => connection.refuse();
-  const transport = openRemote(settings, kind, { signIn, onTooLong, onSignInNeeded });
+  const transport = createTransport(settings, kind, { signIn, onTooLong, onSignInNeeded });
   const connection = create(transport);
   try {
-    await connection.open(signal);
+    await connection.open(first, signal);
     return connection;
   } catch (error) {
     await connection.end();
@@ -86,7 +179,7 @@ async function connectRemote(
   }
 }
 
-function openRemote(...args: Parameters<typeof remoteTransport>): Transport {
+function createTransport(...args: Parameters<typeof remoteTransport>): Transport {
   try {
     return remoteTransport(...args);
   } catch (error) {

@@ -1,21 +1,16 @@
 import { errorFields } from "../../base/error-fields.ts";
-import { Client } from "@modelcontextprotocol/sdk/client/index.js";
-import { SseError } from "@modelcontextprotocol/sdk/client/sse.js";
-import { StreamableHTTPClientTransport } from "@modelcontextprotocol/sdk/client/streamableHttp.js";
-import type { Transport } from "@modelcontextprotocol/sdk/shared/transport.js";
 import {
+  type CallToolRequestOptions,
+  Client,
   type ClientCapabilities,
-  ElicitationCompleteNotificationSchema,
   type ElicitRequest,
-  ElicitRequestSchema,
   type ElicitResult,
-  ListRootsRequestSchema,
-  LoggingMessageNotificationSchema,
-  PromptListChangedNotificationSchema,
-  ResourceListChangedNotificationSchema,
+  LOG_LEVEL_META_KEY,
   type ServerCapabilities,
-  ToolListChangedNotificationSchema,
-} from "@modelcontextprotocol/sdk/types.js";
+  SseError,
+  StreamableHTTPClientTransport,
+  type Transport,
+} from "@modelcontextprotocol/client";
 import { basename } from "node:path";
 import { pathToFileURL } from "node:url";
 import { z } from "zod";
@@ -25,11 +20,17 @@ import type { Log } from "../../base/log.ts";
 import type { ElicitationCapabilities } from "../../message/elicitation.ts";
 import { MessageTooLongError } from "./bounded-fetch.ts";
 import { CallClock } from "./call-clock.ts";
+import { ChangeStream } from "./change-stream.ts";
+import type { Era } from "./era-store.ts";
 import { toReadable, toRequestFailure, type RequestFailure, TimeoutError } from "./failures.ts";
 import { StdioTransport } from "./stdio-transport.ts";
 
 /** Timeout to end a session at a remote server. */
 const closeTimeoutMs = 500;
+/** How long a server may take to say which generation of the protocol it speaks. */
+const probeTimeoutMs = 5_000;
+/** Maximum number of answers to one request that ask for more input. */
+const inputRoundsLimit = 20;
 /** Disables the SDK's timeouts, because those of `CallClock` pause while the user is asked. */
 const neverMs = 2 ** 31 - 1;
 
@@ -51,8 +52,13 @@ export interface ConnectionDeps {
 export type RequestResult<T> = { readonly outcome: "answered"; readonly value: T } | Failed;
 type Failed = { readonly outcome: "failed"; readonly failure: RequestFailure };
 
+/** The first request on a connection: `initialize`, or `server/discover` with a fallback to `initialize`. */
+export type FirstRequest = "initialize" | "discover";
+
 export interface RequestOptions {
   readonly clock: CallClock;
+  /** The called tool. Its schema may name parameters to repeat in HTTP headers. */
+  readonly tool?: { readonly name: string; readonly schema: Readonly<Record<string, unknown>> } | undefined;
   readonly onProgress?: ((progress: Progress) => void) | undefined;
 }
 
@@ -71,6 +77,7 @@ export class McpConnection {
   #broken: Error | undefined;
   #isRefused = false;
   #closedReason: string | undefined;
+  #changes: ChangeStream | undefined;
 
   /** `offersRoots`: whether the server may request the folders. */
   constructor(transport: Transport, deps: ConnectionDeps, offersRoots: boolean) {
@@ -78,7 +85,14 @@ export class McpConnection {
     this.#deps = deps;
     const info = { name: "fairlead", title: "Fairlead", version: deps.version };
     const capabilities = capabilitiesFor(deps.capabilities, offersRoots);
-    this.#client = new Client(info, { capabilities });
+    // A program may take long to start, so that only the connection's timeout limits its first answer.
+    const timeoutMs = transport instanceof StdioTransport ? neverMs : probeTimeoutMs;
+    this.#client = new Client(info, {
+      capabilities,
+      versionNegotiation: { mode: "auto", probe: { timeoutMs } },
+      inputRequired: { maxRounds: inputRoundsLimit },
+      jsonSchemaValidator: noOutputCheck,
+    });
     this.#listen(capabilities);
   }
 
@@ -104,10 +118,25 @@ export class McpConnection {
     return this.#client.getInstructions() ?? "";
   }
 
-  async open(signal: AbortSignal): Promise<void> {
+  /** The generation of the protocol that the server speaks. */
+  get era(): Era {
+    return this.#client.getProtocolEra() ?? "legacy";
+  }
+
+  /** Name and version of the server, as it reported them. */
+  get serverVersion(): string {
+    const { name, version } = this.#client.getServerVersion() ?? {};
+    return `${name ?? ""} ${version ?? ""}`;
+  }
+
+  async open(first: FirstRequest, signal: AbortSignal): Promise<void> {
     const clock = new CallClock(this.#deps.timeoutMs, signal);
     try {
-      const opened = this.#client.connect(this.#transport, { signal: clock.signal, timeout: neverMs });
+      const opened = this.#client.connect(this.#transport, {
+        signal: clock.signal,
+        timeout: neverMs,
+        ...(first === "initialize" && { prior: { kind: "legacy" } }),
+      });
       await Promise.race([opened, rejectOnAbort(clock.signal)]);
       if (this.#state === "opening") this.#state = "open";
     } catch (error) {
@@ -117,9 +146,16 @@ export class McpConnection {
     }
   }
 
+  /** Subscribes to changes of the lists. Servers of the legacy generation report them without. */
+  listenForChanges(): void {
+    if (this.era !== "modern" || !this.isOpen) return;
+    this.#changes ??= new ChangeStream(this.#client, this.capabilities, () => this.#deps.onListChanged());
+  }
+
   /** Sends further log messages of level `warning` and above to `onLog`. */
   async quieten(): Promise<void> {
-    if (this.capabilities.logging === undefined) return;
+    // Servers of the modern generation send those that a request asks for.
+    if (this.capabilities.logging === undefined || this.era === "modern") return;
     const clock = new CallClock(this.#deps.timeoutMs);
     await this.request("logging/setLevel", { level: "warning" }, z.looseObject({}), { clock });
     clock.end();
@@ -129,23 +165,45 @@ export class McpConnection {
     method: string,
     params: Record<string, unknown>,
     answer: z.ZodType<T>,
-    { clock, onProgress }: RequestOptions,
+    { clock, onProgress, tool }: RequestOptions,
   ): Promise<RequestResult<T>> {
+    const options = {
+      signal: clock.signal,
+      timeout: neverMs,
+      ...(onProgress && {
+        onprogress: (progress: Progress) => {
+          clock.restart();
+          onProgress(progress);
+        },
+      }),
+    };
     try {
-      const value = await this.#client.request({ method, params }, answer, {
-        signal: clock.signal,
-        timeout: neverMs,
-        ...(onProgress && {
-          onprogress: (progress) => {
-            clock.restart();
-            onProgress(progress);
-          },
-        }),
-      });
+      if (this.era === "modern" && tool !== undefined)
+        return { outcome: "answered", value: answer.parse(await this.#callTool(params, tool, options)) };
+      const value = await this.#client.request(
+        { method, params: this.#withLogLevel(params) },
+        answer,
+        options,
+      );
       return { outcome: "answered", value };
     } catch (error) {
       return { outcome: "failed", failure: this.#requestFailure(error, clock) };
     }
+  }
+
+  /** Calls a tool with the HTTP headers that its schema asks for. */
+  #callTool(
+    params: Record<string, unknown>,
+    { name, schema }: NonNullable<RequestOptions["tool"]>,
+    options: Omit<CallToolRequestOptions, "toolDefinition">,
+  ): Promise<unknown> {
+    const toolDefinition = { name, inputSchema: { ...schema, type: "object" as const } };
+    return this.#client.callTool({ ...this.#withLogLevel(params), name }, { ...options, toolDefinition });
+  }
+
+  #withLogLevel(params: Record<string, unknown>): Record<string, unknown> {
+    const isWanted = this.era === "modern" && this.capabilities.logging !== undefined;
+    return isWanted ? { ...params, _meta: { [LOG_LEVEL_META_KEY]: "warning" } } : params;
   }
 
   /** Closes a connection that is no longer usable. */
@@ -159,6 +217,7 @@ export class McpConnection {
   /** Closes the connection. Resolves when the server's program has ended too. */
   async end(): Promise<void> {
     this.#state = "ended";
+    this.#changes?.close();
     if (this.#transport instanceof StreamableHTTPClientTransport) {
       // Optional: servers that do not support it expire the session themselves.
       const bye = this.#transport.terminateSession().catch(() => {});
@@ -180,25 +239,25 @@ export class McpConnection {
     const client = this.#client;
     const { roots } = this.#deps;
     if (capabilities.roots !== undefined) {
-      client.setRequestHandler(ListRootsRequestSchema, () => ({
+      client.setRequestHandler("roots/list", () => ({
         roots: roots.map((path) => ({ uri: pathToFileURL(path).href, name: basename(path) })),
       }));
     }
     if (capabilities.elicitation !== undefined) {
-      client.setRequestHandler(ElicitRequestSchema, ({ params }, { signal }) =>
-        this.#deps.onElicit(params, signal),
+      client.setRequestHandler("elicitation/create", ({ params }, { mcpReq }) =>
+        this.#deps.onElicit(params, mcpReq.signal),
       );
     }
-    for (const schema of [
-      ToolListChangedNotificationSchema,
-      PromptListChangedNotificationSchema,
-      ResourceListChangedNotificationSchema,
-    ])
-      client.setNotificationHandler(schema, () => this.#deps.onListChanged());
-    client.setNotificationHandler(ElicitationCompleteNotificationSchema, ({ params }) =>
+    for (const method of [
+      "notifications/tools/list_changed",
+      "notifications/prompts/list_changed",
+      "notifications/resources/list_changed",
+    ] as const)
+      client.setNotificationHandler(method, () => this.#deps.onListChanged());
+    client.setNotificationHandler("notifications/elicitation/complete", ({ params }) =>
       this.#deps.onElicited(params.elicitationId),
     );
-    client.setNotificationHandler(LoggingMessageNotificationSchema, ({ params: { level, data } }) =>
+    client.setNotificationHandler("notifications/message", ({ params: { level, data } }) =>
       this.#deps.onLog(level, typeof data === "string" ? data : JSON.stringify(data)),
     );
     // The SDK has no other way to listen.
@@ -238,6 +297,13 @@ export class McpConnection {
     return { kind: "dropped", reason: this.#closedReason ?? toReadable(error) };
   }
 }
+
+/** Output of tools is data for the model: a server whose output differs from its own schema is still usable. */
+const noOutputCheck = {
+  getValidator: (): never => {
+    throw new Error("output is not checked");
+  },
+};
 
 function capabilitiesFor({ forms, urls }: ElicitationCapabilities, offersRoots: boolean): ClientCapabilities {
   const elicitation = { ...(forms && { form: { applyDefaults: true } }), ...(urls && { url: {} }) };

@@ -1,4 +1,4 @@
-import type { ElicitRequest, ElicitResult } from "@modelcontextprotocol/sdk/types.js";
+import type { ElicitRequest, ElicitResult } from "@modelcontextprotocol/client";
 import { isRecord } from "../../base/text/record.ts";
 import type { Elicitation, ElicitationField, ElicitationOutcome } from "../../message/elicitation.ts";
 

@@ -1,6 +1,11 @@
-import { SseError } from "@modelcontextprotocol/sdk/client/sse.js";
-import { StreamableHTTPError } from "@modelcontextprotocol/sdk/client/streamableHttp.js";
-import { McpError, UrlElicitationRequiredError } from "@modelcontextprotocol/sdk/types.js";
+import {
+  ProtocolError,
+  SdkError,
+  SdkErrorCode,
+  SdkHttpError,
+  SseError,
+  UrlElicitationRequiredError,
+} from "@modelcontextprotocol/client";
 import { messageOf, UserError } from "../../base/errors.ts";
 import { excerpt } from "../../base/text/excerpt.ts";
 import { MessageTooLongError } from "./bounded-fetch.ts";
@@ -45,13 +50,10 @@ export function toConnectError(error: unknown, timeoutMs: number, serverText: st
       cause: error,
     });
   if (error instanceof TimeoutError) return failed(`it did not answer within ${timeoutMs / 1_000} s`, false);
-  if (error instanceof StreamableHTTPError && error.code === 401)
-    return new ConnectError({ kind: "unauthorized" });
-  if (error instanceof SseError && error.code === 401) return new ConnectError({ kind: "unauthorized" });
+  if (getHttpStatus(error) === 401) return new ConnectError({ kind: "unauthorized" });
   if (error instanceof UserError || error instanceof MessageTooLongError)
     return failed(messageOf(error), false);
-  if (error instanceof McpError && error.message.endsWith("Connection closed"))
-    return failed("it ended before it answered", true);
+  if (isClosed(error)) return failed("it ended before it answered", true);
   return failed(toReadable(error), isDrop(error));
 }
 
@@ -61,7 +63,7 @@ export function toRequestFailure(error: unknown): RequestFailure {
     const visits = error.elicitations.map(({ elicitationId: id, url, message }) => ({ id, url, message }));
     return { kind: "visit", visits };
   }
-  if (error instanceof StreamableHTTPError && error.code === 401) return { kind: "unauthorized" };
+  if (getHttpStatus(error) === 401) return { kind: "unauthorized" };
   return { kind: isDrop(error) ? "dropped" : "failed", reason: toReadable(error) };
 }
 
@@ -86,19 +88,65 @@ export function getCause(error: unknown): unknown {
   return error instanceof Error ? error.cause : undefined;
 }
 
+/** Returns whether the server does not know the first request, which suggests that it speaks the other generation. */
+export function isOtherEra(error: unknown): boolean {
+  if (error instanceof ProtocolError) return otherEraCodes.includes(error.code);
+  return error instanceof SdkHttpError && error.status === 400;
+}
+
+/** Invalid request, unknown method, missing parameters, unsupported version. */
+const otherEraCodes: readonly number[] = [-32_600, -32_601, -32_602, -32_022];
+
+/** Returns whether the server did not answer the question for its generation in time. */
+export function isProbeTimeout(error: unknown): boolean {
+  return isSdkError(error, SdkErrorCode.RequestTimeout);
+}
+
+function isClosed(error: unknown): boolean {
+  if (isSdkError(error, SdkErrorCode.ConnectionClosed)) return true;
+  const cause = isSdkError(error, SdkErrorCode.EraNegotiationFailed) ? getCause(error) : undefined;
+  return cause !== undefined && messageOf(cause).startsWith("Connection closed");
+}
+
+function isSdkError(error: unknown, code: SdkErrorCode): error is SdkError {
+  return error instanceof SdkError && error.code === code;
+}
+
+/** Returns the status of a refused HTTP request. */
+export function getHttpStatus(error: unknown): number | undefined {
+  if (error instanceof SseError) return error.code;
+  return error instanceof SdkHttpError ? error.status : undefined;
+}
+
 /** Returns whether a new connection may help. 404 means that the session expired. */
 function isDrop(error: unknown): boolean {
-  if (error instanceof StreamableHTTPError) return error.code === 404 || (error.code ?? 0) >= 500;
-  return error instanceof TypeError || messageOf(error) === "Not connected";
+  const status = getHttpStatus(error);
+  if (status !== undefined) return status === 404 || status >= 500;
+  return isNetworkError(error) || messageOf(error) === "Not connected";
+}
+
+/** Returns whether `fetch` failed, or the question for the server's generation failed because of it. */
+function isNetworkError(error: unknown): boolean {
+  if (error instanceof TypeError) return true;
+  return isSdkError(error, SdkErrorCode.EraNegotiationFailed) && getCause(error) instanceof TypeError;
 }
 
 /** Returns the message of the cause: `fetch failed` is not informative. */
 export function toReadable(error: unknown): string {
-  if (typeof error === "object" && error !== null && "issues" in error)
-    return "it gave an answer that is none of the protocol's";
-  const text = excerpt(messageOf(error).replace(/^MCP error -?\d+: /, ""), errorLength);
+  if (isSdkError(error, SdkErrorCode.EraNegotiationFailed) && getCause(error) !== undefined)
+    return toReadable(getCause(error));
+  if (isSdkError(error, SdkErrorCode.InvalidResult)) return "its answer does not follow the protocol";
+  if (error instanceof SdkHttpError) return describeHttpError(error);
+  const text = excerpt(messageOf(error), errorLength);
   const cause = getCause(error);
   return error instanceof TypeError && cause instanceof Error ? `${text}: ${describeCause(cause)}` : text;
+}
+
+function describeHttpError({ status, data }: SdkHttpError): string {
+  const { text } = data;
+  const details = typeof text === "string" ? text.trim() : "";
+  const answer = `it answered with HTTP ${status}`;
+  return details === "" ? answer : `${answer}: ${excerpt(details, errorLength)}`;
 }
 
 /** Unwraps an AggregateError: a host with several addresses has one error for each. */

@@ -1,11 +1,13 @@
-import { SSEClientTransport } from "@modelcontextprotocol/sdk/client/sse.js";
 import {
+  type FetchLike,
+  SdkError,
+  SdkErrorCode,
+  SSEClientTransport,
   StreamableHTTPClientTransport,
-  StreamableHTTPError,
-} from "@modelcontextprotocol/sdk/client/streamableHttp.js";
-import type { FetchLike } from "@modelcontextprotocol/sdk/shared/transport.js";
+} from "@modelcontextprotocol/client";
 import { UserError } from "../../base/errors.ts";
 import { limitResponseSize, type MessageTooLongError } from "./bounded-fetch.ts";
+import { getHttpStatus } from "./failures.ts";
 import type { RemoteServer } from "../server-settings.ts";
 import type { OAuthFetch } from "../oauth/oauth-fetch.ts";
 
@@ -41,9 +43,9 @@ export function remoteKinds({ transport }: RemoteServer): readonly RemoteKind[] 
 
 /** Returns whether the server may only support the older transport. */
 export function maySpeakSse(error: unknown): boolean {
-  if (!(error instanceof StreamableHTTPError)) return false;
-  const { code = 0 } = error;
-  return code === -1 || (code >= 400 && code < 500 && code !== 401 && code !== 403);
+  if (error instanceof SdkError && error.code === SdkErrorCode.ClientHttpUnexpectedContent) return true;
+  const status = getHttpStatus(error) ?? 0;
+  return status >= 400 && status < 500 && status !== 401 && status !== 403;
 }
 
 function createFetch(server: RemoteServer, kind: RemoteKind, deps: RemoteDeps): FetchLike {

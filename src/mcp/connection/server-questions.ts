@@ -1,4 +1,4 @@
-import type { ElicitRequest, ElicitResult } from "@modelcontextprotocol/sdk/types.js";
+import type { ElicitRequest, ElicitResult } from "@modelcontextprotocol/client";
 import { orWhenAborted } from "../../base/async.ts";
 import type { Elicit } from "../../message/elicitation.ts";
 import { CallClock } from "./call-clock.ts";

@@ -1,5 +1,4 @@
-import type { Transport } from "@modelcontextprotocol/sdk/shared/transport.js";
-import { type JSONRPCMessage, JSONRPCMessageSchema } from "@modelcontextprotocol/sdk/types.js";
+import { type JSONRPCMessage, parseJSONRPCMessage, type Transport } from "@modelcontextprotocol/client";
 import { once } from "node:events";
 import { StringDecoder } from "node:string_decoder";
 import { toJson } from "../../base/text/json.ts";
@@ -141,8 +140,7 @@ export class StdioTransport implements Transport {
 
 function parseMessage(text: string): JSONRPCMessage | undefined {
   try {
-    const parsed = JSONRPCMessageSchema.safeParse(JSON.parse(text));
-    return parsed.success ? parsed.data : undefined;
+    return parseJSONRPCMessage(JSON.parse(text));
   } catch {
     return undefined;
   }

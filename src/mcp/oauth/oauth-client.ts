@@ -1,9 +1,10 @@
-import type { OAuthClientProvider, OAuthDiscoveryState } from "@modelcontextprotocol/sdk/client/auth.js";
 import type {
   OAuthClientInformationMixed,
   OAuthClientMetadata,
+  OAuthClientProvider,
+  OAuthDiscoveryState,
   OAuthTokens,
-} from "@modelcontextprotocol/sdk/shared/auth.js";
+} from "@modelcontextprotocol/client";
 import { UserError } from "../../base/errors.ts";
 import { checkEndpoint, hostOf } from "./oauth-requests.ts";
 import { getOAuthSettings } from "./oauth-settings.ts";
@@ -50,12 +51,6 @@ export class OAuthFlowClient implements OAuthClientProvider {
       response_types: ["code"],
       token_endpoint_auth_method: authMethodFor(supported),
     };
-  }
-
-  /** Returns whether the answer comes from another authorization server than the one in use. */
-  isFromElsewhere(issuer: string | undefined): boolean {
-    const known = this.#discovered?.authorizationServerMetadata?.issuer;
-    return issuer !== undefined && known !== undefined && issuer !== known;
   }
 
   /** Returns whether the request went to the registration endpoint. */
@@ -113,6 +108,7 @@ export class OAuthFlowClient implements OAuthClientProvider {
     const { server } = this.#options;
     const { authorizationServerUrl, authorizationServerMetadata: metadata } = found;
     checkEndpoint(server.url, authorizationServerUrl);
+    checkIssuer(authorizationServerUrl, metadata?.issuer);
     const endpoints = [
       metadata?.authorization_endpoint,
       metadata?.token_endpoint,
@@ -129,6 +125,15 @@ export class OAuthFlowClient implements OAuthClientProvider {
   discoveryState(): OAuthDiscoveryState | undefined {
     return this.#discovered;
   }
+}
+
+/** Throws if the metadata names another authorization server (RFC 8414). A final slash makes no difference. */
+function checkIssuer(authorizationServerUrl: string, issuer: string | undefined): void {
+  const normalize = (url: string) => url.replace(/\/$/, "");
+  if (issuer === undefined || normalize(issuer) === normalize(authorizationServerUrl)) return;
+  throw new UserError(
+    `${hostOf(authorizationServerUrl)} calls itself ${issuer.slice(0, 200)} in its metadata. Nothing was sent there; the server's operator must fix it.`,
+  );
 }
 
 function configuredClient(server: RemoteServer): OAuthClientInformationMixed | undefined {

@@ -1,4 +1,4 @@
-import type { FetchLike } from "@modelcontextprotocol/sdk/shared/transport.js";
+import type { FetchLike } from "@modelcontextprotocol/client";
 import { once } from "../../base/async.ts";
 import { AuthorizationNeeded, type Challenge } from "./oauth-challenge.ts";
 import type { AuthorizeOutcome, ShowAddress } from "./oauth-flow.ts";

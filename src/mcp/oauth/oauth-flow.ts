@@ -1,7 +1,11 @@
 import { randomBytes } from "node:crypto";
-import { auth, discoverOAuthProtectedResourceMetadata } from "@modelcontextprotocol/sdk/client/auth.js";
-import { OAuthError } from "@modelcontextprotocol/sdk/server/auth/errors.js";
-import type { FetchLike } from "@modelcontextprotocol/sdk/shared/transport.js";
+import {
+  auth,
+  discoverOAuthProtectedResourceMetadata,
+  type FetchLike,
+  IssuerMismatchError,
+  OAuthError,
+} from "@modelcontextprotocol/client";
 import { messageOf, UserError } from "../../base/errors.ts";
 import { showInvisible } from "../../base/text/invisible.ts";
 import { type Callback, type CallbackAnswer, listenForCallback } from "./oauth-callback.ts";
@@ -83,11 +87,7 @@ async function runFlow(wanted: Wanted, deps: AuthorizeDeps, signal: AbortSignal)
     if (answer === "timedOut" && stored?.tokens === undefined) await deps.store.forget(server.url);
     if (answer === "timedOut") throw new UserError(timedOutText);
     if (answer.outcome !== "code") return answer;
-    if (client.isFromElsewhere(answer.issuer))
-      throw new UserError(
-        `The browser came back from another authorization server than it was sent to. Nothing was sent there; begin again.`,
-      );
-    await run(answer.code);
+    await run(answer);
     return { outcome: "authorized" };
   } finally {
     await callback.close();
@@ -100,7 +100,7 @@ function createSdkFlow(
   client: OAuthFlowClient,
   fetch: FetchLike,
   signal: AbortSignal,
-): (authorizationCode?: string) => Promise<unknown> {
+): (answer?: CallbackCode) => Promise<unknown> {
   const send = createOAuthFetch(createServerFetch(fetch, server), { timeoutMs: timeoutOf(server), signal });
   const fetchFn: FetchLike = async (url, init) => {
     const response = await send(url, init);
@@ -110,11 +110,21 @@ function createSdkFlow(
   // Overrides the SDK, which prefers the scopes that the server offers.
   const scope = config.scope ?? challenge.scope;
   const { resourceMetadataUrl } = challenge;
-  return (authorizationCode) =>
-    auth(client, { serverUrl: server.url, authorizationCode, scope, resourceMetadataUrl, fetchFn });
+  return (answer) =>
+    auth(client, {
+      serverUrl: server.url,
+      authorizationCode: answer?.code,
+      iss: answer?.issuer,
+      scope,
+      resourceMetadataUrl,
+      fetchFn,
+      // The client checks the issuer, tolerating a missing final slash.
+      skipIssuerMetadataValidation: true,
+    });
 }
 
-type PersonAnswer = Extract<CallbackAnswer, { outcome: "code" }> | AuthorizeOutcome | "timedOut";
+type CallbackCode = Extract<CallbackAnswer, { outcome: "code" }>;
+type PersonAnswer = CallbackCode | AuthorizeOutcome | "timedOut";
 
 async function askUser(
   { server }: Wanted,
@@ -243,8 +253,10 @@ function withoutOAuth({ name, oauth }: RemoteServer): string {
 }
 
 function toReason(thrown: unknown): string {
+  if (thrown instanceof IssuerMismatchError && thrown.kind === "authorization_response")
+    return "The browser came back from another authorization server than it was sent to. Nothing was sent there; begin again.";
   if (thrown instanceof OAuthError)
-    return sanitize(`The authorization server returned ${thrown.errorCode}: ${thrown.message}`);
+    return sanitize(`The authorization server returned ${thrown.code}: ${thrown.message}`);
   return sanitize(messageOf(thrown));
 }
 

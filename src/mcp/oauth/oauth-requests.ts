@@ -1,4 +1,4 @@
-import type { FetchLike } from "@modelcontextprotocol/sdk/shared/transport.js";
+import type { FetchLike } from "@modelcontextprotocol/client";
 import { codeOf, messageOf, UserError } from "../../base/errors.ts";
 
 /** Maximum bytes of an authorization server's answer. Metadata and tokens are far smaller. */

@@ -1,14 +1,11 @@
 import {
   discoverAuthorizationServerMetadata,
   extractWWWAuthenticateParams,
+  type FetchLike,
+  OAuthError,
+  OAuthErrorCode,
   refreshAuthorization,
-} from "@modelcontextprotocol/sdk/client/auth.js";
-import {
-  InvalidClientError,
-  InvalidGrantError,
-  UnauthorizedClientError,
-} from "@modelcontextprotocol/sdk/server/auth/errors.js";
-import type { FetchLike } from "@modelcontextprotocol/sdk/shared/transport.js";
+} from "@modelcontextprotocol/client";
 import { messageOf, UserError } from "../../base/errors.ts";
 import { AuthorizationNeeded, type Challenge } from "./oauth-challenge.ts";
 import { clientIdOf, getOAuthSettings, timeoutOf } from "./oauth-settings.ts";
@@ -121,7 +118,8 @@ export class ServerTokens {
       await this.#store.save(this.#server.url, { tokens: fresh, expiresAt: computeExpiry(fresh) });
       return fresh.access_token;
     } catch (thrown) {
-      if (thrown instanceof InvalidGrantError || isUnknownClient(thrown)) return this.#drop(thrown);
+      if (isOAuthError(thrown, [OAuthErrorCode.InvalidGrant]) || isUnknownClient(thrown))
+        return this.#drop(thrown);
       if (thrown instanceof UserError) throw thrown;
       throw new UserError(
         `The authorization of the MCP server "${this.#server.name}" could not be renewed: ${messageOf(thrown).slice(0, 300)}`,
@@ -184,5 +182,9 @@ export function challengeOf(response: Response): Challenge {
 }
 
 function isUnknownClient(thrown: unknown): boolean {
-  return thrown instanceof InvalidClientError || thrown instanceof UnauthorizedClientError;
+  return isOAuthError(thrown, [OAuthErrorCode.InvalidClient, OAuthErrorCode.UnauthorizedClient]);
+}
+
+function isOAuthError(thrown: unknown, codes: readonly string[]): boolean {
+  return thrown instanceof OAuthError && codes.includes(thrown.code);
 }

@@ -160,7 +160,7 @@ describe("what a server writes", () => {
     await withServer(faulty("no-answer"), async (context) => {
       expect(await callOnce(context, "bad_echo")).toEqual([
         expect.stringMatching(
-          /^The MCP server bad refused the call: it gave an answer that is none of the protocol's\n\nThe error is/,
+          /^The MCP server bad refused the call: its answer does not follow the protocol\n\nThe error is/,
         ),
       ]);
     });

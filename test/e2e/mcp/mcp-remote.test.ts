@@ -121,8 +121,8 @@ describe("a remote server", () => {
 
   test.each([
     [401, "needs authorization: `/mcp auth far`", "needs authorization. Enter /mcp auth far here"],
-    [403, "failed: ", "failed: Streamable HTTP error: Error POSTing to endpoint: No."],
-    [500, "failed: ", "failed: Streamable HTTP error: Error POSTing to endpoint: No."],
+    [403, "failed: ", "failed: it answered with HTTP 403: No."],
+    [500, "failed: ", "failed: it answered with HTTP 500: No."],
   ])("that answers %i is reported once", async (status, state, notice) => {
     await using server = await startHttpMcp({ speaks: "http", status });
     await story(

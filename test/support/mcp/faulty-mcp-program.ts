@@ -133,6 +133,7 @@ function call(request: Request): void {
 
 function take(request: Request): void {
   const { id, method } = request;
+  if (fault === "logs-methods") remember(`asked ${method}`);
   if (fault === "noise") {
     write("[server] handling a request");
     write('{"not": "a message"}');

@@ -27,6 +27,10 @@ export const memory = () =>
 export const faulty = (fault: string, ...more: string[]) =>
   localServer(fileURLToPath(new URL("faulty-mcp-program.ts", import.meta.url)), fault, ...more);
 
+/** A server for the protocol of 2026-07-28; see the program. */
+export const modern = (memory: string, ...more: string[]) =>
+  localServer(fileURLToPath(new URL("modern-program.ts", import.meta.url)), memory, ...more);
+
 function resolveProgram(description: string): string {
   return join(dirname(description), "dist/index.js");
 }

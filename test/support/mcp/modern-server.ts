@@ -1,0 +1,44 @@
+import { acceptedContent, inputRequired, McpServer } from "@modelcontextprotocol/server";
+import { setTimeout as delay } from "node:timers/promises";
+import { z } from "zod";
+
+const asked = z.object({ name: z.string() });
+
+/** A server on the official package for the protocol of 2026-07-28. `more`: names of further tools. */
+export function createModernServer(version: string, more: readonly string[] = []): McpServer {
+  const server = new McpServer(
+    { name: "modern", version },
+    {
+      capabilities: { tools: { listChanged: true }, resources: {}, prompts: {}, logging: {} },
+      instructions: "Greet before you echo.",
+    },
+  );
+  const echo = ({ text }: { text: string }) => ({ content: [{ type: "text" as const, text }] });
+  const input = { inputSchema: z.object({ text: z.string() }) };
+  for (const name of ["echo", ...more])
+    server.registerTool(name, { ...input, description: `The tool ${name}.` }, echo);
+  const region = z.string().meta({ "x-mcp-header": "Region" });
+  server.registerTool("route", { inputSchema: z.object({ region }) }, ({ region }) => ({
+    content: [{ type: "text", text: `Routed to ${region}.` }],
+  }));
+  server.registerTool("greet", { inputSchema: z.object({}) }, (_, { mcpReq }) => {
+    const answer = acceptedContent(mcpReq.inputResponses, "who", asked);
+    if (answer !== undefined) return { content: [{ type: "text", text: `Hello, ${answer.name}!` }] };
+    const question = inputRequired.elicit({ message: "Who are you?", requestedSchema: asked });
+    return inputRequired({ inputRequests: { who: question }, requestState: "greeting" });
+  });
+  server.registerTool("work", { inputSchema: z.object({}) }, async (_, { mcpReq }) => {
+    const { progressToken } = mcpReq._meta ?? {};
+    if (progressToken !== undefined)
+      await mcpReq.notify({
+        method: "notifications/progress",
+        params: { progressToken, progress: 1, total: 2, message: "half" },
+      });
+    await delay(1, undefined, { signal: mcpReq.signal });
+    return { content: [{ type: "text", text: "Worked." }] };
+  });
+  server.registerResource("note", "note://1", { description: "A note." }, (uri) => ({
+    contents: [{ uri: uri.href, text: "Buy milk." }],
+  }));
+  return server;
+}
