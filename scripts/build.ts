@@ -3,6 +3,7 @@ import { createRequire } from "node:module";
 import { build, type BuildOptions, type OutputOptions } from "rolldown";
 import { lazySchemas, schemaLibrary } from "./lazy-schemas.ts";
 import { leanSdk } from "./lean-sdk.ts";
+import { Licenses } from "./licenses.ts";
 import { copyNativeLocks, nativeLock } from "./native-lock.ts";
 import { compressMaps, ownSourceMaps, withSourceMaps } from "./source-maps.ts";
 
@@ -23,8 +24,9 @@ function hasEffects(id: string, isExternal: boolean): boolean | undefined {
 // The folder is replaced at once, so that a program that starts meanwhile finds a whole one.
 const startedAt = new Date();
 const fresh = `dist-new-${process.pid}`;
+const licenses = new Licenses();
 const bundled = {
-  plugins: [lazySchemas(), leanSdk, nativeLock, ownSourceMaps],
+  plugins: [lazySchemas(), leanSdk, nativeLock, ownSourceMaps, licenses.plugin],
   platform: "node",
   external: ["@vscode/ripgrep"],
   moduleTypes: { ".md": "text", ".json": "json" },
@@ -69,6 +71,7 @@ await build({
     "plugin-zod": "src/plugin/zod.ts",
   },
   platform: "node",
+  plugins: [licenses.plugin],
   output: {
     dir: fresh,
     format: "esm",
@@ -82,6 +85,7 @@ copyFileSync(
   createRequire(import.meta.url).resolve("@silvia-odwyer/photon-node/photon_rs_bg.wasm"),
   `${fresh}/photon_rs_bg.wasm`,
 );
+licenses.write(`${fresh}/THIRD-PARTY-LICENSES.txt`);
 copyNativeLocks(fresh);
 compressMaps(fresh);
 // isBundleStale() compares this time with the sources.
