@@ -16,6 +16,7 @@ import { print, printJson } from "../terminal/output.ts";
 import { providerFindings, unusedFindings } from "./provider-findings.ts";
 import { languageFindings } from "./language-findings.ts";
 import { damageFindings } from "./store-findings.ts";
+import { findSystem, systemFinding } from "./system-findings.ts";
 import { type Style, styleFor } from "../terminal/style.ts";
 import { version } from "../command-line/version.ts";
 
@@ -24,6 +25,7 @@ export async function doctor(call: Call): Promise<number> {
   const { app, project } = await openLocalApp(call.text("cwd"));
   const findings = [
     { what: "Fairlead", found: `${version} on Node ${process.versions.node}` },
+    systemFinding(await findSystem(process.env)),
     folderFinding(project),
     ...modelFindings(project),
     ...(await providerFindings(project, call.has("offline"))),
