@@ -1,7 +1,7 @@
 import { execFile } from "node:child_process";
 import { mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
-import { dirname, join } from "node:path";
+import { delimiter, dirname, join } from "node:path";
 import { promisify } from "node:util";
 import { makeFolder } from "../../base/files/make-folder.ts";
 import type {
@@ -208,7 +208,8 @@ function demoEnvironment(folder: string, url: string): Record<string, string | u
     },
   };
   return {
-    PATH: process.env["PATH"],
+    // The command of the demo needs Node, which a machine with the program's archive may lack.
+    PATH: `${process.env["PATH"] ?? ""}${delimiter}${dirname(process.execPath)}`,
     HOME: own,
     XDG_CONFIG_HOME: join(own, "config"),
     XDG_DATA_HOME: join(own, "data"),

@@ -1,0 +1,1 @@
+@"%~dp0node.exe" "%~dp0app\bin\fairlead.js" %*

@@ -1,0 +1,16 @@
+#!/usr/bin/env bash
+# Installs the packed package into an empty folder, with an empty home and nothing of this checkout, and plays the demo.
+set -euo pipefail
+cd "$(dirname "$0")/../.."
+place=$(mktemp -d)
+trap 'rm -rf "$place"' EXIT
+
+npm pack --silent --pack-destination "$place" >/dev/null
+cd "$place"
+mkdir home
+export HOME="$place/home"
+npm install --silent --global --prefix "$place/installed" ./fairlead-*.tgz
+"$place/installed/bin/fairlead" --version
+"$place/installed/bin/fairlead" demo >demo.txt || { cat demo.txt; exit 1; }
+grep -q "after the last change node --test passed" demo.txt || { cat demo.txt; exit 1; }
+echo "The demo was played."

@@ -1,0 +1,64 @@
+import { execFile } from "node:child_process";
+import { createHash } from "node:crypto";
+import { mkdir, readdir, readFile, symlink } from "node:fs/promises";
+import { dirname, join } from "node:path";
+import { promisify } from "node:util";
+import { rgPath } from "@vscode/ripgrep";
+import { beforeAll, afterAll, expect, test } from "vitest";
+import { type TemporaryFolder, temporaryFolder } from "../../support/temp.ts";
+
+const run = promisify(execFile);
+const root = join(import.meta.dirname, "../../..");
+const system = `${process.platform}-${process.arch}`;
+
+let place: TemporaryFolder;
+let unpacked: string;
+let env: Record<string, string>;
+
+/** Packs the program for this system with the Node that runs the tests, and unpacks the archive. */
+beforeAll(async () => {
+  place = await temporaryFolder();
+  const out = join(place.path, "out");
+  const script = join(root, "scripts/release/build-archive.ts");
+  const parts = ["--node", process.execPath, "--ripgrep", dirname(dirname(rgPath))];
+  await run(process.execPath, [script, system, ...parts, "--out", out], { cwd: root });
+  unpacked = join(place.path, "with a space");
+  await mkdir(unpacked);
+  const archive = (await readdir(out)).find((name) => name.endsWith(".tar.gz")) ?? "";
+  await run("tar", ["-xzf", join(out, archive), "-C", unpacked]);
+  const hash = createHash("sha256")
+    .update(await readFile(join(out, archive)))
+    .digest("hex");
+  expect(await readFile(join(out, `${archive}.sha256`), "utf8")).toBe(`${hash}  ${archive}\n`);
+  env = await environmentWithoutNode();
+}, 120_000);
+afterAll(() => place[Symbol.asyncDispose]());
+
+test("the archive has one native lock and one ripgrep", async () => {
+  const files = await readdir(unpacked, { recursive: true });
+  const named = (text: string) => files.filter((path) => path.includes(text));
+  expect(named(".node").map((path) => path.split("/").at(-1))).toEqual([
+    `fs-native-extensions-${system}.node`,
+  ]);
+  expect(await readdir(join(unpacked, "app/node_modules/@vscode"))).toEqual(["ripgrep", `ripgrep-${system}`]);
+});
+
+test("the archive plays the demo through a link on a machine without Node", async () => {
+  const link = join(place.path, "fairlead");
+  await symlink(join(unpacked, "fairlead"), link);
+  await expect(run("node", ["--version"], { env })).rejects.toThrow("ENOENT");
+  const { stdout, stderr } = await run(link, ["demo"], { env, cwd: place.path });
+  expect(stdout).toContain("after the last change node --test passed");
+  expect(stdout).toContain("Done. What you saw was the real program");
+  expect(stderr).toBe("");
+}, 120_000);
+
+/** Returns an environment whose PATH has only what the demo runs. */
+async function environmentWithoutNode(): Promise<Record<string, string>> {
+  const bin = join(place.path, "bin");
+  const home = join(place.path, "home");
+  for (const folder of [bin, home]) await mkdir(folder);
+  for (const name of ["sh", "git", "readlink"])
+    await symlink((await run("sh", ["-c", `command -v ${name}`])).stdout.trim(), join(bin, name));
+  return { PATH: bin, HOME: home };
+}
