@@ -11,6 +11,8 @@ export interface ClientFeatures {
   compaction: boolean;
   /** Shows several permission options of the same kind; many clients show only one per kind. */
   duplicateOptionKinds: boolean;
+  /** Sends the reason of a rejection with the rejection (`_meta.feedback`), so it is not asked for it. */
+  feedback: boolean;
   /** Renders titles of tool calls as Markdown. */
   markdownTitles: boolean;
   /** Shows forms (elicitation). */
@@ -43,6 +45,7 @@ export const noFeatures: ClientFeatures = {
   decisions: false,
   compaction: false,
   duplicateOptionKinds: false,
+  feedback: false,
   markdownTitles: false,
   forms: false,
   urls: false,
@@ -64,7 +67,8 @@ export function parseClientFeatures(request: InitializeRequest): ClientFeatures 
     notices: isSupported(capabilities.session?.notices),
     decisions: capabilities._meta?.["decisions"] === true,
     compaction: isSupported(capabilities.session?.compaction),
-    duplicateOptionKinds: isZed,
+    duplicateOptionKinds: isZed || capabilities._meta?.["duplicate_option_kinds"] === true,
+    feedback: capabilities._meta?.["feedback"] === true,
     markdownTitles: isZed,
     forms: isSupported(capabilities.elicitation?.form),
     urls: isSupported(capabilities.elicitation?.url),

@@ -46,7 +46,7 @@ export async function requestPermission(
  * clients that show one option per kind. Questions of the program, which no step made, take no reason.
  */
 function getReasonForm({ step }: Question, features: ClientFeatures): "option" | "afterwards" | undefined {
-  if (!features.forms || step === undefined) return undefined;
+  if (!features.forms || features.feedback || step === undefined) return undefined;
   return features.duplicateOptionKinds ? "option" : "afterwards";
 }
 

@@ -18,7 +18,8 @@ export function textChunk(kind: "text" | "reasoning", messageId: string, text: s
 export function retryUpdate(retry: Part & { type: "retry" }): SessionUpdate {
   const seconds = Math.max(1, Math.round(retry.delayMs / 1000));
   const text = `${removeControls(retry.error)}\nTrying again in ${seconds} s (attempt ${retry.attempt} of ${retry.attempts}).\n\n`;
-  return textChunk("reasoning", retry.id, text);
+  const { attempt, attempts, delayMs } = retry;
+  return { ...textChunk("reasoning", retry.id, text), _meta: { retry: { attempt, attempts, delayMs } } };
 }
 
 /** Shows what a turn changed and ran, as a completed tool call that the model did not make. */

@@ -12,7 +12,8 @@ import type {
 import { type ScriptedRequest, type ScriptedStep, startScriptedModel } from "../../model/scripted.ts";
 import { type Editor, startEditor } from "./editor.ts";
 import { writeToStderr } from "../terminal/output.ts";
-import { Printer } from "../terminal/printer.ts";
+import { Printer } from "../live/printer.ts";
+import { Screen } from "../live/screen.ts";
 import { type Style, styleFor } from "../terminal/style.ts";
 
 const question = "Read sum.js, fix subtract, and run the tests.";
@@ -44,7 +45,8 @@ export async function demo(): Promise<number> {
   const folder = await mkdtemp(join(tmpdir(), "fairlead-demo-"));
   const style = styleFor(process.stdout, process.env);
   const print = (text: string) => process.stdout.write(text);
-  const printer = new Printer({ style, answer: print, progress: print });
+  const screen = new Screen({ stdout: process.stdout, stderr: process.stdout, env: process.env });
+  const printer = new Printer({ style, screen });
   const model = await startScriptedModel((request) => script(request, folder));
   const scene = new Scene({ folder, style, printer });
   try {

@@ -4,6 +4,8 @@ import { fileURLToPath } from "node:url";
 import {
   client,
   type ClientContext,
+  type CreateElicitationRequest,
+  type CreateElicitationResponse,
   ndJsonStream,
   RequestError,
   type RequestPermissionRequest,
@@ -21,6 +23,13 @@ export interface EditorOptions {
   onUpdate(update: SessionUpdate, sessionId: string): void;
   /** Aborts when the turn no longer waits for the answer. */
   onPermission(request: RequestPermissionRequest, signal: AbortSignal): Promise<RequestPermissionResponse>;
+  /** Answers forms; without it the server asks with permission requests. */
+  readonly onForm?: (
+    request: CreateElicitationRequest,
+    signal: AbortSignal,
+  ) => Promise<CreateElicitationResponse>;
+  /** Whether updates of commands carry their output while they run. */
+  hasTerminals?: boolean;
 }
 
 /** An ACP client connected to a server in a child process, started as editors start it. */
@@ -46,14 +55,25 @@ export async function startEditor(options: EditorOptions): Promise<Editor> {
     child.on("exit", () => resolve());
     child.on("error", () => resolve());
   });
-  const connection = client({ name: "fairlead" })
+  const { onForm } = options;
+  const app = client({ name: "fairlead" })
     .onNotification("session/update", ({ params }) => options.onUpdate(params.update, params.sessionId))
-    .onRequest("session/request_permission", ({ params, signal }) => options.onPermission(params, signal))
-    .connect(ndJsonStream(Writable.toWeb(child.stdin), Readable.toWeb(child.stdout)));
+    .onRequest("session/request_permission", ({ params, signal }) => options.onPermission(params, signal));
+  if (onForm !== undefined)
+    app.onRequest("elicitation/create", ({ params, signal }) => onForm(params, signal));
+  const connection = app.connect(ndJsonStream(Writable.toWeb(child.stdin), Readable.toWeb(child.stdout)));
   await connection.agent.request("initialize", {
     protocolVersion: 1,
     clientInfo: { name: "fairlead-cli", version },
-    clientCapabilities: { _meta: { decisions: true } },
+    clientCapabilities: {
+      ...(onForm !== undefined && { elicitation: { form: {} } }),
+      _meta: {
+        decisions: true,
+        duplicate_option_kinds: true,
+        feedback: true,
+        ...(options.hasTerminals === true && { terminal_output: true }),
+      },
+    },
   });
   return {
     agent: connection.agent,

@@ -1,7 +1,5 @@
-import { createInterface } from "node:readline/promises";
 import {
   type PermissionOption,
-  type PermissionOptionKind,
   RequestError,
   type RequestPermissionRequest,
   type RequestPermissionResponse,
@@ -10,8 +8,8 @@ import { excerpt } from "../../base/text/excerpt.ts";
 import { budgetTool } from "../../session-state/budget.ts";
 import { consentTool } from "../../session-state/consent.ts";
 import { serverConsentTool } from "../../session-state/server-consent.ts";
-import type { Printer } from "../terminal/printer.ts";
-import { resumeInputAfterSuspend } from "../terminal/job-control.ts";
+import type { Asker } from "../ask/asker.ts";
+import type { Prompt } from "../ask/prompt.ts";
 import { toCell } from "../terminal/output.ts";
 import type { RunOptions } from "./run-options.ts";
 
@@ -30,7 +28,7 @@ export interface PermissionDecision {
 }
 
 interface AnswerOptions {
-  readonly printer: Printer;
+  readonly asker: Asker;
   onAsked(request: RequestPermissionRequest): void;
   onDecided(decision: PermissionDecision): void;
   /** Aborts when the turn no longer waits for the answer. */
@@ -62,17 +60,21 @@ export async function answerPermission(
   // Language servers help only; a run that asks nobody goes on without them, and stores no answer.
   if (toolOf(request) === serverConsentTool && policy.permission !== "ask")
     throw new RequestError(noAnswerCode, policy.isAttended ? noQuestions : noTerminal);
-  options.onAsked(request);
   const { toolCallId } = request.toolCall;
   const refusal = findRefusalReason(request, policy);
   if (refusal !== undefined) {
+    options.onAsked(request);
     options.onDecided({ toolCallId, outcome: "not_asked", by: "nobody", reason: refusal });
     if (isRefusal(request)) options.onRefused(toRefused(request));
     throw new RequestError(noAnswerCode, policy.isAttended ? noQuestions : noTerminal);
   }
   const isAsked = policy.permission === "ask";
-  const { kind, feedback } = isAsked ? await askOnTerminal(options) : { kind: "allow_once" };
-  const option = request.options.find((candidate) => candidate.kind === kind);
+  const { option, feedback }: UserAnswer = isAsked
+    ? await options.asker.inTurn(() => {
+        options.onAsked(request);
+        return askUser(request, options);
+      })
+    : allowOnce(request, options);
   const by = isAsked ? "user" : "--permission allow";
   const reason = feedback === undefined ? {} : { reason: feedback };
   options.onDecided({ toolCallId, outcome: getOutcome(option), by, ...reason });
@@ -81,6 +83,11 @@ export async function answerPermission(
     outcome: { outcome: "selected", optionId: option.optionId },
     ...(feedback !== undefined && { _meta: { feedback } }),
   };
+}
+
+function allowOnce(request: RequestPermissionRequest, options: AnswerOptions): UserAnswer {
+  options.onAsked(request);
+  return { option: request.options.find(({ kind }) => kind === "allow_once") };
 }
 
 function getOutcome(option: PermissionOption | undefined): string {
@@ -139,48 +146,52 @@ export function describeRefused(refused: readonly RefusedCall[]): string {
 }
 
 /** The user's answer. `feedback` is what they wrote instead of a plain no. */
-interface TypedAnswer {
-  readonly kind: PermissionOptionKind;
+interface UserAnswer {
+  readonly option: PermissionOption | undefined;
   readonly feedback?: string;
 }
 
-/** Parses an answer: yes, always, no, or a reason, with or without a "no" before it. One letter is no reason. */
-export function parseAnswer(typed: string): TypedAnswer {
-  const answer = typed.trim();
-  const word = answer.toLowerCase();
-  if (word === "y" || word === "yes") return { kind: "allow_once" };
-  if (word === "a" || word === "always") return { kind: "allow_always" };
-  const feedback = answer.replace(/^no?(?:[\s,.:;!-]+|$)/i, "");
-  return { kind: "reject_once", ...(feedback.length > 1 && { feedback }) };
+/** Creates the prompt of a permission request. Typed text is a no and its reason. */
+export function createPermissionPrompt(options: readonly PermissionOption[]): Prompt {
+  const find = (prefix: string) => {
+    const index = options.findIndex(({ kind }) => kind.startsWith(prefix));
+    return index === -1 ? undefined : index;
+  };
+  return {
+    options: options.map(({ name }) => ({ label: name })),
+    textHint: "type what to do instead",
+    escape: "reject",
+    findByWord: (word) => {
+      if (/^(y|yes)$/i.test(word)) return find("allow_once");
+      if (/^(a|always)$/i.test(word)) return find("allow_always");
+      // One letter is no reason.
+      return /^(no?\W*|\p{L})$/iu.test(word) ? find("reject") : undefined;
+    },
+  };
 }
 
-async function askOnTerminal(options: AnswerOptions): Promise<TypedAnswer> {
-  const { printer, signal } = options;
-  printer.end();
-  const terminal = createInterface({ input: process.stdin, output: process.stderr });
-  const leave = resumeInputAfterSuspend(process.stdin);
-  // Ctrl-D means no.
-  const closed = Promise.withResolvers<string>();
-  const onClose = () => {
-    process.stderr.write("\n");
-    closed.resolve("");
-  };
-  terminal.once("close", onClose);
-  terminal.on("SIGINT", () => {
-    terminal.close();
-    options.onInterrupt();
-  });
-  try {
-    const prompt = "  y = yes, a = always, n = no, anything else = no, and why: ";
-    const typed = terminal.question(prompt, { signal });
-    const answer = await Promise.race([typed, closed.promise]);
-    terminal.off("close", onClose);
-    return parseAnswer(answer);
-  } catch {
-    // The turn was cancelled, or the terminal was closed.
-    return { kind: "reject_once" };
-  } finally {
-    terminal.close();
-    leave();
+/** Removes the "no" of "no, but …". */
+const toReason = (text: string): string => text.replace(/^no?[\s,.:;!-]+/i, "");
+
+async function askUser(request: RequestPermissionRequest, options: AnswerOptions): Promise<UserAnswer> {
+  const { asker, signal } = options;
+  const rejection = request.options.find(({ kind }) => kind === "reject_once");
+  const answer = await asker.ask(createPermissionPrompt(request.options), signal);
+  switch (answer.kind) {
+    case "withdrawn":
+      return { option: undefined };
+    case "interrupted":
+      options.onInterrupt();
+      return { option: rejection };
+    case "closed":
+      asker.confirm(rejection?.name ?? "cancelled");
+      return { option: rejection };
+    case "answered": {
+      const [index] = answer.chosen;
+      const option = index === undefined ? rejection : request.options[index];
+      const feedback = toReason(answer.text);
+      asker.confirm(toCell(feedback === "" ? (option?.name ?? "") : `No: ${feedback}`));
+      return { option, ...(feedback !== "" && { feedback }) };
+    }
   }
 }

@@ -1,9 +1,18 @@
-import type { RequestPermissionRequest, SessionUpdate, StopReason } from "@agentclientprotocol/sdk";
+import type {
+  CreateElicitationRequest,
+  RequestPermissionRequest,
+  SessionUpdate,
+  StopReason,
+} from "@agentclientprotocol/sdk";
 import { removeControls } from "../../base/text/controls.ts";
 import { toJson } from "../../base/text/json.ts";
 import { isRecord } from "../../base/text/record.ts";
 import { sanitizeFor, writeNotice, writeToStderr } from "../terminal/output.ts";
-import { Printer } from "../terminal/printer.ts";
+import { Asker } from "../ask/asker.ts";
+import type { FormOutcome } from "../ask/forms.ts";
+import { formatDuration } from "../live/elapsed.ts";
+import { Printer } from "../live/printer.ts";
+import { Screen } from "../live/screen.ts";
 import { styleFor } from "../terminal/style.ts";
 import { AnswerText } from "./answer-text.ts";
 import { describeRefused, type PermissionDecision } from "./run-answers.ts";
@@ -26,15 +35,24 @@ export interface RunTotals {
   readonly durationMs: number;
 }
 
+/** A request to fill in a form; its other fields depend on its kind. */
+type Form = CreateElicitationRequest & Readonly<Record<string, unknown>>;
+
 /** Output of a run, for users or for programs. */
 export interface Report {
-  /** For questions on stderr. */
-  readonly printer: Printer;
+  /** Asks on the terminal. */
+  readonly asker: Asker;
+  /** Called before the server is started. */
+  starting(): void;
   started(session: RunSession): void;
   update(update: SessionUpdate): void;
   asked(request: RequestPermissionRequest): void;
+  /** Called before the fields of a form are asked. */
+  askedForm(form: Form): void;
+  answeredForm(form: Form, outcome: FormOutcome): void;
   decided(decision: PermissionDecision): void;
   note(text: string): void;
+  cancelling(text: string): void;
   ended(result: RunResult, totals: RunTotals): void;
 }
 
@@ -51,54 +69,102 @@ class TextReport implements Report {
   readonly #isLive: boolean;
   /** Text that is not printed yet. */
   readonly #held = new AnswerText();
-  readonly printer: Printer;
+  readonly #printer: Printer;
+  readonly asker: Asker;
 
   constructor({ showsAll, schema }: Pick<RunOptions, "showsAll" | "schema">) {
     this.#isLive = schema === undefined && (showsAll || process.stdout.isTTY);
-    this.printer = new Printer({
-      style: this.#style,
-      answer: (chunk) => this.#isLive && process.stdout.write(sanitizeFor(process.stdout, chunk)),
-      progress: (chunk) => process.stderr.write(chunk),
-    });
+    const { stdout, stderr, env } = process;
+    const answers = {
+      isTTY: stdout.isTTY,
+      write: (chunk: string) => this.#isLive && stdout.write(sanitizeFor(stdout, chunk)),
+    };
+    const screen = new Screen({ stdout: answers, stderr, env });
+    this.#printer = new Printer({ style: this.#style, screen });
+    this.asker = new Asker({ printer: this.#printer, screen, style: this.#style });
   }
 
-  started(): void {}
+  starting(): void {
+    this.#printer.start("Starting");
+  }
+
+  started(): void {
+    this.#printer.activity("Waiting for the model");
+  }
 
   update(update: SessionUpdate): void {
-    if (this.#isLive) return this.printer.update(update);
+    if (this.#isLive) return this.#printer.update(update);
     const commentary = this.#held.add(update);
     if (commentary !== undefined) this.#comment(commentary);
-    if (update.sessionUpdate !== "agent_message_chunk") this.printer.update(update);
+    if (update.sessionUpdate !== "agent_message_chunk") this.#printer.update(update);
   }
 
   asked(request: RequestPermissionRequest): void {
-    this.printer.question(request);
+    this.#printer.question(request);
   }
 
-  decided({ outcome, reason }: PermissionDecision): void {
-    if (outcome === "not_asked") this.printer.line(`  not allowed: ${reason ?? ""}`);
+  askedForm(): void {}
+  answeredForm({ toolCallId }: Form): void {
+    if (typeof toolCallId === "string") this.#printer.decided(toolCallId, "answered");
+  }
+
+  decided({ toolCallId, outcome, reason }: PermissionDecision): void {
+    if (outcome === "rejected") this.#printer.decided(toolCallId, "rejected");
+    if (outcome === "not_asked") this.#printer.line(`  not allowed: ${reason ?? ""}`);
   }
 
   note(text: string): void {
-    this.printer.line(this.#style.yellow(text));
+    this.#printer.line(this.#style.yellow(text));
   }
 
-  ended(result: RunResult, { sessionId }: RunTotals): void {
+  cancelling(text: string): void {
+    this.note(text);
+    this.#printer.cancelling();
+  }
+
+  ended(result: RunResult, totals: RunTotals): void {
     const { exitReason, answer, error, stopReason, refused } = result;
-    this.printer.end();
+    this.#printer.end();
+    this.#printer.stop();
     if (!this.#isLive) {
       if (answer !== "") process.stdout.write(sanitizeFor(process.stdout, `${answer}\n`));
       else if (this.#held.text !== "" && error !== this.#held.text) this.#comment(this.#held.text);
     }
     if (error !== undefined && !(this.#isLive && exitReason === "unknown_command")) writeNotice(error);
-    if (sessionId !== undefined && stopReason !== undefined && error === undefined)
-      this.printer.line(this.#style.dim(`${endTexts[stopReason]} (session ${sessionId})`));
+    if (totals.sessionId !== undefined && stopReason !== undefined)
+      this.#printer.line(
+        this.#style.dim(`${describeEnd(result, stopReason)}${describeTotals(result, totals)}`),
+      );
     if (refused.length > 0) this.note(describeRefused(refused));
   }
 
   #comment(text: string): void {
-    this.printer.line(this.#style.dim(removeControls(text)));
+    this.#printer.line(this.#style.dim(removeControls(text)));
   }
+}
+
+/** Formats duration, tokens, cost and session: ` in 3.2 s, 5,020 tokens, $0.0123 (session ses_…)`. */
+function describeTotals({ usage }: RunResult, { sessionId, cost, durationMs }: RunTotals): string {
+  const tokens =
+    isRecord(usage) && typeof usage["totalTokens"] === "number" ? usage["totalTokens"] : undefined;
+  const facts = [
+    ` in ${formatDuration(durationMs)}`,
+    ...(tokens === undefined || tokens === 0 ? [] : [`${tokens.toLocaleString("en")} tokens`]),
+    ...(cost === undefined || cost === 0 ? [] : [formatDollars(cost)]),
+  ];
+  return `${facts.join(", ")} (session ${sessionId ?? ""})`;
+}
+
+/** Formats an amount to the cent, small ones to the hundredth of a cent. */
+function formatDollars(amount: number): string {
+  return `$${amount.toFixed(amount < 1 ? 4 : 2)}`;
+}
+
+function describeEnd({ exitReason, error }: RunResult, stopReason: StopReason): string {
+  if (error !== undefined) return "failed";
+  return exitReason === "cancelled" && stopReason === "end_turn"
+    ? "stopped, because you rejected a call,"
+    : endTexts[stopReason];
 }
 
 const endTexts: Readonly<Record<StopReason, string>> = {
@@ -120,15 +186,19 @@ class JsonReport implements Report {
   readonly #cwd: string;
   /** What the turn changed and ran, if it changed files. */
   #evidence: unknown;
-  readonly printer = new Printer({
-    style: styleFor(process.stderr, process.env),
-    answer: () => {},
-    progress: (chunk) => process.stderr.write(chunk),
-  });
+  readonly #printer: Printer;
+  readonly asker: Asker;
 
   constructor({ cwd }: Pick<RunOptions, "cwd">) {
     this.#cwd = cwd;
+    const { stderr, env } = process;
+    const screen = new Screen({ stdout: { write: () => {} }, stderr, env });
+    const style = styleFor(stderr, env);
+    this.#printer = new Printer({ style, screen });
+    this.asker = new Asker({ printer: this.#printer, screen, style });
   }
+
+  starting(): void {}
 
   started({ sessionId, ...facts }: RunSession): void {
     this.#print("start", { session: sessionId, folder: this.#cwd, ...facts });
@@ -147,15 +217,28 @@ class JsonReport implements Report {
     const tool = _meta?.["tool_name"];
     this.#print("question", { toolCallId, tool, title, kind, rawInput, options });
     // Only a user who is asked on the terminal needs to read it there.
-    this.printer.question(request);
+    this.#printer.question(request);
+  }
+
+  askedForm({ message, toolCallId, requestedSchema }: Form): void {
+    this.#print("question", { toolCallId, title: message, form: requestedSchema });
+  }
+
+  answeredForm({ toolCallId }: Form, { action }: FormOutcome): void {
+    const outcomes = { accept: "allowed", decline: "rejected", cancel: "cancelled" };
+    this.#print("decision", { toolCallId, outcome: outcomes[action], by: "user" });
   }
 
   decided(decision: PermissionDecision): void {
     this.#print("decision", decision);
-    if (decision.outcome === "not_asked") this.printer.line(`  not allowed: ${decision.reason ?? ""}`);
+    if (decision.outcome === "not_asked") this.#printer.line(`  not allowed: ${decision.reason ?? ""}`);
   }
 
   note(text: string): void {
+    writeNotice(text);
+  }
+
+  cancelling(text: string): void {
     writeNotice(text);
   }
 

@@ -41,8 +41,12 @@ export interface TurnEnd {
   readonly command: { readonly name: string; readonly problem: string } | undefined;
 }
 
-/** Creates the result of a turn that ended without an error. */
-export function createResult(end: TurnEnd, answer: string, refused: readonly RefusedCall[]): RunResult {
+/** Creates the result of a turn that ended without an error. A user who rejects a call may end it. */
+export function createResult(
+  end: TurnEnd,
+  answer: string,
+  { refused, isRejected }: { refused: readonly RefusedCall[]; isRejected: boolean },
+): RunResult {
   const { stopReason, usage } = end;
   const facts = { stopReason, usage, refused };
   const withReason = (exitReason: ExitReason, more: { answer?: string; error?: string } = {}): RunResult => ({
@@ -65,6 +69,7 @@ export function createResult(end: TurnEnd, answer: string, refused: readonly Ref
         return withReason(end.command.problem === "unknown" ? "unknown_command" : "failed", {
           error: answer,
         });
+      if (isRejected && answer === "") return withReason("cancelled");
       if (refused.length > 0) return withReason("refused_calls", { answer });
       return answer === ""
         ? withReason("failed", { error: "The turn ended without an answer." })

@@ -1,4 +1,9 @@
-import type { ContentBlock, SessionUpdate } from "@agentclientprotocol/sdk";
+import type {
+  ContentBlock,
+  CreateElicitationRequest,
+  CreateElicitationResponse,
+  SessionUpdate,
+} from "@agentclientprotocol/sdk";
 import { sessionFolderVariable } from "../../app.ts";
 import { messageOf } from "../../base/errors.ts";
 import { toJson } from "../../base/text/json.ts";
@@ -46,6 +51,8 @@ class Run {
   readonly #report;
   readonly #answer = new AnswerText();
   readonly #refused: RefusedCall[] = [];
+  /** Whether the user rejected a call. */
+  #isRejected = false;
   #sessionId: string | undefined;
   /** The session's dollars: before this run, and now. */
   #costBefore: number | undefined;
@@ -60,19 +67,28 @@ class Run {
 
   async run(): Promise<number> {
     const options = this.#options;
+    this.#report.starting();
     const editor = await startEditor({
       env: this.#env,
       isVerbose: options.isVerbose,
       onUpdate: (update) => this.#update(update),
       onPermission: (request, signal) =>
         answerPermission(request, options, {
-          printer: this.#report.printer,
+          asker: this.#report.asker,
           signal,
           onAsked: (asked) => this.#report.asked(asked),
-          onDecided: (decision) => this.#report.decided(decision),
+          onDecided: (decision) => {
+            this.#isRejected ||= decision.outcome === "rejected";
+            this.#report.decided(decision);
+          },
           onInterrupt: () => this.#interrupt("SIGINT"),
           onRefused: (call) => this.#refused.push(call),
         }),
+      // Programs that read events get the output when a command ends.
+      hasTerminals: options.format === "text",
+      ...(options.permission === "ask" && {
+        onForm: (form: CreateElicitationRequest, signal: AbortSignal) => this.#answerForm(form, signal),
+      }),
     });
     try {
       const result = await this.#writeOutput(await this.#runPrompts(editor));
@@ -87,13 +103,25 @@ class Run {
     }
   }
 
+  async #answerForm(form: CreateElicitationRequest, signal: AbortSignal): Promise<CreateElicitationResponse> {
+    const { asker } = this.#report;
+    const { askForm } = await import("../ask/forms.ts");
+    const outcome = await asker.inTurn(() => {
+      this.#report.askedForm(form);
+      return askForm(form, asker, signal);
+    });
+    this.#report.answeredForm(form, outcome);
+    if (outcome.isInterrupted) this.#interrupt("SIGINT");
+    return outcome.response;
+  }
+
   async #runPrompts(editor: Editor): Promise<RunResult> {
     try {
       const { isNew, ...session } = await openSession(editor, this.#options);
       if (isNew) this.#costBefore = 0;
       this.#sessionId = session.sessionId;
       this.#report.started(session);
-      const prompts = new Prompts(editor, session.sessionId, (text) => this.#report.note(text));
+      const prompts = new Prompts(editor, session.sessionId, (text) => this.#report.cancelling(text));
       this.#interrupt = (signal) => prompts.interrupt(signal);
       return await prompts.withSignals(async () => this.#answerPrompt(prompts));
     } catch (error) {
@@ -121,7 +149,10 @@ class Run {
 
   async #send(prompts: Prompts, blocks: readonly ContentBlock[]): Promise<RunResult> {
     const end = await prompts.send(blocks);
-    return withSignal(createResult(end, this.#answer.text, this.#refused), prompts.signal);
+    return withSignal(
+      createResult(end, this.#answer.text, { refused: this.#refused, isRejected: this.#isRejected }),
+      prompts.signal,
+    );
   }
 
   async #writeOutput(result: RunResult): Promise<RunResult> {
@@ -163,13 +194,13 @@ function withValue(result: RunResult, value: unknown): RunResult {
 class Prompts {
   readonly #editor: Editor;
   readonly #sessionId: string;
-  readonly #note: (text: string) => void;
+  readonly #cancelling: (text: string) => void;
   #signal: NodeJS.Signals | undefined;
 
-  constructor(editor: Editor, sessionId: string, note: (text: string) => void) {
+  constructor(editor: Editor, sessionId: string, cancelling: (text: string) => void) {
     this.#editor = editor;
     this.#sessionId = sessionId;
-    this.#note = note;
+    this.#cancelling = cancelling;
   }
 
   /** The signal that cancelled the turn. */
@@ -207,7 +238,7 @@ class Prompts {
   interrupt(signal: NodeJS.Signals): void {
     if (this.#signal !== undefined) process.exit(signalCodes.get(signal));
     this.#signal = signal;
-    this.#note(signal === "SIGINT" ? "cancelling; press Ctrl-C again to exit at once" : "cancelling");
+    this.#cancelling(signal === "SIGINT" ? "cancelling; press Ctrl-C again to exit at once" : "cancelling");
     void this.#editor.agent.notify("session/cancel", { sessionId: this.#sessionId });
   }
 }

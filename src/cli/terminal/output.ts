@@ -114,7 +114,8 @@ function truncate(width: number, text: string, keepsEnd: boolean): string {
   return `…${Array.from(end).reverse().join("")}`;
 }
 
-function takeColumns(text: string, width: number): string {
+/** Returns the beginning of a text that fits into a number of columns. */
+export function takeColumns(text: string, width: number): string {
   let taken = "";
   let used = 0;
   for (const character of text) {

@@ -6,7 +6,8 @@ import { text } from "node:stream/consumers";
 import { fileURLToPath } from "node:url";
 import { describe, expect, test } from "vitest";
 import { canAsk } from "../../../src/cli/run/run-options.ts";
-import { parseAnswer } from "../../../src/cli/run/run-answers.ts";
+import { createPermissionPrompt } from "../../../src/cli/run/run-answers.ts";
+import { readTyped } from "../../../src/cli/ask/prompt.ts";
 import { environment } from "../../support/program/environment.ts";
 import { type ModelServer, startModelServer } from "../../support/model/model-server.ts";
 import * as reply from "../../support/model/reply.ts";
@@ -235,17 +236,23 @@ describe("a run without a terminal", () => {
 });
 
 test.each([
-  ["y", { kind: "allow_once" }],
-  ["Always", { kind: "allow_always" }],
-  ["", { kind: "reject_once" }],
-  ["N", { kind: "reject_once" }],
-  ["no.", { kind: "reject_once" }],
-  ["q", { kind: "reject_once" }],
-  ["no, but use pnpm", { kind: "reject_once", feedback: "but use pnpm" }],
-  ["Use pnpm", { kind: "reject_once", feedback: "Use pnpm" }],
-  ["not here", { kind: "reject_once", feedback: "not here" }],
-])("the answer %j on a terminal is understood", (typed, answer) => {
-  expect(parseAnswer(typed)).toEqual(answer);
+  ["y", { chosen: [0], text: "" }],
+  ["Always", { chosen: [1], text: "" }],
+  ["2", { chosen: [1], text: "" }],
+  ["reject", { chosen: [2], text: "" }],
+  ["N", { chosen: [2], text: "" }],
+  ["no.", { chosen: [2], text: "" }],
+  ["q", { chosen: [2], text: "" }],
+  ["no, but use pnpm", { chosen: [], text: "no, but use pnpm" }],
+  ["Use pnpm", { chosen: [], text: "Use pnpm" }],
+  ["not here", { chosen: [], text: "not here" }],
+  ["", { problem: "Answer with a number from 1 to 3 or text." }],
+  ["4", { problem: "Answer with a number from 1 to 3 or text." }],
+])("reads the answer %j to a permission question", (typed, answer) => {
+  const kinds = ["allow_once", "allow_always", "reject_once"] as const;
+  const names = ["Allow once", "Always allow", "Reject"];
+  const options = kinds.map((kind, index) => ({ kind, optionId: kind, name: names[index] ?? "" }));
+  expect(readTyped(typed, createPermissionPrompt(options))).toEqual(answer);
 });
 
 test("a run asks only where stdin and stderr are terminals", () => {
@@ -308,7 +315,7 @@ describe("an interrupt", () => {
       child.kill("SIGINT");
       const { code, stdout, stderr } = await ended;
       expect([code, stdout]).toEqual([130, "Beginning\n"]);
-      expect(stderr).toMatch(/cancelled \(session ses_\w+\)/);
+      expect(stderr).toMatch(/cancelled in \d.* \(session ses_\w+\)/);
       gate.release();
     });
   });

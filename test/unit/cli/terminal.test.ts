@@ -4,7 +4,8 @@ import { describe, expect, test } from "vitest";
 import { removeControls } from "../../../src/base/text/controls.ts";
 import { createLineQuestions } from "../../../src/cli/terminal/line-questions.ts";
 import { sanitizeFor } from "../../../src/cli/terminal/output.ts";
-import { Printer } from "../../../src/cli/terminal/printer.ts";
+import { Printer } from "../../../src/cli/live/printer.ts";
+import { Screen } from "../../../src/cli/live/screen.ts";
 import { resumeInputAfterSuspend } from "../../../src/cli/terminal/job-control.ts";
 import { styleFor } from "../../../src/cli/terminal/style.ts";
 import { processorMs } from "../../support/program/processor-time.ts";
@@ -14,11 +15,12 @@ type Chunk = "agent_message_chunk" | "agent_thought_chunk";
 /** What a turn of these chunks prints, on which of the two streams. */
 function printed(chunks: readonly (readonly [Chunk, text: string, messageId: string])[]) {
   const out = { answer: "", progress: "" };
-  const printer = new Printer({
-    style: styleFor({}, {}),
-    answer: (text) => (out.answer += text),
-    progress: (text) => (out.progress += text),
+  const screen = new Screen({
+    stdout: { write: (text) => (out.answer += text) },
+    stderr: { write: (text) => (out.progress += text) },
+    env: {},
   });
+  const printer = new Printer({ style: styleFor({}, {}), screen });
   for (const [sessionUpdate, text, messageId] of chunks)
     printer.update({ sessionUpdate, messageId, content: { type: "text", text } });
   printer.line("done");

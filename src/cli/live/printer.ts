@@ -1,0 +1,342 @@
+import type {
+  ContentBlock,
+  RequestPermissionRequest,
+  SessionUpdate,
+  ToolCall,
+  ToolCallContent,
+  ToolCallUpdate,
+} from "@agentclientprotocol/sdk";
+import { structuredPatch } from "diff";
+import { removeControls } from "../../base/text/controls.ts";
+import { isRecord } from "../../base/text/record.ts";
+import type { Style } from "../terminal/style.ts";
+import { CallOutput } from "./call-output.ts";
+import { formatDuration } from "./elapsed.ts";
+import type { Screen } from "./screen.ts";
+import { Status } from "./status.ts";
+import { cutLine, toScreenLine, wrapLine } from "./text-lines.ts";
+
+/** Lines printed of a finished call's text or diff, by its kind. */
+const lineLimits: Readonly<Record<string, number>> = { read: 0, search: 5 };
+const lineLimit = 12;
+/** Where no status is drawn, a call that takes longer is named while it runs. */
+const slowCallMs = 10_000;
+/** Shorter durations are not printed. */
+const minDurationMs = 1_000;
+
+/** A tool call as far as it is known. */
+interface PrintedCall {
+  readonly update: ToolCallUpdate;
+  readonly output: CallOutput;
+  /** When it began to run. */
+  startedAt?: number;
+  exitCode?: number;
+  /** How the user decided about it, who need not read what the model reads about it. */
+  decided?: "rejected" | "answered";
+  slow?: NodeJS.Timeout;
+}
+
+/** Prints the session updates of a turn: text while it arrives, and each tool call with its output when it ends. */
+export class Printer {
+  readonly #style: Style;
+  readonly #screen: Screen;
+  readonly #status: Status;
+  readonly #calls = new Map<string, PrintedCall>();
+  /** Key of the text that is being streamed. */
+  #open: string | undefined;
+  #isLineEnded = false;
+  #plan: readonly string[] = [];
+  #isCancelling = false;
+
+  constructor(options: { style: Style; screen: Screen }) {
+    this.#style = options.style;
+    this.#screen = options.screen;
+    this.#status = new Status(options);
+  }
+
+  /** Shows what is in progress until {@link stop}. */
+  start(activity: string): void {
+    this.#status.start(activity);
+  }
+
+  /** Names what is in progress when no tool call is. */
+  activity(text: string): void {
+    this.#status.activity(text);
+  }
+
+  stop(): void {
+    for (const { slow } of this.#calls.values()) clearTimeout(slow);
+    this.#status.stop();
+  }
+
+  /** Notes that the user cancelled: calls that fail from now on need no explanation. */
+  cancelling(): void {
+    this.#isCancelling = true;
+    this.#status.activity("Cancelling");
+  }
+
+  /** Stops drawing while a question is answered. */
+  async withQuestion<T>(ask: () => Promise<T>): Promise<T> {
+    this.end();
+    this.#status.pause();
+    try {
+      return await ask();
+    } finally {
+      this.#status.resume();
+    }
+  }
+
+  update(update: SessionUpdate): void {
+    switch (update.sessionUpdate) {
+      case "agent_message_chunk":
+        return this.#stream("answer", toPlainText(update.content), update.messageId);
+      case "agent_thought_chunk": {
+        const retry = update._meta?.["retry"];
+        if (isRecord(retry)) return this.#retry(toPlainText(update.content), retry);
+        return this.#stream("thought", toPlainText(update.content), update.messageId);
+      }
+      case "user_message_chunk":
+        return this.line(this.#style.bold(`> ${removeControls(toPlainText(update.content))}`));
+      case "tool_call":
+      case "tool_call_update":
+        return this.#call(update);
+      case "plan":
+        return this.#printPlan(update.entries);
+      case "current_mode_update":
+        return this.line(this.#style.dim(`The agent is ${removeControls(update.currentModeId)} now.`));
+      default:
+        return undefined;
+    }
+  }
+
+  /** Prints what is asked; the answers are printed by the prompt. */
+  question({ toolCall }: RequestPermissionRequest): void {
+    this.line(this.#style.yellow(`? ${removeControls(formatQuestion(toolCall))}`));
+    this.#content(toolCall.content ?? [], lineLimit);
+  }
+
+  /** Notes the user's decision about a call: of a rejected call only the title is printed, of an answered one nothing. */
+  decided(toolCallId: string, decision: "rejected" | "answered"): void {
+    const call = this.#calls.get(toolCallId);
+    if (call !== undefined) call.decided = decision;
+  }
+
+  /** Prints a progress line. */
+  line(text: string): void {
+    this.end();
+    this.#screen.progress(`${text}\n`);
+  }
+
+  /** Ends the line that is being streamed. */
+  end(): void {
+    if (this.#open === undefined) return;
+    const isAnswer = this.#open.startsWith("answer");
+    this.#open = undefined;
+    this.#status.endText();
+    if (this.#isLineEnded) return;
+    if (isAnswer) this.#screen.answer("\n");
+    else this.#screen.progress("\n");
+  }
+
+  #stream(kind: "answer" | "thought", text: string, messageId: string | null | undefined): void {
+    const key = `${kind} ${messageId ?? ""}`;
+    if (text === "") return;
+    if (this.#open !== key) this.end();
+    this.#open = key;
+    this.#isLineEnded = text.endsWith("\n");
+    this.#status.text();
+    if (kind === "answer") this.#screen.answer(text);
+    else this.#screen.progress(this.#style.dim(removeControls(text)));
+  }
+
+  #retry(text: string, { delayMs }: Readonly<Record<string, unknown>>): void {
+    for (const line of text.trim().split("\n")) this.line(this.#style.yellow(removeControls(line)));
+    this.#status.activity(
+      "Waiting to try again",
+      typeof delayMs === "number" ? Date.now() + delayMs : undefined,
+    );
+  }
+
+  #call(update: ToolCall | ToolCallUpdate): void {
+    const evidence = update._meta?.["evidence"];
+    if (isRecord(evidence)) return this.#evidence(evidence, update.title ?? "");
+    const { toolCallId, status, _meta } = update;
+    const known = this.#calls.get(toolCallId);
+    const call: PrintedCall = {
+      ...(known ?? { output: new CallOutput() }),
+      update: { ...known?.update, ...update },
+    };
+    const terminal = _meta?.["terminal_output"];
+    if (isRecord(terminal) && typeof terminal["data"] === "string") call.output.add(terminal["data"]);
+    const exit = _meta?.["terminal_exit"];
+    if (isRecord(exit) && typeof exit["exit_code"] === "number") call.exitCode = exit["exit_code"];
+    this.#calls.set(toolCallId, call);
+    if (status === "pending") this.#status.activity("Waiting for the model");
+    if (status === "in_progress" && call.startedAt === undefined) this.#begin(call);
+    if (call.startedAt !== undefined) this.#showRunning(call);
+    if (status === "completed" || status === "failed") this.#finish(call);
+  }
+
+  #begin(call: PrintedCall): void {
+    call.startedAt = Date.now();
+    if (this.#screen.isLive) return;
+    call.slow = setTimeout(() => {
+      this.line(`${this.#style.cyan("…")} ${this.#heading(call)} ${this.#style.dim("is still running")}`);
+    }, slowCallMs).unref();
+  }
+
+  #showRunning({ update, output, startedAt }: PrintedCall): void {
+    this.#status.call(update.toolCallId, {
+      title: formatTitle(update),
+      startedAt: startedAt ?? Date.now(),
+      lines: () => [...textLines(update.content ?? []), ...output.last(lineLimit)],
+    });
+  }
+
+  #finish(call: PrintedCall): void {
+    const { update, exitCode = 0, slow } = call;
+    clearTimeout(slow);
+    this.#calls.delete(update.toolCallId);
+    this.#status.endCall(update.toolCallId);
+    if (call.decided === "answered") return;
+    const isGood = update.status === "completed" && exitCode === 0;
+    const mark = isGood ? this.#style.green("✓") : this.#style.red("✗");
+    const facts = this.#facts(call);
+    this.line(`${mark} ${this.#heading(call, facts)}${facts === "" ? "" : this.#style.dim(` (${facts})`)}`);
+    if (call.decided === "rejected" || (this.#isCancelling && !isGood)) return this.#output(call.output);
+    if (update.status === "failed") this.#problem(update.content ?? []);
+    else this.#content(update.content ?? [], lineLimits[update.kind ?? ""] ?? lineLimit);
+    this.#output(call.output);
+  }
+
+  #facts({ update, startedAt, exitCode = 0, decided }: PrintedCall): string {
+    if (decided !== undefined) return decided;
+    if (this.#isCancelling && update.status === "failed") return "cancelled";
+    const duration = startedAt === undefined ? 0 : Date.now() - startedAt;
+    const facts = [
+      ...(exitCode === 0 ? [] : [`exit ${exitCode}`]),
+      ...(duration < minDurationMs ? [] : [formatDuration(duration)]),
+    ];
+    return facts.join(", ");
+  }
+
+  /** The call's title, cut so that it and the facts fit on one line of the terminal. */
+  #heading({ update }: PrintedCall, facts = ""): string {
+    const title = formatTitle(update);
+    const other = 2 + (facts === "" ? 0 : facts.length + 3);
+    return this.#style.bold(
+      this.#screen.isTerminal ? cutLine(title, this.#screen.columns - other - 1) : title,
+    );
+  }
+
+  /** Prints what the turn changed and ran as one line. */
+  #evidence({ unproven }: Readonly<Record<string, unknown>>, title: string): void {
+    const isUnproven = Array.isArray(unproven) && unproven.length > 0;
+    this.line(
+      isUnproven ? this.#style.yellow(removeControls(title)) : this.#style.dim(removeControls(title)),
+    );
+  }
+
+  #content(content: readonly ToolCallContent[], limit: number): void {
+    for (const item of content) if (item.type === "diff") this.#diff(item);
+    const lines = textLines(content);
+    for (const line of lines.slice(0, limit)) this.#indented(line);
+    const more = lines.length - limit;
+    if (more > 0 && limit > 0) this.#omitted(`${more} more lines`);
+  }
+
+  /** Prints why a call failed, in full width. */
+  #problem(content: readonly ToolCallContent[]): void {
+    for (const item of content) if (item.type === "diff") this.#diff(item);
+    const { isTerminal, columns } = this.#screen;
+    const lines = textLines(content).flatMap((line) =>
+      isTerminal ? wrapLine(toScreenLine(line), columns - 3) : [line],
+    );
+    for (const line of lines.slice(0, lineLimit)) this.#indented(line);
+    if (lines.length > lineLimit) this.#omitted(`${lines.length - lineLimit} more lines`);
+  }
+
+  #diff({ path, oldText, newText }: { path: string; oldText?: string | null; newText: string }): void {
+    const patch = structuredPatch(path, path, oldText ?? "", newText, "", "", { context: 1, timeout: 500 });
+    const lines = patch?.hunks.flatMap((hunk) => hunk.lines) ?? ["(too large to show)"];
+    const shown = lines.filter((line) => !line.startsWith("\\"));
+    for (const line of shown.slice(0, lineLimit)) this.#indented(line, (text) => this.#paintDiff(text));
+    if (shown.length > lineLimit) this.#omitted(`${shown.length - lineLimit} more lines`);
+  }
+
+  #output(output: CallOutput): void {
+    const { head, omitted, tail } = output.summary();
+    for (const line of head) this.#indented(line);
+    if (omitted > 0) this.#omitted(`${omitted} lines`);
+    for (const line of tail) this.#indented(line);
+  }
+
+  #indented(line: string, paint = (text: string) => this.#style.dim(text)): void {
+    const text = toScreenLine(line);
+    const { isTerminal, columns } = this.#screen;
+    this.line(`  ${paint(isTerminal ? cutLine(text, columns - 3) : text)}`);
+  }
+
+  #omitted(what: string): void {
+    this.line(this.#style.dim(`  … ${what}`));
+  }
+
+  #paintDiff(line: string): string {
+    if (line.startsWith("+")) return this.#style.green(line);
+    if (line.startsWith("-")) return this.#style.red(line);
+    return this.#style.dim(line);
+  }
+
+  /** Prints the entries whose state has changed. */
+  #printPlan(entries: readonly { content: string; status: string }[]): void {
+    const marks: Readonly<Record<string, string>> = { completed: "[x]", in_progress: "[>]", pending: "[ ]" };
+    const lines = entries.map(
+      ({ content, status }) => `${marks[status] ?? "[ ]"} ${removeControls(content)}`,
+    );
+    for (const line of lines)
+      if (!this.#plan.includes(line)) this.line(this.#style.cyan(`  ${line.replaceAll("\n", " ")}`));
+    this.#plan = lines;
+  }
+}
+
+/** Formats what a call does: `$ npm test`, `Read src/a.ts`. */
+function formatTitle({ kind, name, title }: ToolCallUpdate): string {
+  const text = toScreenLine((title ?? "").replaceAll(/\s*\n\s*/g, " ⏎ "));
+  if (kind === "execute" && text !== "") return `$ ${text}`;
+  const tool = toScreenLine(name ?? "");
+  const verb = /^[a-z]+$/.test(tool) ? tool.replace(/^./, (letter) => letter.toUpperCase()) : tool;
+  return text === "" || text === tool ? verb : `${verb} ${text}`.trim();
+}
+
+const toPlainText = (content: ContentBlock): string =>
+  content.type === "text" ? content.text : `(${content.type})`;
+
+/** Returns the text of a call's content, without code fences. */
+function textLines(content: readonly ToolCallContent[]): string[] {
+  return content.flatMap((item) =>
+    item.type === "content" && item.content.type === "text" && item.content.text.trim() !== ""
+      ? removeFence(item.content.text).trimEnd().split("\n")
+      : [],
+  );
+}
+
+/** Verbs of the permission question, by tool kind. */
+const verbs: Readonly<Record<string, string>> = {
+  read: "Read",
+  edit: "Edit",
+  delete: "Delete",
+  move: "Move",
+  search: "Search for",
+  execute: "Run",
+  fetch: "Fetch",
+};
+
+function formatQuestion({ kind, title, toolCallId }: ToolCallUpdate): string {
+  const verb = verbs[kind ?? "other"];
+  const text = (title ?? toolCallId).replace(/\?$/, "");
+  return `${verb === undefined ? text : `${verb} ${text}`}?`;
+}
+
+function removeFence(text: string): string {
+  return text.replace(/^`{3,}[^\n]*\n/, "").replace(/\n`{3,}\s*$/, "");
+}
