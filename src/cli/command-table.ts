@@ -4,7 +4,7 @@ const json: Flag = { name: "json", about: "print JSON, for programs" };
 const cwd: Flag = { name: "cwd", value: "DIR", about: "working directory, instead of the current one" };
 const verbose: Flag = { name: "verbose", about: "log everything, also to stderr" };
 
-const session: Operands = { text: "SESSION", least: 1, most: 1 };
+const session: Operands = { text: "SESSION", least: 1, most: 1, values: "sessions" };
 const sessionNames = [
   "SESSION is an id, its last 6 or more letters, or last for the newest session of the folder.",
 ];
@@ -33,12 +33,18 @@ export const commands: readonly Command[] = [
     about: "run one prompt from the shell and print the answer",
     operands: { text: "[PROMPT]… [-]", least: 0, most: Number.POSITIVE_INFINITY },
     flags: [
-      { name: "agent", value: "NAME", about: "the agent: build (default), plan, or one of yours" },
-      { name: "mode", value: "NAME", about: "the same; editors' name for it" },
+      {
+        name: "agent",
+        value: "NAME",
+        values: "choosable-agents",
+        about: "the agent: build (default), plan, or one of yours",
+      },
+      { name: "mode", value: "NAME", values: "choosable-agents", about: "the same; editors' name for it" },
       {
         name: "model",
         short: "m",
         value: "PROVIDER/MODEL",
+        values: "models",
         about: "the model, instead of the configured one; MODEL:high also sets the effort",
       },
       { name: "effort", value: "EFFORT", about: "how much the model thinks: low, medium, high, …" },
@@ -49,6 +55,7 @@ export const commands: readonly Command[] = [
         name: "session",
         short: "s",
         value: "ID",
+        values: "sessions",
         about: "continue that session; last is the same as --continue",
       },
       { name: "continue", short: "c", about: "continue the newest session of the folder" },
@@ -119,7 +126,7 @@ export const commands: readonly Command[] = [
     names: ["setup"],
     about: "choose a provider, store its key, test it, and connect your editor",
     flags: [
-      { name: "provider", value: "ID", about: "the provider, instead of asking" },
+      { name: "provider", value: "ID", values: "providers", about: "the provider, instead of asking" },
       { name: "base-url", value: "URL", about: "its address, for an unknown provider" },
       {
         name: "api",
@@ -133,7 +140,12 @@ export const commands: readonly Command[] = [
         about: 'stdin, env:NAME, file:PATH, "command:WORDS" or none',
       },
       { name: "model", short: "m", value: "MODEL", about: "the model to start with" },
-      { name: "editor", value: "NAME", about: "print the snippet for: zed, jetbrains, codecompanion, …" },
+      {
+        name: "editor",
+        value: "NAME",
+        values: "editors",
+        about: "print the snippet for: zed, jetbrains, codecompanion, …",
+      },
       {
         name: "ask-for",
         value: "WHAT",
@@ -152,7 +164,7 @@ export const commands: readonly Command[] = [
   {
     names: ["logout"],
     about: "remove stored credentials",
-    operands: { text: "[PROVIDER]", least: 0, most: 1 },
+    operands: { text: "[PROVIDER]", least: 0, most: 1, values: "providers" },
     flags: [
       { name: "all", about: "those of all providers" },
       { name: "organization", about: "remove the organisation's configuration instead" },
@@ -169,7 +181,7 @@ export const commands: readonly Command[] = [
   {
     names: ["models", "models list"],
     about: "list usable models",
-    operands: { text: "[PROVIDER]", least: 0, most: 1 },
+    operands: { text: "[PROVIDER]", least: 0, most: 1, values: "providers" },
     flags: [{ name: "discover", about: "first ask the providers for their models" }, cwd, json],
     load: async () => (await import("./commands/models.ts")).models,
   },
@@ -182,7 +194,7 @@ export const commands: readonly Command[] = [
   {
     names: ["agents show", "agent show"],
     about: "show an agent's settings, rules and prompt",
-    operands: { text: "NAME", least: 1, most: 1 },
+    operands: { text: "NAME", least: 1, most: 1, values: "agents" },
     flags: [cwd, json],
     load: async () => (await import("./commands/agents.ts")).showAgent,
   },
@@ -202,6 +214,7 @@ export const commands: readonly Command[] = [
         name: "model",
         short: "m",
         value: "PROVIDER/MODEL",
+        values: "models",
         about: "the model that writes it and becomes its model",
       },
       { name: "deny", value: "PERMISSION", repeats: true, about: "deny a permission: edit, bash, …" },
@@ -238,7 +251,7 @@ export const commands: readonly Command[] = [
     about: "let a model summarise a session in two or three sentences",
     operands: session,
     flags: [
-      { name: "model", value: "MODEL", about: "the model that writes it" },
+      { name: "model", value: "MODEL", values: "models", about: "the model that writes it" },
       { name: "all", about: "last is the newest session of all folders" },
       cwd,
       json,
@@ -269,7 +282,7 @@ export const commands: readonly Command[] = [
   {
     names: ["sessions delete"],
     about: "delete sessions and all their stored data",
-    operands: { text: "SESSION…", least: 1, most: Number.POSITIVE_INFINITY },
+    operands: { text: "SESSION…", least: 1, most: Number.POSITIVE_INFINITY, values: "sessions" },
     flags: [{ name: "yes", short: "y", about: "delete without asking" }, ...lastFlags],
     more: [
       ...sessionNames,
@@ -314,6 +327,24 @@ export const commands: readonly Command[] = [
     load: async () => (await import("./commands/config.ts")).showConfig,
   },
   {
+    names: ["config set"],
+    about: "set a value in your configuration file",
+    operands: { text: "SETTING VALUE", least: 2, most: 2 },
+    flags: [],
+    more: [
+      "VALUE is JSON or text. Example: fairlead config set model openai/gpt-5",
+      'Example: fairlead config set permission.bash \'{"*": "ask", "npm test": "allow"}\'',
+    ],
+    load: async () => (await import("./commands/config-set.ts")).setConfig,
+  },
+  {
+    names: ["config unset"],
+    about: "remove a value from your configuration file",
+    operands: { text: "SETTING", least: 1, most: 1 },
+    flags: [],
+    load: async () => (await import("./commands/config-set.ts")).unsetConfig,
+  },
+  {
     names: ["config path"],
     about: "list the configuration files, lowest precedence first, and the storage paths",
     flags: [cwd, json],
@@ -337,7 +368,12 @@ export const commands: readonly Command[] = [
     about: "show what the rules decide for command lines, without running them",
     operands: { text: "[COMMAND]…", least: 0, most: Number.POSITIVE_INFINITY },
     flags: [
-      { name: "agent", value: "NAME", about: "use this agent's rules instead of the default agent's" },
+      {
+        name: "agent",
+        value: "NAME",
+        values: "agents",
+        about: "use this agent's rules instead of the default agent's",
+      },
       { ...cwd, about: "as if run in that folder" },
       { ...json, about: "print one object per line: {command, action, parts}" },
     ],
@@ -385,21 +421,22 @@ export const commands: readonly Command[] = [
   {
     names: ["mcp auth"],
     about: "authorize Fairlead for a remote MCP server in your browser",
-    operands: { text: "NAME", least: 1, most: 1 },
+    operands: { text: "NAME", least: 1, most: 1, values: "servers" },
     flags: [json, { name: "no-browser", about: "only print the address" }],
     load: async () => (await import("./mcp/mcp.ts")).authorizeMcp,
   },
   {
     names: ["mcp logout"],
     about: "remove the authorization of a remote MCP server",
-    operands: { text: "[NAME|URL]", least: 0, most: 1 },
+    operands: { text: "[NAME|URL]", least: 0, most: 1, values: "servers" },
     flags: [{ name: "all", about: "those of all servers" }],
     load: async () => (await import("./mcp/mcp.ts")).logoutMcp,
   },
   {
     names: ["completion"],
     about: "print a shell completion script",
-    operands: { text: "bash|zsh|fish", least: 1, most: 1 },
+    // The scripts call it with "values" and a kind of values.
+    operands: { text: "bash|zsh|fish", least: 1, most: 2 },
     flags: [],
     more: [
       "bash: fairlead completion bash >> ~/.bashrc",

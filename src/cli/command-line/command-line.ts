@@ -77,6 +77,8 @@ export function describeUnknownCommand(
 ): string {
   if (getCommandGroup(word, commands).length > 0)
     return `${word} takes ${getSubcommands(word, commands).join(", ")}`;
+  const instead = otherNames.get(word);
+  if (instead !== undefined) return `unknown command "${word}". Use ${instead}`;
   const words = [...new Set(commands.flatMap(({ names }) => names.map((name) => name.split(" ")[0] ?? "")))];
   const near = nearest(word, words);
   // Several words are probably a prompt, not a misspelled command.
@@ -84,6 +86,19 @@ export function describeUnknownCommand(
   const isPrompt = near === undefined && /\S\s+\S/.test(text) && !rest.some((one) => one.startsWith("-"));
   return `unknown command "${word}"${didYouMean(isPrompt ? `fairlead run ${JSON.stringify(text)}` : near)}`;
 }
+
+/** What to use instead of commands that similar programs have. */
+const otherNames: ReadonlyMap<string, string> = new Map([
+  ["auth", "fairlead setup to store a key, fairlead logout to remove it"],
+  ["login", "fairlead setup"],
+  ["chat", 'fairlead run "…", then fairlead run --continue "…"; or an editor, which fairlead acp serves'],
+  ["exec", 'fairlead run "…"'],
+  ["resume", 'fairlead run --continue "…", or --session ID'],
+  ["init", "fairlead setup; for an AGENTS.md: fairlead run /init"],
+  ["serve", "fairlead acp, which editors start"],
+  ["upgrade", "npm install --global fairlead@latest"],
+  ["update", "npm install --global fairlead@latest"],
+]);
 
 function getSubcommands(word: string, commands: readonly Command[]): string[] {
   const names = getCommandGroup(word, commands).flatMap(({ names }) => names);
@@ -152,10 +167,8 @@ function checkOperands(operands: readonly string[], command: Command, commands: 
   const verbs = getSubcommands(word, commands);
   if (most === 0 && verbs.length > 0 && command.names.includes(word)) {
     const near = nearest(first, verbs);
-    throw new UsageError(
-      `${word} takes ${verbs.join(", ")}, not "${first}"${didYouMean(near && `${word} ${near}`)}`,
-      word,
-    );
+    const hint = otherVerbs.get(`${word} ${first}`) ?? didYouMean(near && `${word} ${near}`);
+    throw new UsageError(`${word} takes ${verbs.join(", ")}, not "${first}"${hint}`, word);
   }
   const unexpected = operands.slice(most).join(" ");
   throw new UsageError(
@@ -163,6 +176,12 @@ function checkOperands(operands: readonly string[], command: Command, commands: 
     name,
   );
 }
+
+/** What to do instead of subcommands that similar programs have. */
+const otherVerbs: ReadonlyMap<string, string> = new Map([
+  ["mcp add", '. Add the server under "mcp" in fairlead.json (docs/mcp.md)'],
+  ["mcp remove", '. Remove the server under "mcp" in fairlead.json (docs/mcp.md)'],
+]);
 
 function didYouMean(name: string | undefined): string {
   return name === undefined ? "" : `. Did you mean ${name}?`;

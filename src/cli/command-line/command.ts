@@ -1,3 +1,13 @@
+/** What a value names; shells complete it. */
+export type ValueKind =
+  | "agents"
+  | "choosable-agents"
+  | "models"
+  | "sessions"
+  | "servers"
+  | "providers"
+  | "editors";
+
 /** One `--name` of a command. */
 export interface Flag {
   readonly name: string;
@@ -6,6 +16,7 @@ export interface Flag {
   readonly value?: string;
   /** The allowed values. */
   readonly choices?: readonly string[];
+  readonly values?: ValueKind;
   /** Marks a numeric value: a count is an integer of at least 1, an amount is more than 0. */
   readonly number?: "count" | "amount";
   /** May be given more than once. */
@@ -19,6 +30,7 @@ export interface Operands {
   readonly text: string;
   readonly least: number;
   readonly most: number;
+  readonly values?: ValueKind;
 }
 
 /** A command: the source of its parsing, help and completion. */

@@ -1,4 +1,4 @@
-import type { Call, Command, Flag } from "../command-line/command.ts";
+import type { Call, Command, Flag, ValueKind } from "../command-line/command.ts";
 import { UsageError } from "../command-line/usage.ts";
 
 const shells: Readonly<Record<string, (commands: readonly Command[]) => string>> = {
@@ -8,10 +8,18 @@ const shells: Readonly<Record<string, (commands: readonly Command[]) => string>>
 };
 
 /** Prints a completion script, generated from the command table. */
-export async function completion({ operands: [shell = ""] }: Call, all: readonly Command[]): Promise<number> {
+export async function completion(
+  { operands: [shell = "", kind] }: Call,
+  all: readonly Command[],
+): Promise<number> {
+  if (shell === "values" && kind !== undefined)
+    return (await import("./completion-values.ts")).printValues(kind);
   const toScript = Object.hasOwn(shells, shell) ? shells[shell] : undefined;
-  if (toScript === undefined)
-    throw new UsageError(`completion takes bash, zsh or fish, not "${shell}"`, "completion");
+  if (toScript === undefined || kind !== undefined)
+    throw new UsageError(
+      `completion takes bash, zsh or fish, not "${[shell, kind].join(" ").trim()}"`,
+      "completion",
+    );
   process.stdout.write(toScript(all));
   return 0;
 }
@@ -52,18 +60,24 @@ function bashScript(commands: readonly Command[]): string {
     const flags = getFlags(command).map((flag) => `--${flag.name}`);
     return `    ${toCasePattern(name)}) words="${flags.join(" ")}" ;;`;
   });
+  const operandCases = listNames(commands).flatMap(({ name, command: { operands } }) =>
+    operands?.values === undefined ? [] : [`    ${toCasePattern(name)}) kind=${operands.values} ;;`],
+  );
   const verbCases = firstWords(commands)
     .map((word) => ({ word, verbs: getSubcommands(word, commands) }))
     .filter(({ verbs }) => verbs.length > 0)
     .map(({ word, verbs }) => `    ${word}) words="${verbs.join(" ")}" ;;`);
   return `# Completes fairlead in bash.
 _fairlead() {
-  local word="\${COMP_WORDS[COMP_CWORD]}" before="\${COMP_WORDS[COMP_CWORD-1]}" words=""
+  local word="\${COMP_WORDS[COMP_CWORD]}" at=$((COMP_CWORD - 1)) words="" kind="" prefix=""
   local first="\${COMP_WORDS[1]}" second="\${COMP_WORDS[2]}"
-  # --flag=value comes as three words.
-  if [ "$word" = "=" ]; then word=""
-  elif [ "$before" = "=" ]; then before="\${COMP_WORDS[COMP_CWORD-2]}"
+  # --flag=value comes as three words, and so does name:tag.
+  if [ "$word" = ":" ]; then prefix="\${COMP_WORDS[at]}:" word="$prefix" at=$((at - 1))
+  elif [ "\${COMP_WORDS[at]}" = ":" ]; then prefix="\${COMP_WORDS[at-1]}:" word="$prefix$word" at=$((at - 2))
+  elif [ "$word" = "=" ]; then word=""
   fi
+  [ "\${COMP_WORDS[at]}" = "=" ] && at=$((at - 1))
+  local before="\${COMP_WORDS[at]}"
   if [ "$COMP_CWORD" -eq 1 ]; then
     COMPREPLY=($(compgen -W "${firstWords(commands).join(" ")} --help --version" -- "$word"))
     return
@@ -78,12 +92,22 @@ ${verbCases.join("\n")}
     ${help}) words="${firstWords(commands).join(" ")}" ;;
     esac
   fi
-  if [ "\${word#-}" != "$word" ]; then
+  case "$first:$before" in
+${flagValueCases(commands)}
+  esac
+  if [ -n "$kind" ]; then :
+  elif [ "\${word#-}" != "$word" ]; then
     case "$first $second" in
 ${flagCases.join("\n")}
     esac
+  elif [ -z "$words" ]; then
+    case "$first $second" in
+${operandCases.join("\n")}
+    esac
   fi
+  [ -n "$kind" ] && words="$("\${COMP_WORDS[0]}" completion values "$kind" 2>/dev/null | cut -f 1)"
   [ -n "$words" ] && COMPREPLY=($(compgen -W "$words" -- "$word"))
+  COMPREPLY=("\${COMPREPLY[@]#"$prefix"}")
 }
 complete -o default -F _fairlead fairlead
 `;
@@ -91,6 +115,19 @@ complete -o default -F _fairlead fairlead
 
 /** Case pattern of a name: one word matches before any second word, two words match exactly. */
 const toCasePattern = (name: string): string => (name.includes(" ") ? `"${name}"` : `"${name} "*`);
+
+/** Case branches for the values of a flag that names something, by the first word of its command. */
+function flagValueCases(commands: readonly Command[]): string {
+  const cases = listNames(commands).flatMap(({ name, command }) =>
+    command.flags.flatMap(({ name: flag, short, values }) => {
+      if (values === undefined) return [];
+      const [first = ""] = name.split(" ");
+      const patterns = [`${first}:--${flag}`, ...(short === undefined ? [] : [`${first}:-${short}`])];
+      return [`    ${patterns.join("|")}) kind=${values} ;;`];
+    }),
+  );
+  return [...new Set(cases)].join("\n");
+}
 
 /** Case branches for the value of a flag with a fixed set of values. */
 function valueCases(commands: readonly Command[], then: (words: string) => string): string {
@@ -108,14 +145,23 @@ function zshScript(commands: readonly Command[]): string {
       const described = verbs.map((verb) => zshChoice(verb, describeWord(`${word} ${verb}`, commands)));
       return `    ${word}) verbs=(${described.join(" ")}) ;;`;
     });
-  const flags = listNames(commands).map(
-    ({ name, command }) =>
-      `    ${toCasePattern(name)}) flags=(${getFlags(command).map(zshFlag).join(" ")}) ;;`,
-  );
+  const flags = listNames(commands).map(({ name, command }) => {
+    const values = command.operands?.values;
+    const rest = values === undefined ? "" : ` rest='*:value: _fairlead_values ${values}'`;
+    return `    ${toCasePattern(name)}) flags=(${getFlags(command).map(zshFlag).join(" ")})${rest} ;;`;
+  });
   return `#compdef fairlead
 # Completes fairlead in zsh.
+_fairlead_values() {
+  local -a found
+  found=("\${(@f)$(_call_program values fairlead completion values $1 2>/dev/null)}")
+  found=("\${(@)found//:/\\\\:}")
+  found=("\${(@)found/$'\\t'/:}")
+  (( $#found )) && _describe value found
+}
 _fairlead() {
   local -a first verbs flags
+  local rest='*:file:_files'
   first=(${first.join(" ")})
   if (( CURRENT == 2 )); then
     _describe command first
@@ -132,16 +178,17 @@ ${verbs.join("\n")}
   case "$words[2] $words[3]" in
 ${flags.join("\n")}
   esac
-  _arguments $flags '*:file:_files'
+  _arguments $flags $rest
 }
 if [ "$funcstack[1]" = "_fairlead" ]; then _fairlead "$@"; else compdef _fairlead fairlead; fi
 `;
 }
 
-function zshFlag({ name, value, choices, about }: Flag): string {
+function zshFlag({ name, value, choices, values, about }: Flag): string {
   const description = `[${about.replaceAll(/[[\]\\]/g, "\\$&")}]`;
   if (value === undefined) return zshQuoted(`--${name}${description}`);
-  return zshQuoted(`--${name}=${description}:${name}:${choices ? `(${choices.join(" ")})` : "_files"}`);
+  const listed = values === undefined ? "_files" : ` _fairlead_values ${values}`;
+  return zshQuoted(`--${name}=${description}:${name}:${choices ? `(${choices.join(" ")})` : listed}`);
 }
 
 /** Formats a word and its description, separated by a colon. */
@@ -171,9 +218,16 @@ function fishScript(commands: readonly Command[]): string {
   const flags = listNames(commands).flatMap(({ name, command }) =>
     getFlags(command).map((flag) => fishFlag(fishCondition(name, commands), flag)),
   );
+  const operands = listNames(commands).flatMap(({ name, command: { operands } }) =>
+    operands?.values === undefined
+      ? []
+      : [
+          `complete -c fairlead -f -n ${fishText(fishCondition(name, commands))} -a '${fishValues(operands.values)}'`,
+        ],
+  );
   const shellNames = `complete -c fairlead -f -n '__fish_seen_subcommand_from completion' -a '${Object.keys(shells).join(" ")}'`;
   const helped = `complete -c fairlead -f -n '__fish_seen_subcommand_from ${help}' -a '${firstWords(commands).join(" ")}'`;
-  const all = [...first, ...verbs, shellNames, helped, ...new Set(flags)];
+  const all = [...first, ...verbs, shellNames, helped, ...operands, ...new Set(flags)];
   return ["# Completes fairlead in fish.", ...all, ""].join("\n");
 }
 
@@ -185,8 +239,11 @@ function fishCondition(name: string, commands: readonly Command[]): string {
   return [...seen, ...unseen].join("; and ");
 }
 
-function fishFlag(seen: string, { name, short, value, choices, about }: Flag): string {
-  const takes = value === undefined ? "" : choices === undefined ? " -r" : ` -x -a '${choices.join(" ")}'`;
+const fishValues = (kind: ValueKind): string => `(fairlead completion values ${kind} 2>/dev/null)`;
+
+function fishFlag(seen: string, { name, short, value, choices, values, about }: Flag): string {
+  const listed = choices?.join(" ") ?? (values === undefined ? undefined : fishValues(values));
+  const takes = value === undefined ? "" : listed === undefined ? " -r" : ` -x -a '${listed}'`;
   const shortName = short === undefined ? "" : ` -s ${short}`;
   return `complete -c fairlead -n ${fishText(seen)} -l ${name}${shortName}${takes} -d ${fishText(about)}`;
 }

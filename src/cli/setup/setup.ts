@@ -1,4 +1,3 @@
-import { existsSync } from "node:fs";
 import { join } from "node:path";
 import { codeOf, messageOf, UserError } from "../../base/errors.ts";
 import type { App } from "../../app.ts";
@@ -23,6 +22,7 @@ import type { Call } from "../command-line/command.ts";
 import { editors, startCommand } from "./editors.ts";
 import { exitCodes } from "../terminal/help.ts";
 import { openApp } from "../local-app.ts";
+import { findUserConfigFile } from "../user-config-file.ts";
 import { openQuestions } from "../terminal/open-questions.ts";
 import { joinOrganization } from "./organization.ts";
 import { writeNotice } from "../terminal/output.ts";
@@ -234,7 +234,7 @@ function createTestMessage(): Message {
 }
 
 async function store({ app, questions }: Setup, { provider, key, model }: Choices): Promise<void> {
-  const file = findConfigFile(app.folders.config);
+  const file = findUserConfigFile(app.folders.config);
   const { loaded } = await app.projects.readConfiguration(app.home);
   if (key.from === "input") await saveCredential(app.folders.data, provider.id, key.key);
   const settings = createSettings({ provider, key, model }, loaded.config);
@@ -248,7 +248,7 @@ async function storePermissionLevel(
   level: PermissionLevel,
   config: Config,
 ): Promise<void> {
-  const file = findConfigFile(app.folders.config);
+  const file = findUserConfigFile(app.folders.config);
   const settings = createPermissionSettings(level, config);
   if (settings === undefined)
     return questions.say(`Your own rules for permissions stay as they are: see ${file}, permission.`);
@@ -271,12 +271,6 @@ function createSettings({ provider, key, model }: Choices, config: Config): Sett
   if (isUnlisted && (isCustom || isLocal)) settings.push({ path: [...at, "models", model], value: {} });
   else if (isLocal && known === undefined) settings.push({ path: at, value: {} });
   return settings;
-}
-
-/** Returns the user's existing configuration file, else the default path. */
-function findConfigFile(folder: string): string {
-  const names = ["fairlead.jsonc", "fairlead.json", "config.json"].map((name) => join(folder, name));
-  return names.find((path) => existsSync(path)) ?? join(folder, "fairlead.json");
 }
 
 /** Reports variables and files that override the stored choices. Returns whether a model is usable. */

@@ -65,8 +65,8 @@ describe("fairlead run", () => {
       const { code, stdout, stderr } = await run(["run", "What", "does a.txt say?"]);
       expect([code, stdout]).toEqual([0, "It says one.\n"]);
       expect(stderr).toContain("Reading.");
-      expect(stderr).toContain("read a.txt");
-      expect(stderr).toMatch(/done \(session ses_\w+\)/);
+      expect(stderr).toContain("✓ Read a.txt");
+      expect(stderr).toMatch(/done in \d.* s, [\d,]+ tokens \(session ses_\w+\)/);
       expect(model.requests[0]?.userText).toContain("What does a.txt say?");
     });
   });

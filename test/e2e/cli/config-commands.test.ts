@@ -1,4 +1,4 @@
-import { mkdir, writeFile } from "node:fs/promises";
+import { mkdir, readFile, writeFile } from "node:fs/promises";
 import { dirname, join, resolve } from "node:path";
 import { describe, expect, test } from "vitest";
 import { fairlead } from "../../support/program/cli.ts";
@@ -241,4 +241,39 @@ test("OpenCode files work unchanged, with a note for settings without effect", a
   } finally {
     await model.close();
   }
+});
+
+test("config set and unset change the user's file, and refuse what would not work", async () => {
+  await using at = await place({
+    home: { ".config/fairlead/fairlead.jsonc": '{\n  // mine\n  "model": "a/b"\n}\n' },
+    project: { "fairlead.json": '{ "model": "c/d" }' },
+  });
+  const set = async (...args: string[]) => {
+    const { exitCode, stdout, stderr } = await at.run(["config", ...args]);
+    return [exitCode, `${stdout}${stderr}`];
+  };
+  const read = () => readFile(at.globalPath, "utf8");
+  expect(await set("set", "permission.bash", '{"*": "ask"}')).toEqual([
+    0,
+    expect.stringMatching(/^permission\.bash is \{"\*":"ask"\} in .*fairlead\.jsonc\.$/),
+  ]);
+  expect(await set("set", 'provider.openai.models."gpt-5.5".name', "Mine")).toEqual([0, expect.any(String)]);
+  expect(await set("set", "model", "e/f")).toEqual([
+    0,
+    expect.stringContaining("another file sets it here: see fairlead config show model"),
+  ]);
+  expect(await read()).toMatch(/\/\/ mine\n {2}"model": "e\/f"/);
+  expect(await set("unset", "model")).toEqual([0, expect.any(String)]);
+  expect(await read()).not.toContain("e/f");
+  expect(await read()).toContain('"gpt-5.5": {');
+  const before = await read();
+  expect(await set("set", "modle", "a/b")).toEqual([1, expect.stringContaining("did you mean model?")]);
+  expect(await set("set", "max_steps", "many")).toEqual([1, expect.any(String)]);
+  expect(await set("set", "model", "sk-ant-api03-abcdefghijklmnop")).toEqual([
+    1,
+    expect.stringMatching(/^(?!.*abcdefgh).*Store keys with fairlead setup/),
+  ]);
+  expect(await set("set", "..", "x")).toEqual([2, expect.any(String)]);
+  expect(await set("set", "model")).toEqual([2, expect.stringContaining("config set needs SETTING VALUE")]);
+  expect(await read()).toBe(before);
 });
