@@ -31,7 +31,7 @@ const slowUnit = [
 ];
 const slowProgram = [
   "test/crash/*.test.ts",
-  "test/e2e/mcp/mcp-modern.test.ts",
+  "test/e2e/mcp/{mcp-conformance,mcp-modern}.test.ts",
   "test/e2e/*/{archive,bad-input,client-quirks,clients,command-line,compaction,config-commands,context}.test.ts",
   "test/e2e/*/{crossing-wires,custom-tools,disk-faults,docs,doctor,editor-files,harness-editor,kit,kit-v2}.test.ts",
   "test/e2e/*/{instruction-urls,language-servers,launcher,lifecycle,lsp-tool,mcp-auth,mcp-authorization,mcp-faults,mcp-life}.test.ts",

@@ -203,6 +203,10 @@ const oauthSchema = z.union([
       .max(65_535)
       .optional()
       .describe("The port alone, instead of redirectUri (any free one)."),
+    clientMetadataUrl: z
+      .string()
+      .optional()
+      .describe("HTTPS address of a document that describes the client, where servers accept one."),
   }),
 ]);
 

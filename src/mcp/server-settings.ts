@@ -42,6 +42,8 @@ export interface OAuthSettings {
   /** The full redirect URI, for manually registered clients. */
   readonly redirectUri?: string | undefined;
   readonly callbackPort?: number | undefined;
+  /** Address of a document that describes this program, for authorization servers that accept it as the client's id. */
+  readonly clientMetadataUrl?: string | undefined;
 }
 
 /** Servers that the editor passes with a session. */

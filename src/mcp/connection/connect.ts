@@ -83,15 +83,23 @@ async function connectHttp(
     return await open(known === "legacy" ? "initialize" : "discover");
   } catch (error) {
     if (known === "legacy" && isOtherEra(getCause(error))) return open("discover");
-    if (known !== "legacy" && needsInitialize(error)) return open("initialize");
-    throw error;
+    if (known === "legacy") throw error;
+    if (isProbeTimeout(getCause(error))) return open("initialize");
+    if (!(error instanceof ConnectError) || error.failure.kind !== "unauthorized") throw error;
+    return openWithoutToken(error, () => open("initialize"));
   }
 }
 
-/** Returns whether a server may answer `initialize` only: some require a token for every other request. */
-function needsInitialize(error: unknown): boolean {
-  if (error instanceof ConnectError && error.failure.kind === "unauthorized") return true;
-  return isProbeTimeout(getCause(error));
+/** Some servers answer `initialize` without a token and require one later. Others still need a token. */
+async function openWithoutToken(
+  refusal: ConnectError,
+  open: () => Promise<McpConnection>,
+): Promise<McpConnection> {
+  try {
+    return await open();
+  } catch {
+    throw refusal;
+  }
 }
 
 /** The generation of one server, between connections. Failures of the store only cost a request. */

@@ -123,6 +123,11 @@ export class McpConnection {
     return this.#client.getProtocolEra() ?? "legacy";
   }
 
+  /** Whether parameters of tools may be sent in HTTP headers. */
+  get usesHeaders(): boolean {
+    return this.era === "modern" && this.#transport instanceof StreamableHTTPClientTransport;
+  }
+
   /** Name and version of the server, as it reported them. */
   get serverVersion(): string {
     const { name, version } = this.#client.getServerVersion() ?? {};

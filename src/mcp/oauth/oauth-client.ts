@@ -36,6 +36,11 @@ export class OAuthFlowClient implements OAuthClientProvider {
     this.#client = configuredClient(options.server) ?? reusableClient(options);
   }
 
+  /** Address of the document that describes this program, instead of a registration. */
+  get clientMetadataUrl(): string | undefined {
+    return getOAuthSettings(this.#options.server)?.clientMetadataUrl;
+  }
+
   /** The authorization URL for the user. */
   get address(): URL {
     if (this.#address === undefined) throw new Error("the authorization has no address yet");
@@ -115,7 +120,10 @@ export class OAuthFlowClient implements OAuthClientProvider {
       metadata?.registration_endpoint,
     ];
     for (const endpoint of endpoints) if (endpoint !== undefined) checkEndpoint(server.url, endpoint);
-    if (metadata && metadata.registration_endpoint === undefined && this.#client === undefined)
+    const acceptsDocument =
+      this.clientMetadataUrl !== undefined && metadata?.client_id_metadata_document_supported === true;
+    const canRegister = acceptsDocument || metadata?.registration_endpoint !== undefined;
+    if (metadata && !canRegister && this.#client === undefined)
       throw new UserError(
         `${hostOf(authorizationServerUrl)} lets no program register itself. Register one there by hand and set "oauth.clientId" of the server "${server.name}".`,
       );

@@ -1,6 +1,7 @@
 import { randomBytes } from "node:crypto";
 import {
   auth,
+  computeScopeUnion,
   discoverOAuthProtectedResourceMetadata,
   type FetchLike,
   IssuerMismatchError,
@@ -80,7 +81,7 @@ async function runFlow(wanted: Wanted, deps: AuthorizeDeps, signal: AbortSignal)
   try {
     const { redirectUrl } = callback;
     const client = new OAuthFlowClient({ server, store: deps.store, redirectUrl, state, stored });
-    const run = createSdkFlow(wanted, client, deps.fetch, signal);
+    const run = createSdkFlow({ ...wanted, granted: stored?.tokens?.scope }, client, deps.fetch, signal);
     await run();
     const answer = await askUser(wanted, { client, callback }, deps, signal);
     // The registration may be unknown to the server: the next attempt registers again.
@@ -96,7 +97,7 @@ async function runFlow(wanted: Wanted, deps: AuthorizeDeps, signal: AbortSignal)
 
 /** Wraps the SDK's flow: without a code it runs up to the authorization URL, with a code up to the tokens. */
 function createSdkFlow(
-  { server, config, challenge }: Wanted,
+  { server, config, challenge, granted }: Wanted & { granted: string | undefined },
   client: OAuthFlowClient,
   fetch: FetchLike,
   signal: AbortSignal,
@@ -108,7 +109,8 @@ function createSdkFlow(
     return response;
   };
   // Overrides the SDK, which prefers the scopes that the server offers.
-  const scope = config.scope ?? challenge.scope;
+  const required = challenge.scope && computeScopeUnion(granted, challenge.scope);
+  const scope = config.scope ?? required;
   const { resourceMetadataUrl } = challenge;
   return (answer) =>
     auth(client, {

@@ -1,5 +1,7 @@
 import { z } from "zod";
 import { excerpt } from "../../base/text/excerpt.ts";
+import { isRecord } from "../../base/text/record.ts";
+import { findHeaderProblem } from "./header-parameters.ts";
 import { SchemaCheck } from "./input-schema.ts";
 import type { OfferedPrompt, OfferedResource, OfferedTemplate, OfferedTool } from "./offers.ts";
 
@@ -57,8 +59,11 @@ export interface GivenList {
   readonly isCut: boolean;
 }
 
-/** Returns the usable tools. The notes name the others. */
-export function parseTools({ items, isCut }: GivenList): { tools: OfferedTool[]; notes: string[] } {
+/** Returns the usable tools. The notes name the others. `usesHeaders`: whether parameters may be sent in HTTP headers. */
+export function parseTools(
+  { items, isCut }: GivenList,
+  usesHeaders: boolean,
+): { tools: OfferedTool[]; notes: string[] } {
   const check = new SchemaCheck();
   const tools = new Map<string, OfferedTool>();
   const left: string[] = [];
@@ -68,7 +73,7 @@ export function parseTools({ items, isCut }: GivenList): { tools: OfferedTool[];
       left.push(`${getName(item, index)} (it is not described as a tool)`);
       continue;
     }
-    const tool = toTool(parsed.data, check);
+    const tool = toTool(parsed.data, check, usesHeaders);
     if ("problem" in tool) left.push(`${parsed.data.name} (${tool.problem})`);
     else if (tools.has(tool.name)) left.push(`${tool.name} (a second one of this name)`);
     else tools.set(tool.name, tool);
@@ -115,11 +120,18 @@ export function parseTemplates({ items, isCut }: GivenList): {
   return { templates, notes: createNotes("resource templates", left, isCut) };
 }
 
-function toTool(given: z.output<typeof toolSchema>, check: SchemaCheck): OfferedTool | { problem: string } {
+function toTool(
+  given: z.output<typeof toolSchema>,
+  check: SchemaCheck,
+  usesHeaders: boolean,
+): OfferedTool | { problem: string } {
   if (given.execution?.taskSupport === "required")
     return { problem: "it works as a task only, which is not supported" };
   const checked = check.check(given.inputSchema);
   if ("problem" in checked) return checked;
+  const problem =
+    usesHeaders && isRecord(given.inputSchema) ? findHeaderProblem(given.inputSchema) : undefined;
+  if (problem !== undefined) return { problem };
   const title = given.title ?? given.annotations?.title;
   return {
     name: given.name,

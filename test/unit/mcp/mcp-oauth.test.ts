@@ -413,7 +413,7 @@ describe("tokens of a server", () => {
       await run();
       server.faults.wantedScope = "notes:all";
       await expect(tokens.fetch(server.url, hello)).rejects.toThrow(AuthorizationNeeded);
-      expect(tokens.challenge?.scope).toBe("notes:all");
+      expect(tokens.challenge?.scope).toBe("notes:read notes:write notes:all");
       const deps = { store, fetch, show: browse };
       expect(await authorize(settings, deps, never, tokens.challenge)).toEqual({ outcome: "authorized" });
       expect((await store.load(server.url))?.tokens?.scope).toBe("notes:all");

@@ -1,0 +1,49 @@
+import { isRecord } from "../../base/text/record.ts";
+import type { JsonSchema } from "./offers.ts";
+
+/** Keyword of a parameter that is repeated in an HTTP header, whose name ends in the keyword's value. */
+const keyword = "x-mcp-header";
+/** Characters of a header name (RFC 9110). */
+const headerName = /^[!#$%&'*+.^_`|~0-9A-Za-z-]+$/;
+const headerTypes: readonly unknown[] = ["string", "integer", "boolean"];
+/** Keywords that contain values, not schemas. */
+const valueKeywords: ReadonlySet<string> = new Set(["const", "default", "enum", "examples"]);
+
+/** Returns why the schema's header parameters are invalid: such a tool must not be called. */
+export function findHeaderProblem(schema: JsonSchema): string | undefined {
+  const names = new Set<string>();
+  const check = (value: unknown, isParameter: boolean, mayBeParameter: boolean): string | undefined => {
+    if (Array.isArray(value)) return findFirst(value, (item) => check(item, false, false));
+    if (!isRecord(value)) return undefined;
+    return (
+      (keyword in value ? findProblemIn(value, isParameter, names) : undefined) ??
+      findFirst(Object.entries(value), ([word, inner]) => {
+        if (valueKeywords.has(word)) return undefined;
+        if (word !== "properties" || !isRecord(inner)) return check(inner, false, false);
+        return findFirst(Object.values(inner), (property) => check(property, mayBeParameter, mayBeParameter));
+      })
+    );
+  };
+  return check(schema, false, true);
+}
+
+function findProblemIn(
+  { [keyword]: name, type }: Record<string, unknown>,
+  isParameter: boolean,
+  names: Set<string>,
+): string | undefined {
+  if (!isParameter) return `"${keyword}" is only allowed for parameters`;
+  if (typeof name !== "string" || !headerName.test(name)) return `"${keyword}" is no name of a header`;
+  if (!headerTypes.includes(type)) return `"${keyword}" is only allowed for texts, integers and booleans`;
+  if (names.has(name.toLowerCase())) return `two parameters have the "${keyword}" ${name}`;
+  names.add(name.toLowerCase());
+  return undefined;
+}
+
+function findFirst<T>(items: readonly T[], find: (item: T) => string | undefined): string | undefined {
+  for (const item of items) {
+    const found = find(item);
+    if (found !== undefined) return found;
+  }
+  return undefined;
+}

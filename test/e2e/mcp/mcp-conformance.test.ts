@@ -1,0 +1,60 @@
+import { execFile } from "node:child_process";
+import { readFile } from "node:fs/promises";
+import { createRequire } from "node:module";
+import { dirname, join } from "node:path";
+import { fileURLToPath } from "node:url";
+import { promisify } from "node:util";
+import { describe, expect, test } from "vitest";
+import { temporaryFolder } from "../../support/temp.ts";
+
+const run = promisify(execFile);
+const suite = dirname(
+  createRequire(import.meta.url).resolve("@modelcontextprotocol/conformance/package.json"),
+);
+const driver = fileURLToPath(new URL("../../support/mcp/conformance-client.ts", import.meta.url));
+/** Scenarios that are not met, with the reasons. The suite fails on others, and on one of these that passes. */
+const notMet = fileURLToPath(new URL("../../support/mcp/conformance-not-met.yml", import.meta.url));
+const scenarioDeadlineMs = 90_000;
+
+/** Returns the client's scenarios that a revision of the specification requires. */
+async function requiredScenarios(revision: string): Promise<string[]> {
+  const text = await readFile(join(suite, "requirements", `${revision}.yaml`), "utf8");
+  const [, section = ""] = /^client:\n((?: {2}- .*\n)+)/m.exec(text) ?? [];
+  return [...section.matchAll(/^ {2}- (\S+)$/gm)].map(([, name = ""]) => name);
+}
+
+/** Runs a scenario of MCP's conformance suite against `fairlead acp`. Rejects with the suite's report if it fails. */
+async function runScenario(scenario: string, revision: string): Promise<string> {
+  await using results = await temporaryFolder();
+  const { stdout, stderr } = await run(
+    process.execPath,
+    [
+      join(suite, "dist/index.js"),
+      "client",
+      ...["--command", `${process.execPath} ${driver}`, "--scenario", scenario],
+      ...["--spec-version", revision, "--expected-failures", notMet],
+      ...["--timeout", String(scenarioDeadlineMs), "--output-dir", results.path],
+    ],
+    { maxBuffer: 16 * 1024 * 1024 },
+  );
+  return stdout + stderr;
+}
+
+for (const revision of ["2025-11-25", "2026-07-28"]) {
+  const scenarios = await requiredScenarios(revision);
+
+  describe(`a client as the specification of ${revision} requires it`, () => {
+    test("has scenarios", () => {
+      expect(scenarios.length).toBeGreaterThan(15);
+    });
+
+    test.each(scenarios)(
+      "%s",
+      async (scenario) => {
+        const report = await runScenario(scenario, revision);
+        expect(report).toMatch(/^Passed: [1-9]\d*\/\d+/m);
+      },
+      scenarioDeadlineMs,
+    );
+  });
+}
