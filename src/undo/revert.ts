@@ -148,6 +148,7 @@ async function revertLink(workspace: Workspace, replacement: Replacement): Promi
   const bytes = back === null ? null : await snapshots.load(back);
   if (bytes === undefined) return { kept: "its earlier content is no longer stored" };
   return files.lock([path], async () => {
+    if (left === null) await removeIfEmpty(path);
     const found = await findThing(files, path);
     const isThere = (hash: string | null, link: boolean) =>
       found.hash === hash && (hash === null || found.isLink === link);

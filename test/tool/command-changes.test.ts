@@ -2,7 +2,7 @@ import { execFileSync } from "node:child_process";
 import { chmod, rename, symlink, utimes } from "node:fs/promises";
 import { join } from "node:path";
 import { describe, expect, test } from "vitest";
-import { changedFilesLimit } from "../../src/workspace/changes/tracker.ts";
+import { changedFilesLimit, ignoredFilesLimit } from "../../src/workspace/changes/tracker.ts";
 import { timeStepMs } from "../../src/workspace/changes/file-state.ts";
 import { commandPlace } from "../support/command-place.ts";
 import type { Files } from "../support/temp.ts";
@@ -74,6 +74,49 @@ describe("the changes of a command", () => {
     expect(operations).toEqual({ ".env": "delete" });
     await place.undo(changes);
     expect(place.tree()[".env"]).toBe("A=1\n");
+  });
+
+  test.each([true, false])("cover ignored files in what the command line names (git: %s)", async (isGit) => {
+    const files = {
+      ".gitignore": "out/\n*.log\n",
+      "out/a/b": "1",
+      "out/c": "2",
+      "a.log": "3",
+      "src/d.log": "4",
+    };
+    await using place = await (isGit ? committed(files) : commandPlace(files));
+    const before = place.tree();
+    for (const [line, count] of [
+      ["rm -rf out", 2],
+      ["rm -rf out/*", 2],
+      ["rm *.log", 1],
+      ["cd src && rm -f *.log", 1],
+      ["mv out src/moved", 4],
+      ["cp -r out src/out", 2],
+      ["mkdir -p new && cp -r src new && rm -rf src", 2],
+    ] as const) {
+      const { changes } = await changed(place, line);
+      expect(changes, line).toHaveLength(count);
+      await place.undo(changes);
+      expect(place.tree(), line).toEqual(before);
+    }
+  });
+
+  test.each([true, false])("say that a named folder has too many ignored files (git: %s)", async (isGit) => {
+    await using place = await (isGit ? committed : commandPlace)({ ".gitignore": "out/\n", "out/a": "1" });
+    await place.run(`cd out && for i in $(seq ${ignoredFilesLimit}); do : > f$i; done`);
+    const { operations, notUndone } = await changed(place, "rm -rf out");
+    expect(operations).toEqual({});
+    expect(notUndone).toEqual(["out has more than 500 ignored files, which are not undone"]);
+  });
+
+  test("include a folder in place of a link", async () => {
+    await using place = await committed({ a: "one\n" });
+    await symlink("a", place.path("link"));
+    const before = place.tree();
+    const { changes } = await changed(place, "rm link && mkdir -p link/deep && echo x > link/deep/file");
+    await place.undo(changes);
+    expect(place.tree()).toEqual(before);
   });
 
   test("cover a checkout, a stash and a commit, and say that HEAD moved", async () => {

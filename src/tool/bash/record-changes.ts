@@ -3,7 +3,7 @@ import { messageOf } from "../../base/errors.ts";
 import type { FileChange } from "../../message/part.ts";
 import { evaluate, readingCommandRules } from "../../permission/evaluate.ts";
 import type { PermissionRequest } from "../../permission/rule.ts";
-import type { ChangedFile, CommandChanges } from "../../workspace/changes/command-changes.ts";
+import type { ChangedFile, CommandChanges, NamedPath } from "../../workspace/changes/command-changes.ts";
 import { type FileVersion, hasOtherMode } from "../../workspace/changes/file-state.ts";
 import type { Snapshots } from "../../workspace/files/snapshot.ts";
 import { compareTexts } from "../diff.ts";
@@ -24,13 +24,17 @@ export function changesNoFiles(requests: readonly PermissionRequest[]): boolean 
   return evaluate(effects, readingCommandRules()).action === "allow";
 }
 
-/** Returns the absolute paths that a command is known to write. */
-export function listWrittenPaths(requests: readonly PermissionRequest[], cwd: string): string[] {
+/** Returns what a command is known to write. */
+export function listWrittenPaths(requests: readonly PermissionRequest[], cwd: string): NamedPath[] {
   return requests
     .filter(({ permission }) => permission === "edit")
     .flatMap(({ subjects }) => subjects)
-    .flatMap(({ text, names, glob, opaque }) => (opaque !== undefined ? [] : glob ? (names ?? []) : [text]))
-    .map((path) => resolve(cwd, path));
+    .filter(({ opaque }) => opaque === undefined)
+    .map(({ text, glob = false, below = false }) => ({
+      path: resolve(cwd, text),
+      isGlob: glob,
+      isBelow: below,
+    }));
 }
 
 export interface RecordedChanges {

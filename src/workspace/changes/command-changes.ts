@@ -5,9 +5,18 @@ export interface ChangeTracker {
   /**
    * Call before a command. Never rejects.
    * - `roots`: real paths of the workspace's folders.
-   * - `named`: absolute paths that the command is known to write; these are tracked also if they are ignored.
+   * - `named`: what the command is known to write; tracked also if it is ignored.
    */
-  start(roots: readonly string[], named: readonly string[]): Promise<TrackedCommand>;
+  start(roots: readonly string[], named: readonly NamedPath[]): Promise<TrackedCommand>;
+}
+
+/** An absolute path that a command line names. */
+export interface NamedPath {
+  readonly path: string;
+  /** `path` is a wildcard pattern. */
+  readonly isGlob: boolean;
+  /** Everything below the path is written too. */
+  readonly isBelow: boolean;
 }
 
 export interface TrackedCommand {

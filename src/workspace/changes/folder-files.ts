@@ -1,25 +1,65 @@
 import { readdir } from "node:fs/promises";
-import { join } from "node:path";
+import { join, relative } from "node:path";
+import { toSlashes } from "../paths.ts";
+import { toPathFilter } from "../search/glob.ts";
 import { IgnoreRules } from "../search/ignore-rules.ts";
+import type { NamedPath } from "./command-changes.ts";
 
 /** Lists files and links below a folder that no rule ignores; undefined if there are more than the limit. */
 export async function listFolderFiles(folder: string, limit: number): Promise<string[] | undefined> {
-  const paths: string[] = [];
-  const isComplete = await walk(folder, await IgnoreRules.above(folder), paths, limit);
-  return isComplete ? paths : undefined;
+  const found: Found = { paths: [], omitted: new Set(), limit };
+  return (await walk(folder, await IgnoreRules.above(folder), found)) ? found.paths : undefined;
 }
 
-async function walk(folder: string, above: IgnoreRules, paths: string[], limit: number): Promise<boolean> {
+/**
+ * Lists files and links that the paths name, ignored or not, without those in `omitted`. Undefined if there are more
+ * than the limit.
+ */
+export async function listNamedFiles(
+  root: string,
+  named: readonly NamedPath[],
+  { omitted, limit }: { readonly omitted: ReadonlySet<string>; readonly limit: number },
+): Promise<string[] | undefined> {
+  const paths = new Set<string>();
+  for (const one of named) {
+    const found: Found = { paths: [], omitted, limit };
+    const folder = one.isGlob ? findGlobFolder(one.path) : one.path;
+    if (!(await walk(folder, undefined, found))) return undefined;
+    const isNamed = createFilter(root, one);
+    for (const path of found.paths) if (isNamed(toSlashes(relative(root, path)))) paths.add(path);
+  }
+  return paths.size > limit ? undefined : [...paths];
+}
+
+function createFilter(root: string, { path, isGlob, isBelow }: NamedPath): (path: string) => boolean {
+  if (!isGlob) return () => true;
+  const pattern = `/${toSlashes(relative(root, path))}`;
+  return toPathFilter([pattern, ...(isBelow ? [`${pattern}/**`] : [])], root);
+}
+
+/** Returns the folder in which the names that a pattern matches begin. */
+function findGlobFolder(pattern: string): string {
+  return pattern.slice(0, pattern.search(/[*?[]/)).replace(/\/[^/]*$/, "");
+}
+
+interface Found {
+  readonly paths: string[];
+  readonly omitted: ReadonlySet<string>;
+  readonly limit: number;
+}
+
+/** Adds the files below a folder, except those that `above` ignores. Returns false above the limit. */
+async function walk(folder: string, above: IgnoreRules | undefined, found: Found): Promise<boolean> {
   const entries = await readEntries(folder);
-  const rules = await above.enter(folder, new Set(entries.map(({ name }) => name)));
+  const rules = await above?.enter(folder, new Set(entries.map(({ name }) => name)));
   for (const entry of entries) {
     const isFolder = entry.isDirectory();
-    if (entry.name === ".git" || rules.excludes(entry.name, isFolder)) continue;
+    if (entry.name === ".git" || rules?.excludes(entry.name, isFolder)) continue;
     const path = join(folder, entry.name);
     if (isFolder) {
-      if (!(await walk(path, rules, paths, limit))) return false;
-    } else if (entry.isFile() || entry.isSymbolicLink()) paths.push(path);
-    if (paths.length > limit) return false;
+      if (!(await walk(path, rules, found))) return false;
+    } else if ((entry.isFile() || entry.isSymbolicLink()) && !found.omitted.has(path)) found.paths.push(path);
+    if (found.paths.length > found.limit) return false;
   }
   return true;
 }

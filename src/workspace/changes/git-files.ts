@@ -2,9 +2,11 @@ import { readFileSync, statSync } from "node:fs";
 import { rm, utimes, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join, relative, resolve } from "node:path";
+import { codeOf } from "../../base/errors.ts";
 import { randomUuid } from "../../base/text/hash.ts";
 import { snapshotLimitBytes } from "../files/snapshot.ts";
 import { toSlashes } from "../paths.ts";
+import type { NamedPath } from "./command-changes.ts";
 import type { FileVersion } from "./file-state.ts";
 import { findIndexEntries, type IndexEntry } from "./git-index.ts";
 import type { RunGit } from "./run-git.ts";
@@ -31,6 +33,8 @@ export interface IndexCopy {
   readonly inode: number;
 }
 
+/** Longest path, on average, in a listing with a limit. */
+const pathBytes = 200;
 const listingLimitBytes = 32 * 1024 * 1024;
 const indexLimitBytes = 256 * 1024 * 1024;
 const packedRefsLimitBytes = 8 * 1024 * 1024;
@@ -111,6 +115,24 @@ export class GitFiles {
       else tracked.add(path);
     }
     return { tracked: [...tracked], untracked };
+  }
+
+  /** Lists ignored files that the paths name; undefined if there are more than the limit. */
+  async listIgnored(named: readonly NamedPath[], limit: number): Promise<string[] | undefined> {
+    const args = ["ls-files", "-z", "--others", "--ignored", "--exclude-standard", "--"];
+    const paths = named.flatMap((one) => toPathspecs(this.#folder, one));
+    const options = { cwd: this.#folder, limitBytes: limit * pathBytes, env: { GIT_LITERAL_PATHSPECS: "0" } };
+    try {
+      const printed = await this.#git([...args, ...paths], options);
+      const names = printed
+        .toString("utf8")
+        .split("\0")
+        .filter((name) => name !== "" && !name.endsWith("/"));
+      return names.length > limit ? undefined : names.map((name) => join(this.#folder, name));
+    } catch (error) {
+      if (codeOf(error) === "ERR_CHILD_PROCESS_STDIO_MAXBUFFER") return undefined;
+      throw error;
+    }
   }
 
   /** Returns files as they were when they equalled the index, from git's objects. */
@@ -201,6 +223,12 @@ function addCarriageReturns(blob: Buffer, size: number): Buffer | undefined {
   if (text.includes("\r") || text.includes("\0")) return undefined;
   const converted = Buffer.from(text.replaceAll("\n", "\r\n"), "latin1");
   return converted.length === size ? converted : undefined;
+}
+
+function toPathspecs(folder: string, { path, isGlob, isBelow }: NamedPath): string[] {
+  const name = toSlashes(relative(folder, path));
+  if (!isGlob) return [`:(literal)${name}`];
+  return [`:(glob)${name}`, ...(isBelow ? [`:(glob)${name}/**`] : [])];
 }
 
 function findPackedRef(commonDir: string, ref: string): string | undefined {

@@ -1,5 +1,5 @@
-import { realpathSync } from "node:fs";
-import { dirname } from "node:path";
+import { lstatSync, realpathSync } from "node:fs";
+import { dirname, relative } from "node:path";
 import { Serial } from "../../base/async.ts";
 import { lazy } from "../../base/lazy.ts";
 import { messageOf } from "../../base/errors.ts";
@@ -17,8 +17,14 @@ import {
   readState,
   timeStepMs,
 } from "./file-state.ts";
-import { listFolderFiles } from "./folder-files.ts";
-import type { ChangedFile, ChangeTracker, CommandChanges, TrackedCommand } from "./command-changes.ts";
+import { listFolderFiles, listNamedFiles } from "./folder-files.ts";
+import type {
+  ChangedFile,
+  ChangeTracker,
+  CommandChanges,
+  NamedPath,
+  TrackedCommand,
+} from "./command-changes.ts";
 import { GitFiles, type GitHead, type IndexCopy } from "./git-files.ts";
 import { KeptContents } from "./kept-contents.ts";
 import { gitRunner, type RunGit } from "./run-git.ts";
@@ -29,6 +35,8 @@ export const changedFilesLimit = 2_000;
 export const commandContentsLimitBytes = 64 * 1024 * 1024;
 /** Maximum number of changed and untracked files, and of all files outside git. More are not tracked. */
 export const listedFilesLimit = 20_000;
+/** Maximum number of ignored files in the folders that a command names. */
+export const ignoredFilesLimit = 500;
 /** Maximum number of folders whose state is cached. */
 const cachedFoldersLimit = 4;
 
@@ -47,17 +55,17 @@ export class Tracker implements ChangeTracker {
     });
   }
 
-  async start(roots: readonly string[], named: readonly string[]): Promise<TrackedCommand> {
+  async start(roots: readonly string[], named: readonly NamedPath[]): Promise<TrackedCommand> {
     const outer = roots.filter((root) => !roots.some((other) => other !== root && isBelow(root, other)));
     const runs = await Promise.all([...new Set(outer)].map((root) => this.#startIn(root, named)));
     for (const run of runs) this.#running.add(run);
     return { finish: () => this.#finishing.run(() => this.#finish(runs)) };
   }
 
-  async #startIn(root: string, named: readonly string[]): Promise<Run> {
+  async #startIn(root: string, named: readonly NamedPath[]): Promise<Run> {
     const run = new Run(
       root,
-      named.filter((path) => isBelow(path, root) && path !== root),
+      named.filter(({ path }) => isBelow(path, root) && path !== root),
     );
     try {
       await run.start(await this.#open(root));
@@ -110,7 +118,11 @@ interface Earlier {
 /** One command in one folder. */
 class Run {
   readonly #root: string;
+  /** Paths of files that the command line names. */
   readonly #named: readonly string[];
+  /** Folders and patterns that it names. */
+  readonly #namedFolders: readonly NamedPath[];
+  #ignored: IgnoredFiles = noIgnoredFiles;
   #folder: TrackedFolder | undefined;
   #problem: string | undefined;
   #index: IndexCopy | undefined;
@@ -121,9 +133,10 @@ class Run {
   /** Changed and untracked files before the command; null for deleted ones. Unlisted tracked files equal the index. */
   readonly #before = new Map<string, Earlier | null>();
 
-  constructor(root: string, named: readonly string[]) {
+  constructor(root: string, named: readonly NamedPath[]) {
     this.#root = root;
-    this.#named = named;
+    this.#named = named.filter(({ isGlob }) => !isGlob).map(({ path }) => path);
+    this.#namedFolders = named.filter(({ isGlob, isBelow }) => isGlob || isBelow);
   }
 
   fail(problem: string): void {
@@ -136,13 +149,15 @@ class Run {
     this.#index = git?.readIndex();
     this.#head = git?.readHead();
     const { tracked, untracked } = await this.#list(folder);
+    this.#ignored = await this.#listIgnored(folder, untracked);
+    const named = [...this.#named, ...(this.#ignored.files ?? [])];
     const states = new Map<string, FileState>();
-    for (const path of [...tracked, ...untracked, ...this.#named]) {
+    for (const path of [...tracked, ...untracked, ...named]) {
       const state = readState(path);
       if (state !== undefined) states.set(path, state);
     }
-    for (const path of [...tracked, ...this.#named]) this.#before.set(path, null);
-    const kept = contents.update(states, new Set(this.#named));
+    for (const path of [...tracked, ...named]) this.#before.set(path, null);
+    const kept = contents.update(states, new Set(named));
     for (const [path, state] of states) this.#before.set(path, { state, bytes: kept.get(path) });
     this.#started = Date.now();
   }
@@ -183,10 +198,35 @@ class Run {
     return { tracked: [], untracked };
   }
 
+  /** Lists the ignored files in the folders that the command names. */
+  async #listIgnored({ git }: TrackedFolder, others: readonly string[]): Promise<IgnoredFiles> {
+    const folders = this.#namedFolders.filter(({ path, isGlob }) => isGlob || isFolder(path));
+    if (folders.length === 0) return noIgnoredFiles;
+    const limit = ignoredFilesLimit;
+    const files = await (git === undefined
+      ? listNamedFiles(this.#root, folders, { omitted: new Set(others), limit })
+      : git.listIgnored(folders, limit));
+    return { folders, files };
+  }
+
+  /** Describes named folders that were made or removed with more ignored files than the limit. */
+  #describeUncovered(after: IgnoredFiles): string[] {
+    const before = this.#ignored;
+    const removed = before.files ? [] : before.folders.filter((one) => !after.folders.includes(one));
+    const made = after.files ? [] : after.folders.filter((one) => !before.folders.includes(one));
+    return [...removed, ...made].map(
+      ({ path }) =>
+        `${relative(this.#root, path)} has more than ${ignoredFilesLimit} ignored files, which are not undone`,
+    );
+  }
+
   async #compare(folder: TrackedFolder): Promise<CommandChanges> {
     const { tracked, untracked } = await this.#list(folder);
+    const ignored = await this.#listIgnored(folder, untracked);
     const fromIndex = new Set(tracked);
-    const paths = [...new Set([...this.#before.keys(), ...tracked, ...untracked])].sort();
+    // Without a list from before, ignored files cannot be compared.
+    const others = [...untracked, ...((this.#ignored.files && ignored.files) ?? [])];
+    const paths = [...new Set([...this.#before.keys(), ...tracked, ...others])].sort();
     const differing = paths.flatMap((path) => this.#difference(path, fromIndex) ?? []);
     const clean = differing.filter(({ isClean }) => isClean).map(({ path }) => path);
     const versions =
@@ -199,7 +239,8 @@ class Run {
       after: one.state === undefined ? null : reader.read(one.path, one.state),
       state: one.state,
     }));
-    return this.#report(found.filter(hasChanged), folder.git);
+    const { files, notes } = this.#report(found.filter(hasChanged), folder.git);
+    return { files, notes: [...notes, ...this.#describeUncovered(ignored)] };
   }
 
   /** Compares metadata only. Returns undefined for an unchanged file. */
@@ -253,6 +294,16 @@ class Run {
   }
 }
 
+/** Ignored files that a command names. */
+interface IgnoredFiles {
+  /** The folders that exist, and the patterns. */
+  readonly folders: readonly NamedPath[];
+  /** Undefined above the limit. */
+  readonly files: readonly string[] | undefined;
+}
+
+const noIgnoredFiles: IgnoredFiles = { folders: [], files: [] };
+
 interface Difference {
   readonly path: string;
   readonly before: Earlier | null;
@@ -294,6 +345,15 @@ class LimitedReader {
     const bytes = isWithin ? readContent(path, state) : undefined;
     this.#bytes += bytes?.length ?? 0;
     return createVersion(state, bytes);
+  }
+}
+
+function isFolder(path: string): boolean {
+  try {
+    return lstatSync(path, { throwIfNoEntry: false })?.isDirectory() ?? false;
+  } catch {
+    // A folder on the way is closed or has become a file.
+    return false;
   }
 }
 
