@@ -2,6 +2,7 @@ import { z } from "zod";
 import type { MessageId } from "../message/ids.ts";
 import type { Message } from "../message/message.ts";
 import type { FileChange, ToolPart } from "../message/part.ts";
+import type { PartlyTrackedCommand } from "../tool/tool.ts";
 import { startsTurn } from "../message/starts-turn.ts";
 import { fallbackTitle } from "../message/title.ts";
 
@@ -101,35 +102,44 @@ function pickMetadata({ mode, newMode, wasLink, isLink }: FileMetadata): FileMet
   };
 }
 
-/** A command whose changes cannot all be undone. */
-export interface PartlyTrackedCommand {
-  /** The command line. */
-  readonly command: string;
-  readonly reasons: readonly string[];
+const reasonsSchema = z.object({ notUndone: z.array(z.string()) });
+const taskSchema = z.object({
+  notUndone: z.array(z.object({ command: z.string(), reasons: z.array(z.string()) })).default([]),
+  interruptedEdits: z.array(z.string()).default([]),
+});
+
+/** Returns the commands whose changes are not, or not all, recorded, with those of tasks. */
+export function partlyTrackedCommandsOf(messages: readonly Message[]): PartlyTrackedCommand[] {
+  return messages.flatMap(callsOf).flatMap(findPartlyTracked);
 }
 
-const reasonsSchema = z.object({ notUndone: z.array(z.string()) });
-
-/** Returns the commands whose changes are not, or not all, recorded. */
-export function partlyTrackedCommandsOf(messages: readonly Message[]): PartlyTrackedCommand[] {
-  return messages.flatMap(callsOf).flatMap((call): PartlyTrackedCommand[] => {
-    const { state, tool, title } = call;
-    if (tool !== "bash" || !hasRun(call)) return [];
-    const command = title ?? tool;
-    if (state.status === "error" && state.reason === "interrupted")
-      return [{ command, reasons: ["the program ended while it ran, so its changes are unknown"] }];
-    const stored = reasonsSchema.safeParse("metadata" in state ? state.metadata : undefined);
-    return stored.success ? [{ command, reasons: stored.data.notUndone }] : [];
-  });
+/** Returns what a call did that is not, or not all, recorded. A call that has not ended counts as interrupted. */
+export function findPartlyTracked(call: ToolPart): readonly PartlyTrackedCommand[] {
+  const { state, tool, title } = call;
+  const metadata = "metadata" in state ? state.metadata : undefined;
+  if (tool === "task") return taskSchema.safeParse(metadata).data?.notUndone ?? [];
+  if (tool !== "bash" || !hasRun(call)) return [];
+  const command = title ?? tool;
+  if (isInterrupted(call))
+    return [{ command, reasons: ["the program ended while it ran, so its changes are unknown"] }];
+  const stored = reasonsSchema.safeParse(metadata);
+  return stored.success ? [{ command, reasons: stored.data.notUndone }] : [];
 }
 
 /** Returns the paths of edits that the end of the program interrupted; they may or may not be done. */
 export function interruptedEditsOf(messages: readonly Message[]): string[] {
-  const interrupted = messages.flatMap(callsOf).filter(({ kind, state }) => {
+  return messages.flatMap(callsOf).flatMap((call) => {
+    const { kind, state, tool, locations = [] } = call;
+    if (tool === "task" && "metadata" in state)
+      return taskSchema.safeParse(state.metadata).data?.interruptedEdits ?? [];
     const isEdit = kind === "edit" || kind === "delete" || kind === "move";
-    return isEdit && state.status === "error" && state.reason === "interrupted";
+    return isEdit && isInterrupted(call) ? locations.map(({ path }) => path) : [];
   });
-  return interrupted.flatMap(({ locations }) => (locations ?? []).map(({ path }) => path));
+}
+
+/** Whether the program ended while the call ran. */
+function isInterrupted({ state }: ToolPart): boolean {
+  return state.status === "running" || (state.status === "error" && state.reason === "interrupted");
 }
 
 /** True for a command's question or answer, which the model never sees. */
@@ -155,6 +165,6 @@ function startOf({ state }: ToolPart): number {
 
 /** A call that was not allowed ended at its start time. An interrupted call may have run. */
 function hasRun({ state }: ToolPart): boolean {
-  if (state.status !== "error") return state.status === "completed";
+  if (state.status !== "error") return state.status === "completed" || state.status === "running";
   return state.time === undefined || state.time.end !== state.time.start;
 }

@@ -7,6 +7,7 @@ import { SessionServers } from "../mcp/session-servers.ts";
 import type { Approvals } from "../permission/approvals.ts";
 import { Gate } from "../permission/gate.ts";
 import type { SessionStore, SessionWriter } from "../storage/session-store.ts";
+import { reportWrites } from "../workspace/changes/report-writes.ts";
 import { EditorFiles } from "../workspace/files/editor-files.ts";
 import { type ChildSession, findTask } from "../tasks/child-session.ts";
 import { Decisions } from "../conversation/decisions.ts";
@@ -226,7 +227,8 @@ export class SessionOpener {
   ): (project: Project) => Project {
     const { host, log } = this.#deps;
     const { roots, files: disk } = workspace;
-    const files = new EditorFiles({ disk, buffers: () => host.buffers(id), roots, log });
+    const buffered = new EditorFiles({ disk, buffers: () => host.buffers(id), roots, log });
+    const files = reportWrites(buffered, workspace.changeTracker);
     return (project) => ({
       ...project,
       workspace: { ...project.workspace, files },

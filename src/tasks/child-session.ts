@@ -11,6 +11,7 @@ import { getToolPermission } from "../permission/evaluate.ts";
 import type { Decider, GateCall } from "../permission/gate.ts";
 import type { Rule, Ruleset } from "../permission/rule.ts";
 import {
+  type PartlyTrackedCommand,
   type RunContext,
   type TaskCall,
   type TaskOutcome,
@@ -18,8 +19,15 @@ import {
   ToolFailure,
 } from "../tool/tool.ts";
 import { startsTurn } from "../message/starts-turn.ts";
-import { changesOf, fileSteps, mergeMetadata } from "../conversation/checkpoints.ts";
+import {
+  changesOf,
+  findPartlyTracked,
+  interruptedEditsOf,
+  partlyTrackedCommandsOf,
+} from "../conversation/checkpoints.ts";
 import { taskActivityLimit, toActivity } from "../evidence/activity.ts";
+import { netChanges } from "./net-changes.ts";
+import type { InterruptedTask } from "../undo/interrupted-turn.ts";
 import { IdleWatch } from "./idle-watch.ts";
 import type { SessionStore } from "../storage/session-store.ts";
 import type { Project } from "../conversation/project.ts";
@@ -37,6 +45,8 @@ const depthLimit = 1;
 const childrenLimit = 200;
 /** Maximum number of tool calls in a task's result. */
 const summaryLimit = 50;
+/** Maximum number of commands in a task's result that cannot be undone; the newest stay. */
+const partlyTrackedLimit = 50;
 /** Maximum length of a call's title in the result, in characters. */
 const summaryTitleLimit = 120;
 /** Maximum length of each shown text of the agent, in characters. */
@@ -132,6 +142,7 @@ class TaskRun {
   readonly #shown = new Set<string>();
   #cut: { session?: TaskSession; reason?: string } = {};
   readonly #summary: TaskCall[] = [];
+  readonly #notUndone: PartlyTrackedCommand[] = [];
   readonly #activity: Activity[] = [];
   #calls = 0;
   #refusal: string | undefined;
@@ -180,6 +191,8 @@ class TaskRun {
     const { state } = part;
     this.#calls++;
     if ("changes" in state) this.#changes.push(...(state.changes ?? []));
+    this.#notUndone.push(...findPartlyTracked(part));
+    this.#notUndone.splice(0, this.#notUndone.length - partlyTrackedLimit);
     this.#activity.push(...toActivity(part));
     this.#activity.splice(0, this.#activity.length - taskActivityLimit);
     const title = part.title ?? part.tool;
@@ -206,6 +219,7 @@ class TaskRun {
       changes: netChanges(this.#changes),
       calls: this.#calls,
       summary: this.#summary,
+      notUndone: this.#notUndone,
       activity: this.#activity,
       model: lastModel(session.transcript.messages),
       cost,
@@ -336,12 +350,12 @@ function lastText(messages: readonly Message[]): string {
   return texts.join("\n\n").trim();
 }
 
-/** Finds the child session of an interrupted task call, with its file changes for that call. */
+/** Finds the child session of an interrupted task call, with what it changed for that call. */
 export async function findTask(
   store: Pick<SessionStore, "list" | "messagesFromNewest">,
   parentId: SessionId,
   callId: string,
-): Promise<{ id: SessionId; agent: string; changes: FileChange[] } | undefined> {
+): Promise<InterruptedTask | undefined> {
   const { sessions } = await store.list({ parentId, limit: childrenLimit });
   const child = sessions.find(({ parentCallId }) => parentCallId === callId);
   if (child === undefined) return undefined;
@@ -350,20 +364,12 @@ export async function findTask(
     messages.push(message);
     if (startsTurn(message)) break;
   }
-  return { id: child.id, agent: child.agent, changes: netChanges(changesOf(messages.reverse())) };
-}
-
-/** Merges changes per file, from the first state to the last. */
-export function netChanges(changes: readonly FileChange[]): FileChange[] {
-  const files = Map.groupBy(fileSteps(changes), ({ path }) => path);
-  return [...files].flatMap(([path, steps]): FileChange[] => {
-    const before = steps[0]?.before;
-    const after = steps.at(-1)?.after;
-    const metadata = mergeMetadata(steps);
-    if (before === after && before !== undefined && metadata.newMode === undefined) return [];
-    const operation = before === null ? "add" : after === null ? "delete" : "update";
-    const additions = steps.reduce((sum, { counts }) => sum + (counts?.additions ?? 0), 0);
-    const deletions = steps.reduce((sum, { counts }) => sum + (counts?.deletions ?? 0), 0);
-    return [{ path, operation, before, after, additions, deletions, ...metadata }];
-  });
+  messages.reverse();
+  return {
+    id: child.id,
+    agent: child.agent,
+    changes: netChanges(changesOf(messages)),
+    notUndone: partlyTrackedCommandsOf(messages),
+    interruptedEdits: interruptedEditsOf(messages),
+  };
 }

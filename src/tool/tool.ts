@@ -109,12 +109,21 @@ export interface TaskOutcome {
   readonly calls: number;
   /** The newest tool calls, oldest first. */
   readonly summary: readonly TaskCall[];
+  /** Its commands whose changes cannot all be undone. */
+  readonly notUndone: readonly PartlyTrackedCommand[];
   /** What the agent changed and ran, in this order. */
   readonly activity: readonly Activity[];
   /** The model of the last answer. */
   readonly model: ModelRef | undefined;
   /** US dollars. */
   readonly cost: number;
+}
+
+/** A command whose changes cannot all be undone. */
+export interface PartlyTrackedCommand {
+  /** The command line. */
+  readonly command: string;
+  readonly reasons: readonly string[];
 }
 
 /** One tool call of a task, for the parent's card and for plugins. */

@@ -3,12 +3,21 @@ import type { Message } from "../message/message.ts";
 import { type FileChange, isFinished, type ToolPart } from "../message/part.ts";
 import { isCommandMessage } from "../conversation/checkpoints.ts";
 import type { Transcript } from "../conversation/transcript.ts";
+import type { PartlyTrackedCommand } from "../tool/tool.ts";
 import { formatTaskNotes } from "../tool/task/task-report.ts";
 
-/** Finds the child session of a task call, with the changes it made for this call. */
-export type FindTask = (
-  callId: string,
-) => Promise<{ id: SessionId; agent: string; changes: FileChange[] } | undefined>;
+/** A task that the end of the program cut off, with what it changed. */
+export interface InterruptedTask {
+  readonly id: SessionId;
+  readonly agent: string;
+  readonly changes: FileChange[];
+  readonly notUndone: readonly PartlyTrackedCommand[];
+  /** Paths of edits that may or may not be done. */
+  readonly interruptedEdits: readonly string[];
+}
+
+/** Finds the child session of a task call, with what it changed for this call. */
+export type FindTask = (callId: string) => Promise<InterruptedTask | undefined>;
 
 /**
  * Ends an interrupted turn: open calls fail as interrupted, unfinished messages end.
@@ -63,9 +72,10 @@ async function createInterruptedResult({ tool, callId }: ToolPart, taskOf: FindT
   const error = "[Tool execution was interrupted]";
   const task = tool === "task" ? await taskOf(callId) : undefined;
   if (task === undefined) return { error };
-  const { id, agent, changes } = task;
+  const { id, agent, changes, notUndone, interruptedEdits } = task;
   const notes = formatTaskNotes({ taskId: id, agent, state: "interrupted" });
-  return { error: `${error}\n\n${notes}`, changes, metadata: { sessionId: id, agent, state: "interrupted" } };
+  const metadata = { sessionId: id, agent, state: "interrupted", notUndone, interruptedEdits };
+  return { error: `${error}\n\n${notes}`, changes, metadata };
 }
 
 async function failOpenCalls(transcript: Transcript, message: Message, taskOf: FindTask): Promise<string[]> {

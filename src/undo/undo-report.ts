@@ -1,5 +1,6 @@
 import { formatPath } from "../workspace/paths.ts";
-import type { Checkpoint, PartlyTrackedCommand } from "../conversation/checkpoints.ts";
+import type { PartlyTrackedCommand } from "../tool/tool.ts";
+import type { Checkpoint } from "../conversation/checkpoints.ts";
 import { changesOf, nameOf } from "../conversation/checkpoints.ts";
 import type { FileOutcome, FileRevert } from "./revert.ts";
 

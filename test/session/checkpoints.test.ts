@@ -1,6 +1,7 @@
 import { describe, expect, test } from "vitest";
 import { type MessageId, newMessageId, newPartId, newSessionId } from "../../src/message/ids.ts";
 import type { Message, UserInfo } from "../../src/message/message.ts";
+import { netChanges } from "../../src/tasks/net-changes.ts";
 import type { FileChange, Part, ToolPart, ToolState } from "../../src/message/part.ts";
 import {
   changesOf,
@@ -167,5 +168,30 @@ describe("what a turn did", () => {
       ),
     ];
     expect(interruptedEditsOf(messages)).toEqual(["/a"]);
+  });
+});
+
+const taskChange = (before: string | null, after: string | null): FileChange => ({
+  path: "/a",
+  operation: before === null ? "add" : after === null ? "delete" : "update",
+  before,
+  after,
+  additions: 1,
+  deletions: 1,
+});
+
+const pairs = (...changes: FileChange[]) => netChanges(changes).map(({ before, after }) => [before, after]);
+
+describe("the changes", () => {
+  test("of a task are merged per file", () => {
+    expect(pairs(taskChange("1", "2"), taskChange("2", "3"))).toEqual([["1", "3"]]);
+    expect(pairs(taskChange(null, "1"), taskChange("1", null))).toEqual([]);
+  });
+
+  test("of a task are not merged over a user's edit between them", () => {
+    expect(pairs(taskChange("1", "2"), taskChange("user's", "3"), taskChange("3", "4"))).toEqual([
+      ["1", "2"],
+      ["user's", "4"],
+    ]);
   });
 });

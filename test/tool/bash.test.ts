@@ -69,7 +69,10 @@ function context(): ToolContext {
         warmUp: unused,
       } satisfies Search,
       snapshots: { save: unused, load: unused } satisfies Snapshots,
-      changeTracker: { start: async () => ({ finish: async () => ({ files: [], notes: [] }) }) },
+      changeTracker: {
+        start: async () => ({ finish: async () => ({ files: [], notes: [] }) }),
+        acknowledge: () => {},
+      },
     },
     seen: new SeenFiles(),
     instructed: new Set<string>(),

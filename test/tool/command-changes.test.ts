@@ -1,8 +1,10 @@
 import { execFileSync } from "node:child_process";
+import { existsSync } from "node:fs";
 import { chmod, rename, symlink, utimes } from "node:fs/promises";
 import { join } from "node:path";
 import { describe, expect, test } from "vitest";
 import { changedFilesLimit, ignoredFilesLimit } from "../../src/workspace/changes/tracker.ts";
+import { reportWrites } from "../../src/workspace/changes/report-writes.ts";
 import { timeStepMs } from "../../src/workspace/changes/file-state.ts";
 import { commandPlace } from "../support/command-place.ts";
 import type { Files } from "../support/temp.ts";
@@ -192,6 +194,21 @@ describe("the changes of a command", () => {
     const { changes } = await changed(place, "echo more >> a; touch go");
     const all = [...changes, ...((await slow).changes ?? [])];
     expect(all.map(({ path }) => path.slice(place.cwd.length + 1)).sort()).toEqual(["a", "b", "go"]);
+  });
+
+  test("leave out what tools write while it runs", async () => {
+    await using place = await committed({ a: "one\n", b: "two\n", c: "three\n", d: "four\n" });
+    const { workspace } = place.context;
+    const files = reportWrites(workspace.files, workspace.changeTracker);
+    const running = changed(place, "echo more >> b; touch begun; until [ -e go ]; do sleep 0.05; done");
+    await expect.poll(() => existsSync(place.path("begun"))).toBe(true);
+    const hash = async (name: string) => (await files.read(place.path(name))).hash;
+    await files.write(place.path("a"), Buffer.from("1\n"), await hash("a"));
+    await files.write(place.path("new"), Buffer.from("new\n"), null);
+    await files.remove(place.path("d"), await hash("d"));
+    await place.write({ c: "a user's\n", go: "" });
+    // Nothing tells a user's edit from the command's.
+    expect((await running).operations).toEqual({ b: "update", begun: "add", c: "update", go: "add" });
   });
 
   test("are known of a command that is cancelled", async () => {

@@ -63,7 +63,7 @@ function context(): ToolContext {
       processes: { warmUp: unused, run: unused, endAll: unused, killAll: unused },
       search: openSearch({ env: {} }),
       snapshots: { save: unused, load: unused },
-      changeTracker: { start: unused },
+      changeTracker: { start: unused, acknowledge: unused },
     },
     seen: new SeenFiles(),
     instructed: new Set<string>(),

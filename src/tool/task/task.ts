@@ -94,7 +94,7 @@ function unknownAgent(name: string, all: readonly TaskAgent[]): string {
 }
 
 function toResult(agent: string, outcome: TaskOutcome): ToolResult {
-  const { taskId, end, reason, changes, calls, cost, summary, activity, model } = outcome;
+  const { taskId, end, reason, changes, calls, cost, summary, notUndone, activity, model } = outcome;
   const report = outcome.text === "" ? "(The agent wrote no report.)" : outcome.text;
   const notes = formatTaskNotes({ taskId, agent, state: end });
   const metadata = {
@@ -105,6 +105,7 @@ function toResult(agent: string, outcome: TaskOutcome): ToolResult {
     calls,
     cost,
     summary,
+    ...(notUndone.length > 0 && { notUndone }),
     ...(activity.length > 0 && { activity }),
   };
   const more = { notes, changes, metadata };

@@ -1,12 +1,18 @@
 import { once } from "../../base/async.ts";
 import type { Environment } from "../process/find-program.ts";
 import type { ChangeTracker } from "./command-changes.ts";
+import type { Tracker } from "./tracker.ts";
 
 /** `env` is the environment of commands. Loads nothing before the first command. */
 export function openChangeTracker(env: () => Environment): ChangeTracker {
-  const tracker = once(async () => {
+  let loaded: Tracker | undefined;
+  const load = once(async () => {
     const { Tracker } = await import("./tracker.ts");
-    return new Tracker(env);
+    loaded = new Tracker(env);
+    return loaded;
   });
-  return { start: async (roots, named) => (await tracker()).start(roots, named) };
+  return {
+    start: async (roots, named) => (await load()).start(roots, named),
+    acknowledge: (path, write) => loaded?.acknowledge(path, write),
+  };
 }

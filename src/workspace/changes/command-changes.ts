@@ -8,6 +8,15 @@ export interface ChangeTracker {
    * - `named`: what the command is known to write; tracked also if it is ignored.
    */
   start(roots: readonly string[], named: readonly NamedPath[]): Promise<TrackedCommand>;
+  /** Call after a write of a tool: commands that run at the same time do not report it as their change. */
+  acknowledge(path: string, write: FileWrite): void;
+}
+
+export interface FileWrite {
+  /** Hash of the content before; null where there was no file. */
+  readonly before: string | null;
+  /** Content after; null if the file was removed. */
+  readonly after: Buffer | null;
 }
 
 /** An absolute path that a command line names. */

@@ -22,6 +22,7 @@ import type {
   ChangedFile,
   ChangeTracker,
   CommandChanges,
+  FileWrite,
   NamedPath,
   TrackedCommand,
 } from "./command-changes.ts";
@@ -60,6 +61,10 @@ export class Tracker implements ChangeTracker {
     const runs = await Promise.all([...new Set(outer)].map((root) => this.#startIn(root, named)));
     for (const run of runs) this.#running.add(run);
     return { finish: () => this.#finishing.run(() => this.#finish(runs)) };
+  }
+
+  acknowledge(path: string, write: FileWrite): void {
+    for (const run of this.#running) run.acknowledgeWrite(path, write);
   }
 
   async #startIn(root: string, named: readonly NamedPath[]): Promise<Run> {
@@ -182,6 +187,15 @@ class Run {
       const state = after === null ? undefined : readState(path);
       this.#before.set(path, state === undefined ? null : { state, bytes: after?.bytes });
     }
+  }
+
+  /** Takes a write of a tool as known, unless the command had changed the file before it. */
+  acknowledgeWrite(path: string, { before, after }: FileWrite): void {
+    if (!isBelow(path, this.#root)) return;
+    const known = this.#before.get(path);
+    if (known !== undefined && hashOf(known) !== before) return;
+    const state = after === null ? undefined : readState(path);
+    this.#before.set(path, state === undefined ? null : { state, bytes: after ?? undefined });
   }
 
   async #list({ git }: TrackedFolder): Promise<{ tracked: readonly string[]; untracked: readonly string[] }> {
@@ -327,6 +341,11 @@ function isUnknown(version: FileVersion | null): boolean {
 
 function toVersion(earlier: Earlier | null): FileVersion | null {
   return earlier && createVersion(earlier.state, earlier.bytes);
+}
+
+/** Returns undefined if the content was not kept. */
+function hashOf(earlier: Earlier | null): string | null | undefined {
+  return earlier && earlier.bytes && sha256(earlier.bytes);
 }
 
 function hasChanged({ before, after }: ChangedFile): boolean {

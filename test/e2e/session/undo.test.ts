@@ -168,6 +168,27 @@ describe("/undo", () => {
     });
   });
 
+  test("says that the changes of a command are unknown if the program was killed while it ran", async () => {
+    await story({ files: { a: "one\n", b: "two\n" }, ...allowAll }, async ({ editor, model, repository }) => {
+      const { sessionId } = await editor.newSession();
+      const command = "echo more >> a; sleep 600";
+      model.reply(reply.call("bash", { command: "echo more >> b" })).reply(reply.call("bash", { command }));
+      editor.prompt(sessionId, "Run it").catch(() => "the kill answers it");
+      const text = (name: string) => readFile(join(repository.path, name), "utf8");
+      await changed(async () => (await text("a")) === "one\nmore\n");
+      await editor.kill();
+      await editor.restart();
+      await editor.initialize();
+      await editor.load(sessionId);
+      const answer = await say(editor, sessionId, "/undo");
+      expect(answer).toContain("- b: restored");
+      expect(answer).toContain(
+        `- \`${command}\`: the program ended while it ran, so its changes are unknown`,
+      );
+      expect([await text("a"), await text("b")]).toEqual(["one\nmore\n", "two\n"]);
+    });
+  });
+
   test("shows the changes of a command on its card, after its output", async () => {
     await story({ files: { a: "one\n" }, ...allowAll }, async ({ editor, model }) => {
       const { sessionId } = await editor.newSession();

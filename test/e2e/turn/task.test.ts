@@ -21,6 +21,7 @@ const report = (text: string) =>
   expect.stringMatching(
     new RegExp(`^${text}\n\n<task_metadata>\ntask_id: ses_\\w+\nagent: \\w+\nstate: \\w+\n</task_metadata>$`),
   );
+const allowBash = { permission: { bash: "allow" } } as const;
 const taskIdIn = (result: string | undefined) => /task_id: (\S+)/.exec(result ?? "")?.[1];
 
 describe("a task", () => {
@@ -359,6 +360,41 @@ describe("a task", () => {
       expect(calls.map(({ title, status }) => [title, status])).toEqual([["Write it (@general)", "failed"]]);
       await editor.prompt(sessionId, "/undo");
       await expect(readFile(`${repository.path}/b.txt`)).rejects.toThrow("ENOENT");
+    });
+  });
+
+  test("has its commands undone with the parent's turn, and those that cannot be are named", async () => {
+    await story({ files: { a: "one\n" }, config: allowBash }, async ({ editor, model, repository }) => {
+      const { sessionId } = await editor.newSession();
+      const command = "echo two > a && git -c user.name=a -c user.email=a@example.com commit -qam two";
+      model.reply(reply.together(task("Commit it")));
+      model.when(begins("Commit it"), reply.call("bash", { command }));
+      model.when(goesOn("Commit it"), "Committed.");
+      model.reply("Done.");
+      await editor.prompt(sessionId, "Please");
+      await editor.prompt(sessionId, "/undo");
+      expect(await readFile(`${repository.path}/a`, "utf8")).toBe("one\n");
+      const shown = agentText(editor.updates(sessionId));
+      expect(shown).toMatch(/- `echo two > a && git .*`: git's HEAD moved from \w+ \(\w{8}\) to/);
+    });
+  });
+
+  test("whose command the program's end cut off is named by undo", async () => {
+    await story({ files: { a: "one\n" }, config: allowBash }, async ({ editor, model, repository }) => {
+      const { sessionId } = await editor.newSession();
+      const command = "echo more >> a; sleep 600";
+      model.reply(reply.together(task("Run it")));
+      model.when(begins("Run it"), reply.call("bash", { command }));
+      void editor.prompt(sessionId, "Please").catch(() => undefined);
+      await expect.poll(() => readFile(`${repository.path}/a`, "utf8")).toBe("one\nmore\n");
+      await editor.kill();
+      await editor.restart();
+      await editor.initialize();
+      await editor.load(sessionId);
+      await editor.prompt(sessionId, "/undo");
+      expect(agentText(editor.updates(sessionId))).toContain(
+        `- \`${command}\`: the program ended while it ran, so its changes are unknown`,
+      );
     });
   });
 
