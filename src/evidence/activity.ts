@@ -1,10 +1,12 @@
 import { isRecord } from "../base/text/record.ts";
-import type { Activity, CommandEnd } from "../message/activity.ts";
+import type { Activity, ChangedPath, CommandEnd } from "../message/activity.ts";
 import type { Message } from "../message/message.ts";
 import type { ToolPart } from "../message/part.ts";
 
 /** Longest command line and title, in characters. */
 const textLimit = 4_000;
+/** Changes of a command that count. */
+const changeLimit = 40;
 /** Activities of a task that its parent sees; the newest stay. */
 export const taskActivityLimit = 100;
 
@@ -27,8 +29,15 @@ function orderCalls(calls: readonly ToolPart[]): Activity[] {
   if (!isConcurrent) return activities.flatMap(({ did }) => did);
   const ofTasks = activities.filter(({ call }) => call.tool === "task").flatMap(({ did }) => did);
   const others = activities.filter(({ call }) => call.tool !== "task").flatMap(({ did }) => did);
-  const isChange = ({ type }: Activity) => type === "change";
-  return [...ofTasks.filter((one) => !isChange(one)), ...ofTasks.filter(isChange), ...others];
+  const changes = ofTasks.flatMap(listChanges);
+  return [...ofTasks.filter(({ type }) => type !== "change"), ...changes, ...others];
+}
+
+/** Returns an activity that is a change, or the changes of a command. */
+export function listChanges(activity: Activity): (Activity & { type: "change" })[] {
+  if (activity.type === "change") return [activity];
+  if (activity.type !== "command") return [];
+  return (activity.changes ?? []).map((change) => ({ type: "change", ...change }));
 }
 
 /** Returns what a finished call did; for a task, what its child session did. */
@@ -66,11 +75,15 @@ function toCommand({ state, locations }: ToolPart): Activity[] {
   const end = typeof command === "string" ? readEnd(state) : undefined;
   if (typeof command !== "string" || end === undefined) return [];
   const folder = locations?.[0]?.path;
+  const changes = ("changes" in state ? (state.changes ?? []) : [])
+    .slice(0, changeLimit)
+    .map(({ path, before, after }): ChangedPath => ({ path, ...stateOf(before, after) }));
   return [
     {
       type: "command",
       command: command.slice(0, textLimit),
       ...(folder !== undefined && { folder }),
+      ...(changes.length > 0 && { changes }),
       ...end,
     },
   ];
@@ -90,20 +103,28 @@ function readEnd(state: ToolPart["state"]): CommandEnd | undefined {
 /** Reads an activity from the result of a task; undefined if it is none. */
 function readActivity(item: unknown): Activity | undefined {
   if (!isRecord(item)) return undefined;
-  const { type, path, command, folder, title, end, exitCode, before, after, isMoved } = item;
+  const { type, command, folder, title, end, exitCode, changes, isMoved } = item;
   if (type === "refusal") return { type };
-  if (type === "change" && typeof path === "string")
-    return {
-      type,
-      path,
-      ...stateOf(readHash(before), readHash(after)),
-      ...(isMoved === true && { isMoved }),
-    };
+  if (type === "change") {
+    const change = readChange(item);
+    return change && { type, ...change, ...(isMoved === true && { isMoved }) };
+  }
   if (type === "call" && typeof title === "string") return { type, title };
   if (type !== "command" || typeof command !== "string") return undefined;
-  const common = { type, command, ...(typeof folder === "string" && { folder }) } as const;
+  const read = Array.isArray(changes) ? changes.flatMap((change) => readChange(change) ?? []) : [];
+  const common = {
+    type,
+    command,
+    ...(typeof folder === "string" && { folder }),
+    ...(read.length > 0 && { changes: read }),
+  } as const;
   if (end === "exited" && typeof exitCode === "number") return { ...common, end, exitCode };
   return end === "stopped" || end === "cancelled" ? { ...common, end } : undefined;
+}
+
+function readChange(item: unknown): ChangedPath | undefined {
+  if (!isRecord(item) || typeof item["path"] !== "string") return undefined;
+  return { path: item["path"], ...stateOf(readHash(item["before"]), readHash(item["after"])) };
 }
 
 const readHash = (value: unknown): string | null | undefined =>

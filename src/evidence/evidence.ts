@@ -1,11 +1,12 @@
-import { extname } from "node:path";
+import { extname, relative } from "node:path";
 import { isPlanFile } from "../agent/plan-files.ts";
-import type { Activity } from "../message/activity.ts";
+import type { Activity, ChangedPath } from "../message/activity.ts";
 import type { CommandRun, CheckKind, EvidencePart } from "../message/part.ts";
 import { analyzeShell } from "../shell/analysis.ts";
 import type { ShellContext, ShellEffect } from "../shell/facts.ts";
 import { type LineCommand, splitLine } from "../shell/line-commands.ts";
 import { formatPath } from "../workspace/paths.ts";
+import { listChanges } from "./activity.ts";
 import { findCheckKinds, isHarmless, mayBeCheck, rewritesFiles } from "./checks.ts";
 import { findClaims } from "./claims.ts";
 
@@ -36,7 +37,7 @@ export function findEvidence(
   folders: EvidenceFolders,
 ): Evidence | undefined {
   const events = activities.flatMap((activity) => toEvents(activity, folders));
-  const files = listNetFiles(activities, folders.cwd);
+  const files = listNetFiles(activities, folders);
   const changedBy = unique(events.flatMap((event) => (event.type === "rewrite" ? [event.command] : [])));
   if (files.length === 0 && changedBy.length === 0) return undefined;
   const last = findLastChange(events);
@@ -98,7 +99,9 @@ function toEvents(activity: Activity, folders: EvidenceFolders): Event[] {
 
 type CommandActivity = Activity & { type: "command" };
 
-function toCommandEvents(activity: CommandActivity, { cwd, home }: EvidenceFolders): Event[] {
+/** What a command changed comes before its run. */
+function toCommandEvents(activity: CommandActivity, folders: EvidenceFolders): Event[] {
+  const { cwd, home } = folders;
   const start = activity.folder ?? cwd;
   const context: ShellContext = {
     cwd,
@@ -110,17 +113,27 @@ function toCommandEvents(activity: CommandActivity, { cwd, home }: EvidenceFolde
     list: () => [],
   };
   const commands = splitLine(activity.command).map((command) => describeCommand(command, context));
+  // What a check writes, such as snapshots, needs no other check.
+  const isCheck = commands.some(({ kinds }) => kinds.length > 0);
+  const changes = isCheck ? [] : listChanges(activity).filter((change) => isRelevant(change, folders));
+  const written = changes.map(({ path }): Event => ({ type: "change", isText: isTextFile(path) }));
   const isAlone = commands.filter(({ isSetting }) => !isSetting).length <= 1;
-  return commands.flatMap((command): Event[] => {
+  const events = commands.flatMap((command): Event[] => {
     const { rewrites, isHarmless: isQuiet } = command;
     const label = shorten(isAlone && command.exit === "shown" ? command.text : activity.command);
-    const changes: Event[] = rewrites === undefined ? [] : [{ type: "rewrite", command: label, ...rewrites }];
-    if (isQuiet || (rewrites !== undefined && command.kinds.length === 0)) return changes;
+    const rewrite: Event[] = rewrites === undefined ? [] : [{ type: "rewrite", command: label, ...rewrites }];
+    if (isQuiet || (rewrites !== undefined && command.kinds.length === 0)) return rewrite;
     const end = toRunEnd(activity, command);
     const name = end.end === "passed" ? shorten(command.text) : label;
     const run = { command: name, kinds: [...command.kinds], ...end };
-    return [...changes, { type: "run", run, mayBeCheck: command.mayBeCheck }];
+    return [...rewrite, { type: "run", run, mayBeCheck: command.mayBeCheck }];
   });
+  return [...written, ...events];
+}
+
+/** Whether a command's change counts: outputs and plans do not. */
+function isRelevant({ path }: ChangedPath, { cwd }: EvidenceFolders): boolean {
+  return !isPlanFile(path, cwd) && !outputPath.test(relative(cwd, path));
 }
 
 function toRunEnd(activity: CommandActivity, { exit }: LineCommand): Pick<CommandRun, "end" | "exitCode"> {
@@ -195,11 +208,14 @@ const isTextFile = (path: string): boolean =>
   textExtensions.has(extname(path).toLowerCase()) || textNames.test(path);
 
 /** Returns the changed files, a moved one by its new path, without plans and those that are as before the turn. */
-function listNetFiles(activities: readonly Activity[], cwd: string): string[] {
+function listNetFiles(activities: readonly Activity[], folders: EvidenceFolders): string[] {
   const files = new Map<string, NetChange>();
-  for (const activity of activities) {
-    if (activity.type !== "change" || isPlanFile(activity.path, cwd)) continue;
-    const { path, before, after, isMoved = false } = activity;
+  const changes = activities.flatMap((activity) =>
+    listChanges(activity).filter((change) =>
+      activity.type === "command" ? isRelevant(change, folders) : !isPlanFile(change.path, folders.cwd),
+    ),
+  );
+  for (const { path, before, after, isMoved = false } of changes) {
     const known = files.get(path);
     files.set(path, { before: known === undefined ? before : known.before, after, isMoved });
   }

@@ -3,17 +3,27 @@ export type CommandEnd =
   | { readonly end: "exited"; readonly exitCode: number }
   | { readonly end: "stopped" | "cancelled" };
 
+/** A changed file, with the hashes of its content; a hash is missing if the content was not stored. */
+export interface ChangedPath {
+  readonly path: string;
+  readonly before?: string | null;
+  readonly after?: string | null;
+}
+
 /** Something that a turn did which matters for its evidence. The order of a list is the order in time. */
 export type Activity =
-  | {
+  | ({
       readonly type: "change";
-      readonly path: string;
-      readonly before?: string | null;
-      readonly after?: string | null;
       /** The file was moved to another path, whose change follows. */
       readonly isMoved?: boolean;
-    }
-  | ({ readonly type: "command"; readonly command: string; readonly folder?: string } & CommandEnd)
+    } & ChangedPath)
+  | ({
+      readonly type: "command";
+      readonly command: string;
+      readonly folder?: string;
+      /** What it changed, whether its text names the files or not. */
+      readonly changes?: readonly ChangedPath[];
+    } & CommandEnd)
   /** A call of a tool whose effect is unknown, such as one of an MCP server. */
   | { readonly type: "call"; readonly title: string }
   /** A command that was not allowed. */

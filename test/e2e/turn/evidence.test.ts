@@ -117,7 +117,7 @@ describe("the card at the end of a turn", () => {
     [
       "takes a command that writes a file for a change",
       [bash("make test"), bash("sed -i s/1/2/ a.ts"), passing],
-      "Files changed by 1 command; the model says that tests pass, but make test was not run again after the last change",
+      "1 file changed; the model says that tests pass, but make test was not run again after the last change",
     ],
     [
       "takes a commit after the tests for no change",

@@ -15,6 +15,10 @@ const run = (command: string, exitCode = 0): Activity => ({
   end: "exited",
   exitCode,
 });
+const writing = (command: string, path: string): Activity => ({
+  ...run(command),
+  ...{ changes: [{ path: `/w/${path}`, before: "1", after: "2" }] },
+});
 
 function titleFor(activities: readonly Activity[], text = ""): string | undefined {
   const evidence = findEvidence(activities, text, folders);
@@ -53,6 +57,30 @@ describe("the evidence of a turn", () => {
       [change("a.ts"), run("npm test"), run("npx prettier --write .")],
       "Done.",
       "1 file changed; npm test was not run again after the last change",
+    ],
+    [
+      "a script after the tests that changes files which its text does not name",
+      [change("a.ts"), run("npm test"), writing("./generate.sh", "b.ts")],
+      "Done.",
+      "2 files changed; after the last change ./generate.sh ended with exit code 0 (no known check)",
+    ],
+    [
+      "a claim after a script that changes files",
+      [run("npm test"), writing("python3 fix.py", "b.ts")],
+      "All tests pass.",
+      "1 file changed; the model says that tests pass, but npm test was not run again after the last change",
+    ],
+    [
+      "a script that changes nothing but outputs",
+      [change("a.ts"), run("npm test"), writing("./pack.sh", "dist/a.js")],
+      "Tests pass.",
+      "1 file changed; after the last change npm test passed",
+    ],
+    [
+      "tests that write snapshots",
+      [change("a.ts"), run("npm test"), writing("npm test -- -u", "a.snap")],
+      "Tests pass.",
+      "2 files changed; after the last change npm test passed, npm test -- -u passed",
     ],
     [
       "a linter that fixes",
