@@ -28,6 +28,17 @@ function problemsOf(folder: string): string[] {
   ];
 }
 
-const problems = ["src", "test"].flatMap(problemsOf);
+/** Returns the decisions that have the number of another one. */
+function duplicateDecisions(folder: string): string[] {
+  const byNumber = Map.groupBy(readdirSync(folder), (name) => name.slice(0, "0000".length));
+  return [...byNumber.values()]
+    .filter((names) => names.length > 1)
+    .map(
+      (names) =>
+        `${names.join(" and ")} in ${folder} have one number. Give one of them the next free number.`,
+    );
+}
+
+const problems = [...["src", "test"].flatMap(problemsOf), ...duplicateDecisions("docs/decisions")];
 for (const problem of problems) console.error(problem);
 if (problems.length > 0) process.exitCode = 1;

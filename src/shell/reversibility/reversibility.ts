@@ -56,7 +56,7 @@ const runnerLimit = 8;
 
 /**
  * Returns whether a simple command can be undone.
- * - A wrapper (`env`, `xargs`) is judged without the command it runs, which is a command of its own.
+ * - A wrapper (`env`, `xargs`) is judged without the command it runs, which is a separate command.
  * - A runner (`npx`, `docker exec`) includes the command it runs.
  */
 export function findReversibility(name: string, args: readonly Argument[], depth = 0): Reversibility {
