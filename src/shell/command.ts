@@ -35,7 +35,8 @@ export function addCommand(scan: Scan, command: SimpleCommand, evalContext: Eval
   const own = describe(name, { scan, command, args, evalContext });
   const interpreted = own && others === undefined && findProgram(name)?.interpretsCode === true;
   const doubt = interpreted ? { ...own, interpreter: name } : (own ?? others);
-  addBash(scan, command, { doubt, reversibility: findReversibility(name, args) }, evalContext);
+  const reversibility = findReversibility(name, args, { input: evalContext.inputText });
+  addBash(scan, command, { doubt, reversibility }, evalContext);
 }
 
 /** Returns the name without its folder, or why it is unknown. */

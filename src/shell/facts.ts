@@ -109,6 +109,8 @@ export interface EvalContext extends ExpansionContext {
   readonly depth: number;
   /** Returns the files whose names the command receives on its input; undefined if unknown. */
   readonly input: (end: NameTerminator) => readonly Value[] | undefined;
+  /** The text that the command reads from its input, as far as the line shows it. */
+  readonly inputText: string | undefined;
   /** Wildcards may match more than by default (`shopt -s dotglob`). */
   readonly hasWideGlobs: boolean;
   /** Analyzes a text that the command passes to a shell. */

@@ -28,7 +28,7 @@ import { addPath, addVisiblePaths } from "./syntax/paths.ts";
 import { collectAssignments, changesDirectory } from "./syntax/variable-assignments.ts";
 import type { VariableAssignments } from "./syntax/variable-assignments.ts";
 import { addVariable } from "./syntax/variables.ts";
-import { quotedText, toArguments } from "./syntax/word.ts";
+import { knownText, quotedText, toArguments } from "./syntax/word.ts";
 import type { Argument, Value } from "./syntax/word.ts";
 
 /** Maximum depth of nested shell texts; above, the whole line is opaque. */
@@ -48,6 +48,8 @@ interface Scope {
   readonly uncertain: boolean;
   /** The files that the previous command of a pipe passes on, if known. */
   readonly input?: EvalContext["input"] | undefined;
+  /** The text that the pipe passes to the node, as far as the line shows it. */
+  readonly inputText?: string | undefined;
   /** Which of the lines that the node prints are certainly in the output of the command line. */
   readonly shows?: "all" | "some" | undefined;
 }
@@ -206,6 +208,7 @@ export class ShellWalk {
     if (node.commands.length === 1 && node.commands[0])
       return negateOutcome(this.#node(node.commands[0], scope, workingDirs), isNegated(node));
     const { input: _, ...inPipe } = { ...scope, uncertain: true, shows: undefined };
+    let { inputText } = scope;
     const isFiltered = node.commands
       .slice(1)
       .every((command) => this.#filtersLines(command, inPipe, workingDirs));
@@ -214,10 +217,11 @@ export class ShellWalk {
     let input: EvalContext["input"] | undefined;
     for (const [index, command] of node.commands.entries()) {
       const own = index === 0 ? { ...inPipe, shows } : inPipe;
-      const piped = command.type === "Command" ? { ...own, input } : own;
+      const piped = command.type === "Command" ? { ...own, input, inputText } : { ...own, inputText };
       this.#node(command, piped, workingDirs);
       const isPlain = node.operators[index] === "|";
       input = isPlain ? (end) => this.#printed(command, end, piped, workingDirs) : undefined;
+      inputText = command.type === "Command" ? this.#printedText(command, piped, workingDirs) : undefined;
     }
     return { success: workingDirs, failure: workingDirs };
   }
@@ -239,6 +243,36 @@ export class ShellWalk {
     return listPrintedFiles(this.#scan, argv, evalContext, end);
   }
 
+  /** Returns the text that a command prints; undefined if it may print another one. */
+  #printedText(node: Command, scope: Scope, workingDirs: WorkingDirs): string | undefined {
+    const evalContext = this.#evalContext(scope, workingDirs);
+    const [, ...args] = toArgv(node, scope.source, evalContext);
+    const text = (words: readonly Argument[]) => words.map((word) => knownText(word) ?? word.known).join(" ");
+    switch (node.name?.value) {
+      case "echo":
+      case "printf":
+        return text(args.filter((word, index) => index > 0 || !/^-[neE]+$/.test(word.text))).replaceAll(
+          "\\n",
+          "\n",
+        );
+      case "cat":
+        return args.length === 0 ? this.#inputText(node, scope, evalContext) : undefined;
+      default:
+        return undefined;
+    }
+  }
+
+  /** Returns the text of a here-document or here-string, else that of the pipe. */
+  #inputText({ redirects }: Command, scope: Scope, evalContext: EvalContext): string | undefined {
+    const redirect = redirects.findLast(({ operator }) => operator.startsWith("<"));
+    if (redirect === undefined) return scope.inputText;
+    if (redirect.type === "HereDoc") return redirect.body?.text;
+    if (redirect.type !== "HereString" || !redirect.target) return undefined;
+    return toArguments(redirect.target, evalContext)
+      .map((word) => knownText(word) ?? word.known)
+      .join(" ");
+  }
+
   #for(node: For, scope: Scope, workingDirs: WorkingDirs): Outcome {
     const evalContext = this.#evalContext(scope, workingDirs);
     const words = node.wordlist?.flatMap((word) => toArguments(word, evalContext));
@@ -251,8 +285,9 @@ export class ShellWalk {
   }
 
   #command(node: Command, scope: Scope, workingDirs: WorkingDirs): Outcome {
-    const { input, shows, ...around } = scope;
-    const evalContext = this.#evalContext(readsPipe(node) ? { ...around, input } : around, workingDirs);
+    const { input, inputText, shows, ...around } = scope;
+    const outer = this.#evalContext(readsPipe(node) ? { ...around, input } : around, workingDirs);
+    const evalContext = { ...outer, inputText: this.#inputText(node, { ...around, inputText }, outer) };
     this.#children(node, { ...around, uncertain: true }, workingDirs);
     const assignments = node.prefix.filter((item) => item.type === "Assignment");
     if (!node.name) {
@@ -308,6 +343,7 @@ export class ShellWalk {
       workingDirs,
       depth: scope.depth,
       input: scope.input ?? (() => undefined),
+      inputText: undefined,
       hasWideGlobs: scope.assignments.changesGlobbing,
       hasCustomSeparators: scope.assignments.hasCustomSeparators,
       variable: (name) => {

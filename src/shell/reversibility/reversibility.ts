@@ -29,7 +29,8 @@ const records: ReadonlyMap<string, ReversibilityRecord> = indexByName({
   ...machine,
 });
 
-type Judge = (args: readonly Argument[], name: string) => Reversibility;
+/** `input`: the text that the program reads from its input, if known. */
+type Judge = (args: readonly Argument[], name: string, input?: string) => Reversibility;
 
 const specials: ReadonlyMap<string, Judge> = indexByName<Judge>({
   curl: judgeCurl,
@@ -38,9 +39,9 @@ const specials: ReadonlyMap<string, Judge> = indexByName<Judge>({
   "gh glab": (args, name) => (args[0]?.text === "api" ? judgeApi(args) : matchTable(name, args)),
   "rsync scp": (args, name) => judgeCopy(name, args),
   "ssh slogin mosh": judgeSsh,
-  [sqlClientNames.join(" ")]: (args, name) => judgeSqlClient(name, args),
-  "mongosh mongo": judgeMongo,
-  "redis-cli valkey-cli": judgeRedis,
+  [sqlClientNames.join(" ")]: (args, name, input) => judgeSqlClient(name, args, input),
+  "mongosh mongo": (args, _, input) => judgeMongo(args, input),
+  "redis-cli valkey-cli": (args, _, input) => judgeRedis(args, input),
   kill: judgeKill,
   dd: judgeDd,
   "rm unlink shred": judgeRemoval,
@@ -59,14 +60,19 @@ const runnerLimit = 8;
  * - A wrapper (`env`, `xargs`) is judged without the command it runs, which is a separate command.
  * - A runner (`npx`, `docker exec`) includes the command it runs.
  */
-export function findReversibility(name: string, args: readonly Argument[], depth = 0): Reversibility {
+export function findReversibility(
+  name: string,
+  args: readonly Argument[],
+  { input, depth = 0 }: { readonly input?: string | undefined; readonly depth?: number } = {},
+): Reversibility {
   const program = toKnownName(name);
-  const own = judgeProgram(program, args);
+  const own = judgeProgram(program, args, input);
   if (typeof own === "object") return own;
   const run = depth < runnerLimit ? findRunCommand(program, args) : undefined;
   if (run === undefined) return own;
   if (run.place === "remote") return judgeRemoteCommand(run.words, "runs a command on another machine");
-  const inner = run.name === undefined ? "unknown" : findReversibility(run.name, run.args, depth + 1);
+  const inner =
+    run.name === undefined ? "unknown" : findReversibility(run.name, run.args, { input, depth: depth + 1 });
   return run.place === "container" && isOfMachine(inner) ? "unknown" : inner;
 }
 
@@ -74,9 +80,9 @@ function isOfMachine(inner: Reversibility): boolean {
   return typeof inner === "object" && machineReasons.has(inner.irreversible);
 }
 
-function judgeProgram(name: string, args: readonly Argument[]): Reversibility {
+function judgeProgram(name: string, args: readonly Argument[], input: string | undefined): Reversibility {
   const special = specials.get(name);
-  if (special) return special(args, name);
+  if (special) return special(args, name, input);
   if (records.has(name)) return matchTable(name, args);
   if (findWrapper(name) || isDescribed(name)) return "undoable";
   return isShell(name) && args.some(({ text }) => /^-\w*c$/.test(text)) ? "undoable" : "unknown";

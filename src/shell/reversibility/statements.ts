@@ -1,4 +1,4 @@
-import { parseOptions } from "../programs/options.ts";
+import { hasFlag, parseOptions } from "../programs/options.ts";
 import { knownText } from "../syntax/word.ts";
 import type { Argument } from "../syntax/word.ts";
 import type { Reversibility } from "./forms.ts";
@@ -46,8 +46,8 @@ const sqlAliases: Readonly<Record<string, string>> = {
   sqlite: "sqlite3",
 };
 
-/** Judges the SQL statements that the words of a client contain; those in files or in the input are unknown. */
-export function judgeSqlClient(name: string, args: readonly Argument[]): Reversibility {
+/** Judges the SQL statements in a client's words and input; those in files are unknown. */
+export function judgeSqlClient(name: string, args: readonly Argument[], input?: string): Reversibility {
   const client = sqlClients[sqlAliases[name] ?? name];
   if (client === undefined) return "unknown";
   const options = parseOptions(args, {
@@ -57,7 +57,9 @@ export function judgeSqlClient(name: string, args: readonly Argument[]): Reversi
   });
   const given = options.flags.flatMap(({ value, isText }) => (isText && value ? [value] : []));
   const operands = client.skippedOperands === undefined ? [] : options.operands.slice(client.skippedOperands);
-  return judgeTexts([...given, ...operands].map(knownText), judgeSql);
+  const texts = [...given, ...operands].map(knownText);
+  const readsInput = texts.length === 0 && input !== undefined && !hasFlag(options, "-f --file -i");
+  return judgeTexts(readsInput ? [input] : texts, judgeSql);
 }
 
 /** Returns the strictest verdict on the texts; `unknown` without texts. */
@@ -102,13 +104,13 @@ function judgeStatement(statement: string): Reversibility {
 }
 
 /** Judges the JavaScript of `mongosh --eval`. */
-export function judgeMongo(args: readonly Argument[]): Reversibility {
+export function judgeMongo(args: readonly Argument[], input?: string): Reversibility {
   const { flags } = parseOptions(args, {
     textFlags: "--eval",
     valueFlags: "-u -p --host --port -f --file --username --password",
   });
   const texts = flags.flatMap(({ name, value }) => (name === "--eval" && value ? [knownText(value)] : []));
-  return judgeTexts(texts, (text) => {
+  return judgeTexts(texts.length > 0 ? texts : [input], (text) => {
     if (/\.(?:drop\w*|delete\w*|remove\w*|findOneAndDelete)\s*\(/.test(text))
       return { irreversible: lossReason };
     if (
@@ -125,13 +127,20 @@ const redisReads =
   /^(?:get|mget|getrange|strlen|keys|scan|info|ping|ttl|pttl|type|exists|hget|hgetall|hmget|hkeys|hvals|hlen|hscan|lrange|llen|lindex|smembers|sismember|scard|sscan|zrange\w*|zcard|zscore|zscan|xrange|xlen|xinfo|dbsize|monitor|memory|object|time|echo|role|slowlog|latency|lastsave|command|pubsub|bitcount|getbit|dump)$/i;
 
 /** Judges the command among the words of `redis-cli`. */
-export function judgeRedis(args: readonly Argument[]): Reversibility {
+export function judgeRedis(args: readonly Argument[], input?: string): Reversibility {
   const { operands } = parseOptions(args, { valueFlags: "-h -p -s -a -u -n -r -i --user --pass -d -D -x" });
+  if (operands.length === 0)
+    return judgeTexts(input?.trim().split("\n") ?? [], (line) => {
+      const [name, second] = line.trim().split(/\s+/);
+      return judgeRedisCommand(name, second);
+    });
   const [command, second] = operands;
-  const name = command && knownText(command);
+  return judgeRedisCommand(command && knownText(command), second && knownText(second));
+}
+
+function judgeRedisCommand(name: string | undefined, second = ""): Reversibility {
   if (name === undefined) return "unknown";
-  if (redisReads.test(name) || /^(?:list|get|info|count|help)$/i.test((second && knownText(second)) ?? ""))
-    return "undoable";
+  if (redisReads.test(name) || /^(?:list|get|info|count|help)$/i.test(second)) return "undoable";
   return { irreversible: /^(?:flush|del|unlink)/i.test(name) ? lossReason : changeReason };
 }
 

@@ -28,10 +28,20 @@ export function describeShell({ scan, args, evalContext }: Invocation): OpaqueRe
   if (hasFlag(options, "-O")) return opaqueReasons.unseen;
   if (hasText) return runShellText(args, evalContext);
   const [script] = options.operands;
-  if (!script || hasFlag(options, "-s") || isInput(script)) return opaqueReasons.input;
+  if (!script || hasFlag(options, "-s") || isInput(script)) return describeInput(evalContext);
   addPath(scan, script, { access: "read" }, evalContext);
   for (const arg of args) addVisiblePaths(scan, arg, evalContext);
   return script.values ? undefined : opaqueReasons.unseen;
+}
+
+/** Analyzes the input as far as the line shows it. It may not be all of it, so that the command stays opaque. */
+function describeInput({ inputText, runText }: EvalContext): OpaqueReason {
+  try {
+    if (inputText !== undefined) runText(inputText);
+  } catch {
+    // Not shell text as it is shown.
+  }
+  return opaqueReasons.input;
 }
 
 /** Replaces the plus of a shell option: `+e` is parsed as `-e`. */

@@ -52,6 +52,17 @@ test("every line of the table has the expected verdict", () => {
   expect(wrong).toEqual([]);
 });
 
+test("statements and commands in a here-document are judged", () => {
+  const lines: [line: string, verdict: string][] = [
+    ["psql app <<EOF\nselect 1;\nDROP TABLE users;\nEOF", "deletes data of a database"],
+    ["psql app <<'EOF'\nselect 1;\nEOF", "undoable"],
+    ["cat <<EOF | docker exec -i db psql\ndelete from users;\nEOF", "deletes data of a database"],
+    ["bash <<EOF\nset -e\ngit push --force\nEOF", "overwrites the history of a remote"],
+    ["cat > drop.sql <<EOF\nDROP TABLE users;\nEOF", "undoable"],
+  ];
+  for (const [line, verdict] of lines) expect(findVerdict(line), line).toBe(verdict);
+});
+
 test("the default asks for what cannot be undone, and says why", () => {
   for (const { command, verdict, isEveryday } of rows.filter((row) => !row.isEveryday)) {
     const found = evaluate(
