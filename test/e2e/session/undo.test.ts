@@ -168,7 +168,7 @@ describe("/undo", () => {
     });
   });
 
-  test("says that the changes of a command are unknown if the program was killed while it ran", async () => {
+  test("says that a command has unknown changes if the program was killed in it", async () => {
     await story({ files: { a: "one\n", b: "two\n" }, ...allowAll }, async ({ editor, model, repository }) => {
       const { sessionId } = await editor.newSession();
       const command = "echo more >> a; sleep 600";

@@ -363,7 +363,7 @@ describe("a task", () => {
     });
   });
 
-  test("has its commands undone with the parent's turn, and those that cannot be are named", async () => {
+  test("has its commands undone with the turn, and those that cannot be named", async () => {
     await story({ files: { a: "one\n" }, config: allowBash }, async ({ editor, model, repository }) => {
       const { sessionId } = await editor.newSession();
       const command = "echo two > a && git -c user.name=a -c user.email=a@example.com commit -qam two";
