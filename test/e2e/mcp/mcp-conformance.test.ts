@@ -8,10 +8,9 @@ import { describe, expect, test } from "vitest";
 import { temporaryFolder } from "../../support/temp.ts";
 
 const run = promisify(execFile);
-const suite = dirname(
-  createRequire(import.meta.url).resolve("@modelcontextprotocol/conformance/package.json"),
-);
-const driver = fileURLToPath(new URL("../../support/mcp/conformance-client.ts", import.meta.url));
+const require = createRequire(import.meta.url);
+const suite = dirname(require.resolve("@modelcontextprotocol/conformance/package.json"));
+const driver = fileURLToPath(new URL("../../support/mcp/conformance-program.ts", import.meta.url));
 /** Scenarios that are not met, with the reasons. The suite fails on others, and on one of these that passes. */
 const notMet = fileURLToPath(new URL("../../support/mcp/conformance-not-met.yml", import.meta.url));
 const scenarioDeadlineMs = 90_000;
