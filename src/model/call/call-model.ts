@@ -14,10 +14,10 @@ import { toolSchema } from "../request/tool-schema.ts";
 import { Connection } from "../streams/connection.ts";
 import type { CallParams, Endpoint, StreamPart, WireCall } from "../wires/wire.ts";
 import { quirksFor, Wires } from "../wires/wires.ts";
-import { responseTag } from "./call-texts.ts";
+import { responseTag } from "../answer/written-calls/call-texts.ts";
 import { toPrompt } from "./prompt.ts";
 import { StepEvents } from "./step-events.ts";
-import { TextCalls } from "./text-calls.ts";
+import { TextCalls } from "../answer/written-calls/text-calls.ts";
 
 export { Wires };
 

@@ -15,7 +15,7 @@ import {
 } from "../../message/part.ts";
 import { startsTurn } from "../../message/starts-turn.ts";
 import type { Model } from "../model.ts";
-import { calledInput, calledName, formatCall, formatResult } from "./call-texts.ts";
+import { calledInput, calledName, formatCall, formatResult } from "../answer/written-calls/call-texts.ts";
 import { quirksOf, type Quirks } from "../quirks.ts";
 import { acceptsMedium } from "../request/media.ts";
 import type { Prompt } from "../wires/wire.ts";

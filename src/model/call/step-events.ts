@@ -7,8 +7,8 @@ import { CallArguments, describeCut, parseArguments } from "../answer/call-argum
 import type { RefusedCall } from "../answer/refused-call.ts";
 import type { StepEvent } from "../model.ts";
 import type { StreamPart } from "../wires/wire.ts";
-import type { TextCalls } from "./text-calls.ts";
-import { ThinkTags } from "./think-tags.ts";
+import type { TextCalls } from "../answer/written-calls/text-calls.ts";
+import { ThinkTags } from "../answer/think-tags.ts";
 
 /** To whom a provider's data belongs. */
 export type MetadataOwner = Omit<ProviderMetadata, "data">;

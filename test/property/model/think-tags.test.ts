@@ -1,6 +1,6 @@
 import * as fc from "fast-check";
 import { expect, test } from "vitest";
-import { ThinkTags } from "../../../src/model/call/think-tags.ts";
+import { ThinkTags } from "../../../src/model/answer/think-tags.ts";
 
 /** Thoughts and text of an answer that arrives in these pieces. */
 function notice(pieces: readonly string[]) {

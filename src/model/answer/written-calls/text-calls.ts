@@ -1,10 +1,5 @@
-import { hasVisibleText } from "../../base/text/controls.ts";
-import {
-  findCutCall,
-  findWrittenCalls,
-  type OfferedTools,
-  type WrittenCall,
-} from "../answer/written-calls/find-calls.ts";
+import { hasVisibleText } from "../../../base/text/controls.ts";
+import { findCutCall, findWrittenCalls, type OfferedTools, type WrittenCall } from "./find-calls.ts";
 import { HeldMarkup } from "./held-markup.ts";
 
 type Kind = "text" | "reasoning";

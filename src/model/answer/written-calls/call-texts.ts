@@ -1,4 +1,4 @@
-import type { ToolPart } from "../../message/part.ts";
+import type { ToolPart } from "../../../message/part.ts";
 
 /** Begins the result of a call. Generation stops there, so that a model does not invent results. */
 export const responseTag = "<tool_response";

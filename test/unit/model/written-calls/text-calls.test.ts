@@ -1,6 +1,6 @@
 import { describe, expect, test } from "vitest";
-import { TextCalls } from "../../../../src/model/call/text-calls.ts";
-import { lookAlikes, offeredTools, writtenCallCases } from "../written-calls/written-calls-cases.ts";
+import { TextCalls } from "../../../../src/model/answer/written-calls/text-calls.ts";
+import { lookAlikes, offeredTools, writtenCallCases } from "./written-calls-cases.ts";
 
 /** Streams an answer in pieces. Returns what is shown while it streams and what its end contains. */
 function stream(answer: string, pieces: number, isCut = false) {

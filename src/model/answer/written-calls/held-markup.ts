@@ -1,4 +1,4 @@
-import type { ToolSpec } from "../model.ts";
+import type { ToolSpec } from "../../model.ts";
 
 /** Texts that begin a tool call, anywhere in an answer. */
 const anywhere = [

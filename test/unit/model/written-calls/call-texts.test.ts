@@ -3,7 +3,7 @@ import { estimateText } from "../../../../src/message/estimate.ts";
 import { leakedCallReminder, uncertainCallReminder } from "../../../../src/conversation/reminders.ts";
 import { newPartId } from "../../../../src/message/ids.ts";
 import type { ToolPart } from "../../../../src/message/part.ts";
-import { formatCall } from "../../../../src/model/call/call-texts.ts";
+import { formatCall } from "../../../../src/model/answer/written-calls/call-texts.ts";
 import { describeModel } from "../../../../src/model/catalog/catalog.ts";
 import { withholdUntrusted } from "../../../../src/config/withhold.ts";
 
