@@ -69,6 +69,8 @@ export const providerMetadataSchema = z.object({
   data: providerDataSchema,
 });
 export type ProviderMetadata = z.infer<typeof providerMetadataSchema>;
+/** To whom a provider's data belongs. */
+export type MetadataOwner = Omit<ProviderMetadata, "data">;
 
 const textPartSchema = z.object({
   id: partIdSchema,

@@ -8,6 +8,7 @@ import type { Model } from "../model.ts";
  * - `prompt_tokens` includes cached tokens; Anthropic's `input_tokens` does not.
  * - `completion_tokens` includes reasoning for most providers. If the total shows that it does not (xAI, Gemini),
  *   reasoning is not subtracted.
+ * - llama.cpp may send only timings: https://github.com/ggml-org/llama.cpp/pull/15827
  */
 export function toTokens(raw: unknown): Tokens | undefined {
   if (!isRecord(raw)) return undefined;
@@ -17,11 +18,15 @@ export function toTokens(raw: unknown): Tokens | undefined {
     count(promptDetails.cached_tokens) ||
     count(raw.prompt_cache_hit_tokens) ||
     count(raw.cache_read_input_tokens) ||
-    count(raw.cached_tokens);
+    count(raw.cached_tokens) ||
+    count(raw.cache_n);
   const write = count(promptDetails.cache_write_tokens) || count(raw.cache_creation_input_tokens);
   const isApart = raw.cache_read_input_tokens !== undefined || raw.cache_creation_input_tokens !== undefined;
-  const prompt = count(raw.prompt_tokens) || count(raw.input_tokens) + (isApart ? read + write : 0);
-  const completion = count(raw.completion_tokens) || count(raw.output_tokens);
+  const prompt =
+    count(raw.prompt_tokens) ||
+    count(raw.input_tokens) + (isApart ? read + write : 0) ||
+    count(raw.prompt_n) + count(raw.cache_n);
+  const completion = count(raw.completion_tokens) || count(raw.output_tokens) || count(raw.predicted_n);
   if (prompt === 0 && completion === 0) return undefined;
   const reasoning =
     count(completionDetails.reasoning_tokens) ||

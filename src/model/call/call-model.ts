@@ -4,20 +4,20 @@ import { memoizePer } from "../../base/memoize.ts";
 import { estimateText } from "../../message/estimate.ts";
 import { estimateRequest } from "../../message/estimate-request.ts";
 import type { AgentError, FinishReason } from "../../message/message.ts";
-import type { Tokens } from "../../message/part.ts";
-import writtenCalls from "../../../prompts/written-calls.md";
+import type { MetadataOwner, Tokens } from "../../message/part.ts";
+import { formatTools, responseTag } from "../answer/written-calls/call-texts.ts";
+import { TextCalls } from "../answer/written-calls/text-calls.ts";
 import { cancelled } from "../cancelled.ts";
 import { findRefusedCall, ProviderFailure, redact, toAgentError } from "../failure.ts";
 import type { ModelRequest, StepEnd, StepEvent } from "../model.ts";
-import type { Quirks } from "../quirks.ts";
+import { quirksOf, type Quirks } from "../quirks.ts";
+import { checkContextSize, limitOutput } from "../request/token-limits.ts";
 import { toolSchema } from "../request/tool-schema.ts";
 import { Connection } from "../streams/connection.ts";
 import type { CallParams, Endpoint, StreamPart, WireCall } from "../wires/wire.ts";
-import { quirksFor, Wires } from "../wires/wires.ts";
-import { responseTag } from "../answer/written-calls/call-texts.ts";
+import { Wires } from "../wires/wires.ts";
 import { toPrompt } from "./prompt.ts";
 import { StepEvents } from "./step-events.ts";
-import { TextCalls } from "../answer/written-calls/text-calls.ts";
 
 export { Wires };
 
@@ -25,20 +25,6 @@ export interface CallDeps {
   readonly wires: Wires;
   readonly log: Log;
 }
-
-/** Default limit of output tokens. */
-const outputTokensLimit = 32_000;
-/** Minimum of requested output tokens: the provider decides whether they fit. */
-const minOutputTokens = 1_024;
-/** Tokens left free in addition to prompt and answer. */
-const windowMargin = 256;
-/** Factor by which an uncorrected estimate may be too low. */
-const estimateError = 1.2;
-
-/** Larger contexts, in tokens, always fit instructions and tools. */
-const smallContextLimit = 16_384;
-/** Generous: English and JSON have about four characters per token. */
-const maxCharactersPerToken = 5;
 
 /** Shorter secrets are not redacted in messages: they would match anywhere. */
 const minSecretLength = 6;
@@ -60,7 +46,8 @@ export async function callModel(
   const mayCall = request.model.callsAsText && request.toolChoice !== "none";
   const events = new StepEvents(owner, take, mayCall ? new TextCalls(request) : undefined);
   const connection = new Connection(request.signal, endpoint.stallMs);
-  const open = () => openStream(request, endpoint, wires, connection);
+  const call = toWireCall(request, endpoint, wires);
+  const open = () => openStream(request, call, owner, wires, connection);
   const failure = await readAnswer(request, connection, open, events);
   events.close();
   const { metadata, endReason = "unknown", tokens } = events;
@@ -69,7 +56,7 @@ export async function callModel(
     reason,
     tokens: tokens ?? estimate(events.output, request),
     ...(tokens === undefined && { estimated: true }),
-    ...(wires.refused.has(addressOf(request, endpoint), "thoughts") && { omitsThoughts: true }),
+    ...(call.isRefused("thoughts") && { omitsThoughts: true }),
     ...(metadata && { metadata }),
   });
   if (failure === undefined) return finish(endReason);
@@ -116,95 +103,71 @@ async function readAnswer(
   return failure;
 }
 
+function toWireCall(
+  { model, messages, options }: ModelRequest,
+  endpoint: Endpoint,
+  { refused }: Wires,
+): WireCall {
+  const cacheKey = messages[0]?.info.sessionId;
+  return {
+    endpoint,
+    model,
+    quirks: quirksOf(endpoint.provider, hostOf(endpoint), endpoint.modelId),
+    // Options come from JSON files, which their type does not express.
+    options: JSON.parse(JSON.stringify({ ...endpoint.options, ...options })),
+    cacheKey,
+    isRefused: (field) => refused.has({ ...endpoint, cacheKey }, field),
+  };
+}
+
 async function openStream(
   request: ModelRequest,
-  endpoint: Endpoint,
+  call: WireCall,
+  owner: MetadataOwner,
   wires: Wires,
   connection: Connection,
 ): Promise<ReadableStream<StreamPart>> {
-  if (!/^https?:\/\//.test(endpoint.baseURL) || !URL.canParse(endpoint.baseURL)) {
-    throw new ProviderFailure(invalidAddressError(endpoint));
-  }
-  const tooSmall = checkContextSize(request);
-  if (tooSmall !== undefined) throw new ProviderFailure(tooSmall);
+  const { endpoint, cacheKey } = call;
+  const problem = checkAddress(endpoint) ?? checkContextSize(request);
+  if (problem !== undefined) throw new ProviderFailure(problem);
   const { signal } = connection;
   for (;;) {
     signal.throwIfAborted();
     try {
-      const { params, call } = toCallParams(request, endpoint, wires);
-      const stream = await orWhenAborted(wires.open(call, params, connection), signal, undefined);
+      const opened = wires.open(call, toCallParams(request, call, owner), connection);
+      const stream = await orWhenAborted(opened, signal, undefined);
       if (stream !== undefined) return stream;
     } catch (thrown) {
       signal.throwIfAborted();
       // Sends the request again without the field that the server rejected.
-      if (!wires.refused.add(addressOf(request, endpoint), toAgentError(thrown, endpoint))) throw thrown;
+      if (!wires.refused.add({ ...endpoint, cacheKey }, toAgentError(thrown, endpoint))) throw thrown;
     }
   }
 }
 
-/** Returns the parameters of the SDK's call, and further options for the wire. */
+/** Returns the parameters of the SDK's call, which are the same for all APIs. */
 function toCallParams(
   request: ModelRequest,
-  endpoint: Endpoint,
-  { refused }: Wires,
-): { params: CallParams; call: WireCall } {
-  const { model, messages } = request;
-  const address = addressOf(request, endpoint);
-  const quirks = quirksFor(endpoint);
-  const system = [...request.system, ...describeTools(request)].join("\n\n");
-  const prompt = toPrompt(messages, {
-    model,
-    api: endpoint.api ?? "chat",
-    host: hostOf(endpoint),
-    quirks,
-    omitsThoughts: refused.has(address, "thoughts"),
-  });
-  const maxOutputTokens = request.maxOutputTokens ?? outputTokensFor(request);
-  const { temperature, topP } = request;
-  const params: CallParams = {
+  { quirks, isRefused }: WireCall,
+  owner: MetadataOwner,
+): CallParams {
+  const { model, messages, tools, toolChoice, temperature, topP } = request;
+  const writesCalls = model.callsAsText === true && tools.length > 0;
+  const system = [...request.system, ...(writesCalls ? [formatTools(tools)] : [])].join("\n\n");
+  const prompt = toPrompt(messages, { model, owner, quirks, omitsThoughts: isRefused("thoughts") });
+  const maxOutputTokens = limitOutput(request);
+  // A server that cannot be asked to call no tool gets none.
+  const takesChoice = toolChoice === undefined || (quirks.takesToolChoice && !isRefused("tool-choice"));
+  return {
     prompt: system === "" ? prompt : [{ role: "system", content: system }, ...prompt],
-    ...(sendsTools(request, quirks, refused.has(address, "tool-choice")) && {
-      tools: toTools(request, quirks),
-      toolChoice: { type: request.toolChoice ?? "auto" },
-    }),
-    ...(model.callsAsText && request.tools.length > 0 && { stopSequences: [responseTag] }),
+    ...(!model.callsAsText &&
+      tools.length > 0 &&
+      takesChoice && { tools: toTools(request, quirks), toolChoice: { type: toolChoice ?? "auto" } }),
+    ...(writesCalls && { stopSequences: [responseTag] }),
     ...(maxOutputTokens !== undefined && { maxOutputTokens }),
     ...(model.abilities.temperature && temperature !== undefined && { temperature }),
     ...(model.abilities.temperature && topP !== undefined && { topP }),
   };
-  const call: WireCall = {
-    endpoint,
-    model,
-    quirks,
-    // Options come from JSON files, which their type does not express.
-    options: JSON.parse(JSON.stringify({ ...endpoint.options, ...request.options })),
-    cacheKey: address.cacheKey,
-    isRefused: (field) => refused.has(address, field),
-  };
-  return { params, call };
-}
-
-const hostOf = ({ baseURL }: Endpoint): string => (URL.canParse(baseURL) ? new URL(baseURL).hostname : "");
-
-const addressOf = ({ messages }: ModelRequest, { baseURL, modelId }: Endpoint) => ({
-  baseURL,
-  modelId,
-  cacheKey: messages[0]?.info.sessionId,
-});
-
-/** Returns whether to send the tools. A server that cannot be asked to call none gets none. */
-function sendsTools({ model, tools, toolChoice }: ModelRequest, quirks: Quirks, isRefused: boolean): boolean {
-  if (model.callsAsText) return false;
-  return tools.length > 0 && (toolChoice === undefined || (quirks.takesToolChoice && !isRefused));
-}
-
-/** Describes the tools for a model that writes its calls as text. */
-function describeTools({ model, tools }: ModelRequest): string[] {
-  if (!model.callsAsText || tools.length === 0) return [];
-  const described = tools.map(({ name, description, schema }) =>
-    JSON.stringify({ name, description, parameters: schema }),
-  );
-  return [`${writtenCalls.trim()}\n\n${described.join("\n")}`];
 }
 
 const cachedTools = memoizePer<NonNullable<CallParams["tools"]>>();
@@ -221,52 +184,23 @@ function toTools({ tools }: ModelRequest, quirks: Quirks): NonNullable<CallParam
 }
 
 function estimate(written: string, request: ModelRequest): Tokens {
-  return {
-    input: estimateRequest(request),
-    output: estimateText(written),
-    reasoning: 0,
-    cache: { read: 0, write: 0 },
-  };
+  const [input, output] = [estimateRequest(request), estimateText(written)];
+  return { input, output, reasoning: 0, cache: { read: 0, write: 0 } };
 }
 
+const hostOf = ({ baseURL }: Endpoint): string => (URL.canParse(baseURL) ? new URL(baseURL).hostname : "");
+
+function checkAddress({ provider, baseURL }: Endpoint): AgentError | undefined {
+  if (/^https?:\/\//.test(baseURL) && URL.canParse(baseURL)) return undefined;
+  const message = `The base URL of ${provider} must begin with http:// or https://, but is "${baseURL}".`;
+  return { code: "bad-request", message, retryable: false };
+}
+
+/** Returns the error of a call without the secrets of its endpoint. */
 function toRedactedError(thrown: unknown, endpoint: Endpoint): AgentError {
+  const { apiKey = "", headers } = endpoint;
+  const values = Object.values(headers).flatMap((value) => [value, value.replace(/^\w+ /, "")]);
+  const secrets = [apiKey, ...values].filter((secret) => secret.length >= minSecretLength);
   const error = toAgentError(thrown, endpoint);
-  return { ...error, message: redact(error.message, listSecrets(endpoint)) };
-}
-
-const invalidAddressError = ({ provider, baseURL }: Endpoint): AgentError => ({
-  code: "bad-request",
-  message: `The base URL of ${provider} must begin with http:// or https://, but is "${baseURL}".`,
-  retryable: false,
-});
-
-/**
- * Returns an error if instructions and tools alone exceed the context: local servers are often started with too little,
- * and some silently truncate the prompt. The estimate is low, so that no request that fits is rejected.
- */
-function checkContextSize({ model, system, tools }: ModelRequest): AgentError | undefined {
-  const { context } = model.limit;
-  if (context === undefined || context > smallContextLimit) return undefined;
-  const length = system.join("").length + JSON.stringify(tools).length;
-  const tokens = Math.floor(length / maxCharactersPerToken);
-  if (tokens < context) return undefined;
-  return {
-    code: "bad-request",
-    message: `The context of ${model.ref.model} holds ${context} tokens, but instructions and tools alone take more than ${tokens}. Start the server, or load the model, with a larger context; where it has one, correct "limit.context" in the configuration or run "fairlead models --discover".`,
-    retryable: false,
-  };
-}
-
-const listSecrets = ({ apiKey, headers }: Endpoint): string[] =>
-  [apiKey ?? "", ...Object.values(headers).flatMap((value) => [value, value.replace(/^\w+ /, "")])].filter(
-    (secret) => secret.length >= minSecretLength,
-  );
-
-/** Returns the limit of output tokens with which prompt and answer fit into the window. */
-function outputTokensFor(request: ModelRequest): number | undefined {
-  const { context = Number.POSITIVE_INFINITY, output } = request.model.limit;
-  if (output === undefined) return undefined;
-  const prompt = request.promptTokens ?? estimateRequest(request) * estimateError;
-  const left = Math.floor(context - prompt - windowMargin);
-  return Math.min(output, outputTokensLimit, Math.max(left, minOutputTokens));
+  return { ...error, message: redact(error.message, secrets) };
 }

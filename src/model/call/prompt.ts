@@ -1,12 +1,11 @@
 import { sha256 } from "../../base/text/hash.ts";
 import { isRecord } from "../../base/text/record.ts";
-import type { Api } from "../../config/api.ts";
 import { carriedText } from "../../message/carried.ts";
 import type { Message } from "../../message/message.ts";
 import {
-  type Attachment,
   type Carried,
   clearedOutput,
+  type MetadataOwner,
   type Part,
   type ProviderMetadata,
   type ReasoningPart,
@@ -14,31 +13,29 @@ import {
   visibleOutput,
 } from "../../message/part.ts";
 import { startsTurn } from "../../message/starts-turn.ts";
-import type { Model } from "../model.ts";
 import { calledInput, calledName, formatCall, formatResult } from "../answer/written-calls/call-texts.ts";
-import { quirksOf, type Quirks } from "../quirks.ts";
-import { acceptsMedium } from "../request/media.ts";
+import type { Model } from "../model.ts";
+import type { Quirks } from "../quirks.ts";
+import { toMediaPart } from "../request/media.ts";
 import type { Prompt } from "../wires/wire.ts";
 
 export const interruptedCall = "[Tool execution was interrupted]";
 export const compactionQuestion = "What did we do so far?";
+const lostOpening = "[This message could not be read from disk.]";
 
 export interface PromptOptions {
   readonly model: Model;
-  readonly api?: Api;
-  /** The host of the base URL. */
-  readonly host?: string;
-  readonly quirks?: Quirks;
+  /** Whose data is sent back. */
+  readonly owner: MetadataOwner;
+  readonly quirks: Quirks;
   /** Whether the provider rejected thoughts that were sent back. */
   readonly omitsThoughts?: boolean;
 }
 
 type PromptMessage = Prompt[number];
-type AssistantMessage = Extract<PromptMessage, { role: "assistant" }>;
-type AssistantPart = AssistantMessage["content"][number];
+type AssistantPart = Extract<PromptMessage, { role: "assistant" }>["content"][number];
 type UserPart = Extract<PromptMessage, { role: "user" }>["content"][number];
-type ToolMessage = Extract<PromptMessage, { role: "tool" }>;
-type ToolResult = Extract<ToolMessage["content"][number], { type: "tool-result" }>;
+type ToolResult = Extract<PromptMessage, { role: "tool" }>["content"][number];
 
 /**
  * Converts the visible transcript to messages for a model.
@@ -50,39 +47,45 @@ type ToolResult = Extract<ToolMessage["content"][number], { type: "tool-result" 
  * - A provider's data is sent only to the model, API and host that it came from; see docs/models.md.
  */
 export function toPrompt(messages: readonly Message[], options: PromptOptions): Prompt {
-  const { model, api = model.api ?? "chat", omitsThoughts = false } = options;
-  const { provider, model: id } = model.ref;
-  const { quirks = quirksOf(provider, "", id) } = options;
-  const usedIds = new Set<string>();
+  const { model, owner, quirks } = options;
+  const isChat = owner.api === "chat";
+  const callIds = assignCallIds(messages, isChat ? quirks.callId : usualCallId);
   const thoughtsStart = findThoughtsStart(messages);
   const prompt = messages.flatMap((message, index) => {
-    if (isUnanswered(message, messages[index + 1])) return [];
     const { info, parts } = message;
+    if (isUnanswered(message, messages[index + 1])) return [];
     if (info.role === "user") return toUserMessage(parts, model);
     const context: StepContext = {
-      model,
-      owner: { provider, model: id, api, host: options.host },
-      quirks,
-      callIds: assignCallIds(parts, api === "chat" ? quirks.callId : usualCallId, usedIds),
-      isOwn: info.model.provider === provider && info.model.model === id,
+      ...options,
+      isChat,
+      callIds,
+      isOwn: info.model.provider === owner.provider && info.model.model === owner.model,
       returnsThoughts: index > thoughtsStart,
-      omitsThoughts,
     };
     return splitSteps(parts).flatMap((step) => toStepMessages(step, context));
   });
-  return model.callsAsText ? mergeUserMessages(prompt) : prompt;
+  return orderRoles(prompt, { answersTools: isChat && quirks.answersTools, merges: model.callsAsText });
 }
 
-/** Merges consecutive user messages: templates without a tool role often require user and assistant to alternate. */
-function mergeUserMessages(prompt: Prompt): Prompt {
-  const merged: Prompt = [];
+/** Makes the order of roles one that providers and chat templates accept. */
+function orderRoles(
+  prompt: Prompt,
+  { answersTools, merges }: { answersTools: boolean; merges: true | undefined },
+): Prompt {
+  const ordered: Prompt = [];
   for (const message of prompt) {
-    const last = merged.at(-1);
-    if (last?.role === "user" && message.role === "user")
-      merged[merged.length - 1] = { ...last, content: [...last.content, ...message.content] };
-    else merged.push(message);
+    const last = ordered.at(-1);
+    const isUser = message.role === "user";
+    // Providers reject conversations that begin with an answer.
+    if (last === undefined && !isUser) ordered.push({ role: "user", content: [text(lostOpening)] });
+    if (answersTools && isUser && last?.role === "tool")
+      ordered.push({ role: "assistant", content: [text("Done.")] });
+    // Templates without a tool role often require user and assistant to alternate.
+    if (merges && isUser && last?.role === "user")
+      ordered.splice(-1, 1, { ...last, content: [...last.content, ...message.content] });
+    else ordered.push(message);
   }
-  return merged;
+  return ordered;
 }
 
 /**
@@ -109,18 +112,14 @@ function isUnanswered({ info, parts }: Message, next: Message | undefined): bool
   return next?.info.role !== "assistant" || next.parts.length === 0;
 }
 
-interface StepContext {
-  readonly model: Model;
-  /** Whose data is sent back. */
-  readonly owner: Omit<ProviderMetadata, "data" | "api"> & { readonly api: Api };
-  readonly quirks: Quirks;
+interface StepContext extends PromptOptions {
+  readonly isChat: boolean;
   /** The ids of calls in the request. */
   readonly callIds: ReadonlyMap<ToolPart, string>;
   /** Whether the model of the request wrote the message. */
   readonly isOwn: boolean;
   /** Whether models that need the thoughts of a turn get those of the message. */
   readonly returnsThoughts: boolean;
-  readonly omitsThoughts: boolean;
 }
 
 function toUserMessage(parts: readonly Part[], model: Model): Prompt {
@@ -130,7 +129,7 @@ function toUserMessage(parts: readonly Part[], model: Model): Prompt {
 
 function toUserParts(part: Part, model: Model): UserPart[] {
   if (part.type === "text") return part.ignored || part.text === "" ? [] : [text(part.text)];
-  if (part.type === "file") return isInlined(part.mime) ? [] : [toMedia(part, model)];
+  if (part.type === "file") return isInlined(part.mime) ? [] : [toMediaPart(part, model)];
   if (part.type === "compaction") return [text(compactionText(part.carried))];
   if (part.type === "subtask") return [text(`Run this task with the agent ${part.agent}: ${part.prompt}`)];
   return [];
@@ -151,30 +150,28 @@ function splitSteps(parts: readonly Part[]): Part[][] {
 }
 
 function toStepMessages(parts: readonly Part[], context: StepContext): Prompt {
-  const { callsAsText } = context.model;
+  const { isChat, model } = context;
   const calls = parts.filter((part) => part.type === "tool");
-  const isChat = context.owner.api === "chat";
-  const thoughts = context.omitsThoughts ? [] : parts.filter((part) => part.type === "reasoning");
-  const lead = isChat && !context.omitsThoughts ? chatThoughts(parts, thoughts, context) : {};
   const isUnsigned = calls.every((part) => ownData(part, context)?.thoughtSignature === undefined);
   const content = parts.flatMap((part): AssistantPart | AssistantPart[] => {
-    if (part.type === "reasoning") return toReasoning(part, thoughts, context);
+    if (part.type === "reasoning") return toReasoning(part, parts, context);
     if (part.type === "tool")
-      return callsAsText ? toTextCall(part) : toCall(part, context, isUnsigned && part === calls[0]);
+      return model.callsAsText ? toTextCall(part) : toCall(part, context, isUnsigned && part === calls[0]);
     if (part.type !== "text" || part.ignored || part.text.trim() === "") return [];
     return withData(text(part.text), "openai", ownData(part, context));
   });
   // No provider accepts a message with only reasoning.
   if (content.every(({ type }) => type === "reasoning")) return [];
-  const assistant: AssistantMessage = {
+  const lead = isChat ? chatThoughts(parts, context) : {};
+  const assistant: PromptMessage = {
     role: "assistant",
     content: lead.text === undefined ? content : [reasoning(lead.text), ...content],
     ...(lead.fields && { providerOptions: { openaiCompatible: lead.fields } }),
   };
   if (calls.length === 0) return [assistant];
-  if (callsAsText) return [assistant, toTextResults(calls, context.model)];
-  const results = calls.map((part) => toResult(part, context, isChat ? [] : mediaOf(part, context.model)));
-  const media = isChat ? calls.flatMap((part) => mediaOf(part, context.model, true)) : [];
+  if (model.callsAsText) return [assistant, toTextResults(calls, model)];
+  const results = calls.map((part) => toResult(part, context));
+  const media = isChat ? calls.flatMap((part) => mediaOf(part, model, true)) : [];
   const answers: Prompt = [assistant, { role: "tool", content: results }];
   return media.length === 0 ? answers : [...answers, { role: "user", content: media }];
 }
@@ -194,41 +191,36 @@ function ownData(
   return isOwn ? from.data : undefined;
 }
 
-/** Returns reasoning that is sent in its place among the other parts. Chat completions have a field for all of it. */
-function toReasoning(
-  part: ReasoningPart,
-  thoughts: readonly ReasoningPart[],
-  context: StepContext,
-): AssistantPart[] {
+/** Returns reasoning that is sent in its place among the parts of a step. Chat completions has a field for all of it. */
+function toReasoning(part: ReasoningPart, step: readonly Part[], context: StepContext): AssistantPart[] {
+  const { isChat, owner, quirks, omitsThoughts = false, returnsThoughts } = context;
   const data = ownData(part, context);
-  const { owner, quirks, returnsThoughts } = context;
-  if (data === undefined || !thoughts.includes(part) || owner.api === "chat") return [];
+  if (data === undefined || omitsThoughts || isChat) return [];
   // Messages: unchanged, with its signature, or as redacted data.
   if (owner.api === "messages") return [withData(reasoning(part.text), "anthropic", data)];
   // Responses: the summaries of an item become one part with its encrypted content, without the id of the item.
-  const item = thoughts.filter((other) => ownData(other, context)?.itemId === data.itemId);
-  const { reasoningEncryptedContent } = data;
-  if (reasoningEncryptedContent !== undefined) {
-    const summary = item
-      .map((other) => other.text)
-      .filter(Boolean)
-      .join("\n\n");
-    return [withData(reasoning(summary), "openai", { reasoningEncryptedContent })];
+  const { itemId, reasoningEncryptedContent: sealed } = data;
+  const item = step.filter(
+    (other) => other.type === "reasoning" && ownData(other, context)?.itemId === itemId,
+  );
+  if (sealed !== undefined) {
+    const summaries = item.flatMap((other) => (other.type === "reasoning" && other.text) || []);
+    return [withData(reasoning(summaries.join("\n\n")), "openai", { reasoningEncryptedContent: sealed })];
   }
   // Open models have plain reasoning, which the SDK sends only if something is there in place of the encrypted content.
   const isPlain = item.every((other) => ownData(other, context)?.reasoningEncryptedContent === undefined);
   const isWanted = quirks.returnsReasoning !== "never" && returnsThoughts && part.text !== "";
-  const plain = { itemId: data.itemId, reasoningEncryptedContent: "" };
+  const plain = { itemId, reasoningEncryptedContent: "" };
   return isPlain && isWanted ? [withData(reasoning(part.text), "openai", plain)] : [];
 }
 
 /** Chat completions: the thoughts go back in the field in which they came, where the model wants them. */
 function chatThoughts(
   parts: readonly Part[],
-  thoughts: readonly ReasoningPart[],
   context: StepContext,
 ): { readonly text?: string; readonly fields?: Data } {
   const { returnsReasoning, returnsReasoningDetails } = context.quirks;
+  if (context.omitsThoughts) return {};
   const hasCalls = parts.some(({ type }) => type === "tool");
   const end = parts.find((part) => part.type === "step-finish");
   const details = end && ownData(end, context);
@@ -236,14 +228,14 @@ function chatThoughts(
   const isWanted =
     returnsReasoning === "calls" ? hasCalls : returnsReasoning === "turn" && context.returnsThoughts;
   if (!isWanted) return {};
-  const own = thoughts.filter((part) =>
-    part.providerMetadata === undefined ? context.isOwn : ownData(part, context),
-  );
-  const text = own.map((part) => part.text).join("");
+  const own = parts
+    .filter((part) => part.type === "reasoning")
+    .filter((part) => (part.providerMetadata === undefined ? context.isOwn : ownData(part, context)));
+  const thoughts = own.map((part) => part.text).join("");
   // A provider that requires reasoning with calls gets a blank if there is none.
-  if (text === "") return returnsReasoning === "calls" ? { text: " " } : {};
+  if (thoughts === "") return returnsReasoning === "calls" ? { text: " " } : {};
   const isField = own.every((part) => ownData(part, context)?.field === "reasoning");
-  return isField ? { fields: { reasoning: text } } : { text };
+  return isField ? { fields: { reasoning: thoughts } } : { text: thoughts };
 }
 
 function toTextCall(part: ToolPart): AssistantPart[] {
@@ -275,18 +267,18 @@ function toCall(part: ToolPart, context: StepContext, needsSignature: boolean): 
   };
 }
 
-function toResult(part: ToolPart, { callIds }: StepContext, media: UserPart[]): ToolResult {
+function toResult(part: ToolPart, { callIds, isChat, model }: StepContext): ToolResult {
+  const media = isChat ? [] : mediaOf(part, model);
+  const value = textOfOutput(part);
   return {
     type: "tool-result",
     toolCallId: callIds.get(part) ?? part.callId,
     toolName: wireName(calledName(part)),
     output:
-      media.length === 0 ? outputOf(part) : { type: "content", value: [text(textOfOutput(part)), ...media] },
+      media.length > 0
+        ? { type: "content", value: [text(value), ...media] }
+        : { type: part.state.status === "completed" ? "text" : "error-text", value },
   };
-}
-
-function outputOf(part: ToolPart): ToolResult["output"] {
-  return { type: part.state.status === "completed" ? "text" : "error-text", value: textOfOutput(part) };
 }
 
 function textOfOutput({ state }: ToolPart): string {
@@ -299,39 +291,12 @@ function textOfOutput({ state }: ToolPart): string {
 function mediaOf({ tool, state }: ToolPart, model: Model, isApart = false): UserPart[] {
   if (state.status !== "completed" || state.compactedAt !== undefined || !state.attachments?.length)
     return [];
-  const media = state.attachments.map((one) => toMedia(one, model));
+  const media = state.attachments.map((one) => toMediaPart(one, model));
   return isApart ? [text(`What ${wireName(tool)} returned:`), ...media] : media;
-}
-
-function toMedia(attachment: Attachment, model: Model): UserPart {
-  const { mime, url, filename } = attachment;
-  const name = filename === undefined ? "" : ` "${filename}"`;
-  if (!acceptsMedium(mime, model)) return text(`[Attached ${mime}${name}: this model cannot see it]`);
-  const data = parseBase64(url);
-  if (data !== undefined) return filePart(data, mime, filename);
-  if (/^https?:/.test(url) && mime.startsWith("image/") && URL.canParse(url)) {
-    return filePart(new URL(url), mime, filename);
-  }
-  return text(`[Attached ${mime}${name}: its content is not available]`);
-}
-
-function filePart(data: string | URL, mediaType: string, filename: string | undefined): UserPart {
-  const source =
-    typeof data === "string" ? ({ type: "data", data } as const) : ({ type: "url", url: data } as const);
-  return { type: "file", data: source, mediaType, ...(filename !== undefined && { filename }) };
 }
 
 /** Returns whether the content was copied into the message when it was created (text and directories). */
 const isInlined = (mime: string): boolean => mime.startsWith("text/") || mime.endsWith("directory");
-
-function parseBase64(url: string): string | undefined {
-  const comma = url.indexOf(",");
-  if (!url.startsWith("data:") || comma < 0) return undefined;
-  const data = url.slice(comma + 1);
-  return url.slice(0, comma).endsWith(";base64")
-    ? data
-    : Buffer.from(decodeURIComponent(data)).toString("base64");
-}
 
 /** Replaces arguments that are not an object: providers reject them even if the call failed for that reason. */
 function wireInput(input: unknown): Record<string, unknown> {
@@ -354,23 +319,24 @@ const reasoning = (text: string) => ({ type: "reasoning" as const, text });
 /** Ids of calls that Responses and Messages accept. */
 const usualCallId = /^[A-Za-z0-9_-]{1,64}$/;
 
-/** Assigns each call a unique id: the provider's own if it is valid here, otherwise one derived from ours. */
-function assignCallIds(parts: readonly Part[], allowed: RegExp, used: Set<string>): StepContext["callIds"] {
+/** Assigns each call a unique id: the provider's own or ours if it is valid here, otherwise one derived from ours. */
+function assignCallIds(messages: readonly Message[], allowed: RegExp): ReadonlyMap<ToolPart, string> {
   const ids = new Map<ToolPart, string>();
-  const isFree = (id: string) => allowed.test(id) && !used.has(id);
-  for (const part of parts.filter((one) => one.type === "tool")) {
-    const { providerCallId, callId } = part;
-    const wished = [providerCallId, callId].find((id) => id !== undefined && isFree(id));
-    const id = wished ?? deriveId(callId, isFree);
-    used.add(id);
-    ids.set(part, id);
+  const used = new Set<string>();
+  for (const part of messages.flatMap(({ parts }) => parts)) {
+    if (part.type !== "tool") continue;
+    for (const id of listIds(part)) {
+      if (!allowed.test(id) || used.has(id)) continue;
+      ids.set(part, id);
+      used.add(id);
+      break;
+    }
   }
   return ids;
 }
 
-function deriveId(callId: string, isFree: (id: string) => boolean): string {
-  for (let round = 0; ; round++) {
-    const hash = sha256(`${round}:${callId}`).slice(0, 9);
-    if (isFree(hash)) return hash;
-  }
+function* listIds({ providerCallId, callId }: ToolPart): Generator<string> {
+  if (providerCallId !== undefined) yield providerCallId;
+  yield callId;
+  for (let round = 0; ; round++) yield sha256(`${round}:${callId}`).slice(0, 9);
 }

@@ -2,16 +2,18 @@ import { randomUuid } from "../../base/text/hash.ts";
 import { hasVisibleText } from "../../base/text/controls.ts";
 import { isHighSurrogate } from "../../base/text/excerpt.ts";
 import type { FinishReason } from "../../message/message.ts";
-import { type ProviderMetadata, providerDataSchema, type Tokens } from "../../message/part.ts";
+import {
+  type MetadataOwner,
+  type ProviderMetadata,
+  providerDataSchema,
+  type Tokens,
+} from "../../message/part.ts";
 import { CallArguments, describeCut, parseArguments } from "../answer/call-arguments.ts";
 import type { RefusedCall } from "../answer/refused-call.ts";
 import type { StepEvent } from "../model.ts";
 import type { StreamPart } from "../wires/wire.ts";
 import type { TextCalls } from "../answer/written-calls/text-calls.ts";
 import { ThinkTags } from "../answer/think-tags.ts";
-
-/** To whom a provider's data belongs. */
-export type MetadataOwner = Omit<ProviderMetadata, "data">;
 
 type BlockKind = "text" | "reasoning";
 

@@ -1,4 +1,5 @@
 import type { Message } from "../../message/message.ts";
+import type { Attachment } from "../../message/part.ts";
 import type { Medium, Model } from "../model.ts";
 
 export const mediumKinds: readonly Medium[] = ["images", "pdf", "audio"];
@@ -25,6 +26,33 @@ export function omitMedia(model: Model, media: readonly Medium[]): Model {
   const abilities = { ...model.abilities };
   for (const medium of media) abilities[medium] = false;
   return { ...model, abilities };
+}
+
+/** Returns the part of a prompt for an attachment: a file, or a line of text if the model does not accept it. */
+export function toMediaPart({ mime, url, filename }: Attachment, model: Model) {
+  const name = filename === undefined ? "" : ` "${filename}"`;
+  const text = (why: string) => ({ type: "text" as const, text: `[Attached ${mime}${name}: ${why}]` });
+  if (!acceptsMedium(mime, model)) return text("this model cannot see it");
+  const data = parseBase64(url);
+  const isAddress = /^https?:/.test(url) && mime.startsWith("image/") && URL.canParse(url);
+  if (data === undefined && !isAddress) return text("its content is not available");
+  const source =
+    data === undefined ? { type: "url" as const, url: new URL(url) } : { type: "data" as const, data };
+  return {
+    type: "file" as const,
+    data: source,
+    mediaType: mime,
+    ...(filename !== undefined && { filename }),
+  };
+}
+
+function parseBase64(url: string): string | undefined {
+  const comma = url.indexOf(",");
+  if (!url.startsWith("data:") || comma < 0) return undefined;
+  const data = url.slice(comma + 1);
+  return url.slice(0, comma).endsWith(";base64")
+    ? data
+    : Buffer.from(decodeURIComponent(data)).toString("base64");
 }
 
 function mediumOf(mime: string): Medium | undefined {

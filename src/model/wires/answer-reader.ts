@@ -21,14 +21,16 @@ export abstract class AnswerReader implements EventReader<StreamPart> {
   hasOutput = false;
   /** Data about the whole answer that the provider wants back. */
   protected data: Data | undefined;
-  #reason: string | undefined;
+  /** Whether the model refused to answer. */
+  protected hasRefusal = false;
+  #reason = "";
   #usage: Tokens | undefined;
   readonly #parts: StreamPart[] = [];
   /** The last part, if more text can be appended to it. */
   #delta: Delta | undefined;
 
   get hasFinish(): boolean {
-    return this.#reason !== undefined;
+    return this.#reason !== "";
   }
 
   push(data: string): void {
@@ -46,8 +48,12 @@ export abstract class AnswerReader implements EventReader<StreamPart> {
     this.read(value);
   }
 
+  /** An answer without a finish reason is complete only if the provider said that it is. */
   end(): void {
-    if (!this.hasFinish) this.endWithoutFinish();
+    if (!this.hasFinish && !(this.isDone && this.hasOutput)) {
+      const what = this.hasOutput ? "broke off before its answer was complete" : "answered with nothing";
+      throw new ProviderFailure(invalidResponse(`The provider ${what}.`, true));
+    }
     this.endCalls();
     this.#finish();
   }
@@ -63,11 +69,6 @@ export abstract class AnswerReader implements EventReader<StreamPart> {
   }
 
   protected abstract read(event: Json): void;
-
-  protected endWithoutFinish(): void {
-    const what = this.hasOutput ? "broke off before its answer was complete" : "answered with nothing";
-    throw new ProviderFailure(invalidResponse(`The provider ${what}.`, true));
-  }
 
   /** Emits the remaining calls when the answer is complete. */
   protected endCalls(): void {}
@@ -94,13 +95,19 @@ export abstract class AnswerReader implements EventReader<StreamPart> {
     this.emit({ type: "tool-input-start", id, toolName, ...withData(data) });
   }
 
+  /** Ends a call. The arguments count only if none were streamed. */
+  protected endCall(toolCallId: string, toolName: string, input: string): void {
+    this.emit({ type: "tool-call", toolCallId, toolName, input });
+  }
+
   /** Ends a block of text or reasoning that has data. */
   protected endBlock(type: "text" | "reasoning", data: Data): void {
     this.emit({ type: `${type}-end`, id: type, ...withData(data) });
   }
 
-  protected stop(reason: string): void {
-    this.#reason = reason;
+  /** Sets the finish reason, unless it is empty. */
+  protected stop(reason: unknown): void {
+    this.#reason = textOf(reason) || this.#reason;
   }
 
   /** Replaces the usage, except for an input that only the earlier one has: some servers report input first, output last. */
@@ -120,7 +127,7 @@ export abstract class AnswerReader implements EventReader<StreamPart> {
       inputTokens: { total: undefined, noCache: input, cacheRead: cache?.read, cacheWrite: cache?.write },
       outputTokens: { total: undefined, text: output, reasoning },
     };
-    const finishReason = { unified: "other", raw: this.#reason } as const;
+    const finishReason = { unified: "other", raw: this.#reason || "stop" } as const;
     this.emit({ type: "finish", finishReason, usage, ...withData(this.data) });
   }
 }
@@ -130,11 +137,22 @@ const sdkName = "fairlead";
 
 const withData = (data: Data | undefined) => data && { providerMetadata: { [sdkName]: data } };
 
-/** Creates the failure for an error in a stream. */
-export function streamFailure(error: unknown): ProviderFailure {
-  const body = JSON.stringify(error);
+/** Throws the failure that an event reports, in the forms of all vendors, of vLLM, FastAPI servers and MiniMax. */
+export function failOnError(event: Json): void {
+  const { error, type, choices, output, object, message, detail, base_resp: base } = event;
+  // Some servers send an empty error with each event.
+  const hasError = isRecord(error) ? Object.values(error).some(Boolean) : Boolean(error);
+  const isRefusal = isRecord(base) && Boolean(base.status_code);
+  const isErrorBody = object === "error" || typeof message === "string" || isSet(detail) || isRefusal;
+  if (!hasError && type !== "error" && (isSet(choices) || isSet(output) || !isErrorBody)) return;
+  const body = JSON.stringify(hasError ? { error } : event);
   const parsed = parseErrorAnswer({ status: undefined, header: () => null, body, now: 0 });
-  return new ProviderFailure(parsed, parseRefusedCall(body));
+  throw new ProviderFailure(parsed, parseRefusedCall(body));
 }
 
 export const textOf = (value: unknown): string => (typeof value === "string" ? value : "");
+
+/** Returns the objects in a list; none if it is anything else. */
+export const recordsIn = (list: unknown): Json[] => (Array.isArray(list) ? list.filter(isRecord) : []);
+
+export const isSet = (value: unknown): boolean => value !== undefined && value !== null;

@@ -4,15 +4,8 @@ import { isRecord } from "../../base/text/record.ts";
 import { unnamedTool } from "../answer/call-arguments.ts";
 import { refusedCallForReason } from "../answer/refused-call.ts";
 import { invalidResponse, ProviderFailure } from "../failure.ts";
-import { AnswerReader, type Json } from "./answer-reader.ts";
-import {
-  type CallFragment,
-  deltaOf,
-  failOnError,
-  findUsage,
-  firstChoice,
-  parseContent,
-} from "./chat-chunk.ts";
+import { AnswerReader, failOnError, type Json, recordsIn } from "./answer-reader.ts";
+import { type CallFragment, findUsage, parseContent } from "./chat-chunk.ts";
 import { ReasoningDetails } from "./reasoning-details.ts";
 
 /** Reads the chunks of chat completions in the forms of all vendors. */
@@ -20,27 +13,19 @@ export class Reader extends AnswerReader {
   /** Whether a choice with index 0 was seen. */
   #hasFirstChoice = false;
   #hasDelta = false;
-  #hasRefusal = false;
   /** The field in which the thoughts came. */
   #thoughts: { readonly field: string } | undefined;
   readonly #details = new ReasoningDetails();
   readonly #calls: CallFragment[] = [];
 
   protected read(chunk: Json): void {
-    const value = this.#keepFirstChoice(chunk);
-    this.reportUsage(findUsage(value));
-    failOnError(value);
-    const choice = firstChoice(value);
+    const choice = this.#findChoice(chunk);
+    this.reportUsage(findUsage(chunk, choice));
+    const reason = choice?.finish_reason;
+    failOnError(reason === "error" ? { ...chunk, type: reason } : chunk);
     if (choice === undefined) return;
     this.#readDelta(choice);
-    const { finish_reason: reason } = choice;
-    if (typeof reason === "string" && reason !== "") this.#stop(reason);
-  }
-
-  /** "[DONE]" marks a complete answer even without a finish reason; the end of the stream alone does not. */
-  protected override endWithoutFinish(): void {
-    if (this.isDone && this.hasOutput) this.stop("stop");
-    else super.endWithoutFinish();
+    if (typeof reason === "string") this.#stop(reason);
   }
 
   protected override endCalls(): void {
@@ -49,28 +34,28 @@ export class Reader extends AnswerReader {
     }
   }
 
-  /** Keeps only the choice with index 0 where the provider sends several. */
-  #keepFirstChoice(value: Json): Json {
-    const choices: readonly unknown[] = Array.isArray(value.choices) ? value.choices : [];
-    const at = choices.findIndex((choice) => isRecord(choice) && choice.index === 0);
-    this.#hasFirstChoice ||= at !== -1;
-    if (at > 0) return { ...value, choices: [choices[at]] };
-    const isOfAnother = at === -1 && this.#hasFirstChoice && typeof firstChoice(value)?.index === "number";
-    return isOfAnother ? { ...value, choices: [] } : value;
+  /** Returns only the choice with index 0 where the provider sends several. */
+  #findChoice({ choices }: Json): Json | undefined {
+    const list = recordsIn(choices);
+    const first = list.find(({ index }) => index === 0);
+    this.#hasFirstChoice ||= first !== undefined;
+    const [other] = list;
+    return first ?? (this.#hasFirstChoice && typeof other?.index === "number" ? undefined : other);
   }
 
-  #readDelta(choice: Json): void {
+  /** Reads `delta`, or `message` of servers that do not stream. */
+  #readDelta({ delta, message }: Json): void {
     // MiniMax ends a stream with the whole message once more.
-    if (this.#hasDelta && !isRecord(choice.delta)) return;
-    this.#hasDelta ||= isRecord(choice.delta);
-    const delta = deltaOf(choice);
-    this.#details.add(delta);
+    if (this.#hasDelta && !isRecord(delta)) return;
+    this.#hasDelta ||= isRecord(delta);
+    const content = [delta, message].find(isRecord) ?? {};
+    this.#details.add(content);
     this.data = this.#details.fields;
-    const { reasoning, reasoningField: field, text, refusal, calls } = parseContent(delta);
-    this.#thoughts ??= field && { field };
+    const { reasoning, field, text, refusal, calls } = parseContent(content);
+    if (field !== undefined) this.#thoughts ??= { field };
     this.append("reasoning-delta", "reasoning", reasoning, this.#thoughts);
     this.append("text-delta", "text", text + refusal);
-    this.#hasRefusal ||= refusal !== "";
+    this.hasRefusal ||= refusal !== "";
     for (const fragment of calls) this.#addCall(fragment);
   }
 
@@ -81,7 +66,7 @@ export class Reader extends AnswerReader {
     const wasNamed = call.name !== "";
     call.name ||= fragment.name;
     call.arguments += fragment.arguments;
-    call.signature ??= fragment.signature;
+    call.signature ||= fragment.signature;
     if (wasNamed) this.append("tool-input-delta", call.id, fragment.arguments);
     else if (call.name !== "") this.#emitCall(call);
   }
@@ -94,7 +79,7 @@ export class Reader extends AnswerReader {
   }
 
   #emitCall({ id, name, arguments: text, signature }: CallFragment): void {
-    this.startCall(id, name, signature === undefined ? undefined : { thoughtSignature: signature });
+    this.startCall(id, name, signature === "" ? undefined : { thoughtSignature: signature });
     this.append("tool-input-delta", id, text);
   }
 
@@ -121,6 +106,6 @@ export class Reader extends AnswerReader {
       const message = `The provider could not read a call of the model (${reason}).`;
       throw new ProviderFailure(invalidResponse(message, true), refused);
     }
-    this.stop(reason === "stop" && this.#hasRefusal ? "refusal" : reason);
+    this.stop(reason === "stop" && this.hasRefusal ? "refusal" : reason);
   }
 }

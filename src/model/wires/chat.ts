@@ -1,7 +1,7 @@
 import { createOpenAICompatible } from "@ai-sdk/openai-compatible";
 import { isRecord } from "../../base/text/record.ts";
 import type { EffortStyle, Quirks } from "../quirks.ts";
-import { type Adapt, cacheMarkIndexes, type CreateModel } from "./wire.ts";
+import { cacheMarkIndexes, type Wire } from "./wire.ts";
 
 export { Reader } from "./chat-reader.ts";
 
@@ -9,22 +9,15 @@ export { Reader } from "./chat-reader.ts";
 const sdkName = "fairlead";
 
 /** OpenAI chat completions, in the dialects of all vendors. */
-export const createModel: CreateModel = ({ endpoint, quirks, fetch, isRefused }) =>
+export const createModel: Wire["createModel"] = (settings, { endpoint, quirks, isRefused }) =>
   createOpenAICompatible({
+    ...settings,
     name: sdkName,
-    baseURL: endpoint.baseURL,
-    ...(endpoint.apiKey !== undefined && { apiKey: endpoint.apiKey }),
-    headers: { ...endpoint.headers },
     includeUsage: (endpoint.asksForUsage ?? true) && quirks.asksForUsage,
-    fetch,
-    transformRequestBody: (body) => {
-      const messages: readonly unknown[] = Array.isArray(body.messages) ? body.messages : [];
-      const marksCache = quirks.marksCache && !isRefused("cache");
-      return { ...adaptBody(body, quirks), messages: adaptMessages(messages, quirks, marksCache) };
-    },
+    transformRequestBody: (body) => adaptBody(body, quirks, quirks.marksCache && !isRefused("cache")),
   }).chatModel(endpoint.modelId);
 
-export const adapt: Adapt = (params, { quirks, cacheKey, isRefused, options }) => {
+export const adapt: Wire["adapt"] = (params, { quirks, cacheKey, isRefused, options }) => {
   const isKeyed = quirks.takesCacheKey && cacheKey !== undefined && !isRefused("cache-key");
   const sent = { ...(isKeyed && { prompt_cache_key: cacheKey }), ...options };
   // Without options the SDK loads no schema to validate them.
@@ -33,8 +26,8 @@ export const adapt: Adapt = (params, { quirks, cacheKey, isRefused, options }) =
 
 type Json = Record<string, unknown>;
 
-/** Adapts the body of a request to the provider. */
-export function adaptBody(body: Json, quirks: Quirks): Json {
+/** Adapts the body of a request to the provider. Configured values take precedence. */
+export function adaptBody(body: Json, quirks: Quirks, marksCache = quirks.marksCache): Json {
   const { max_tokens: limit, reasoning_effort: chosen, temperature, top_p: topP, ...rest } = body;
   const hasTools = Array.isArray(rest.tools) && rest.tools.length > 0;
   const effort = chosen ?? (hasTools ? quirks.effortWithTools : undefined);
@@ -42,44 +35,11 @@ export function adaptBody(body: Json, quirks: Quirks): Json {
     ...rest,
     ...(limit !== undefined && { [quirks.maxTokensField]: limit }),
     ...pickSamplers(temperature, topP, quirks),
-    ...(effort !== undefined && toEffortFields(effort, quirks.effort)),
-    ...(hasTools && quirks.asksForParallelCalls && { parallel_tool_calls: true, ...pickParallel(rest) }),
+    ...(effort !== undefined && effortFields[quirks.effort](effort)),
+    ...(hasTools && quirks.asksForParallelCalls && { parallel_tool_calls: rest.parallel_tool_calls ?? true }),
+    ...(marksCache && Array.isArray(rest.messages) && { messages: markCache(rest.messages) }),
   };
 }
-
-/** Adapts the messages of a request to the provider. */
-export function adaptMessages(
-  messages: readonly unknown[],
-  quirks: Quirks,
-  marksCache = quirks.marksCache,
-): readonly unknown[] {
-  const opened = ensureUserMessageFirst(messages);
-  const answered = quirks.answersTools ? insertAssistantMessages(opened) : opened;
-  return marksCache ? markCache(answered) : answered;
-}
-
-/** Adds a user message if the first one was lost on disk: providers reject conversations that begin with an answer. */
-function ensureUserMessageFirst(messages: readonly unknown[]): readonly unknown[] {
-  const first = messages.findIndex((message) => roleOf(message) !== "system");
-  if (first < 0 || roleOf(messages[first]) === "user") return messages;
-  return messages.toSpliced(first, 0, { role: "user", content: lostOpening });
-}
-
-const lostOpening = "[This message could not be read from disk.]";
-
-/** Adds an assistant message between a tool result and a user message, as some chat templates require. */
-function insertAssistantMessages(messages: readonly unknown[]): unknown[] {
-  return messages.flatMap((message, index) => {
-    const isBehindTool = roleOf(message) === "user" && roleOf(messages[index - 1]) === "tool";
-    return isBehindTool ? [{ role: "assistant", content: "Done." }, message] : [message];
-  });
-}
-
-const roleOf = (message: unknown): unknown => (isRecord(message) ? message.role : undefined);
-
-/** Returns the configured value, which takes precedence. */
-const pickParallel = ({ parallel_tool_calls: set }: Json): Json =>
-  set === undefined ? {} : { parallel_tool_calls: set };
 
 function pickSamplers(temperature: unknown, topP: unknown, { samplers }: Quirks): Json {
   if (samplers === "none") return {};
@@ -88,43 +48,32 @@ function pickSamplers(temperature: unknown, topP: unknown, { samplers }: Quirks)
   return { ...first, top_p: topP };
 }
 
-function toEffortFields(effort: unknown, style: EffortStyle): Json {
-  const isOff = effort === "none";
-  const thinking = { thinking: { type: isOff ? "disabled" : "enabled" } };
-  switch (style) {
-    case "reasoning_effort":
-      return { reasoning_effort: effort };
-    case "reasoning":
-      return { reasoning: { effort } };
-    case "thinking":
-      return thinking;
-    case "thinking-or-effort":
-      return isOff ? thinking : { reasoning_effort: effort };
-    case "enable_thinking":
-      return { enable_thinking: !isOff };
-  }
-}
+const effortFields: Readonly<Record<EffortStyle, (effort: unknown) => Json>> = {
+  reasoning_effort: (effort) => ({ reasoning_effort: effort }),
+  reasoning: (effort) => ({ reasoning: { effort } }),
+  thinking: (effort) => ({ thinking: { type: effort === "none" ? "disabled" : "enabled" } }),
+  "thinking-or-effort": (effort) => effortFields[effort === "none" ? "thinking" : "reasoning_effort"](effort),
+  enable_thinking: (effort) => ({ enable_thinking: effort !== "none" }),
+};
 
 /** Adds `cache_control`, so that the next call reads the prefix from the cache. */
 function markCache(messages: readonly unknown[]): unknown[] {
-  const marked = cacheMarkIndexes(messages.map(roleOf), (index) => lastText(messages[index]) !== undefined);
-  return messages.map((message, index) =>
-    marked.has(index) && isRecord(message) ? addCacheMark(message) : message,
-  );
+  const sent = messages.map((message) => (isRecord(message) ? message : {}));
+  const contents = sent.map(({ content }) => toParts(content));
+  const roles = sent.map(({ role }) => role);
+  const marked = cacheMarkIndexes(roles, (index) => isRecord(contents[index]?.at(-1)));
+  return sent.map((message, index) => {
+    const parts = contents[index] ?? [];
+    const last = parts.at(-1);
+    if (!marked.has(index) || !isRecord(last)) return message;
+    return {
+      ...message,
+      content: [...parts.slice(0, -1), { ...last, cache_control: { type: "ephemeral" } }],
+    };
+  });
 }
 
-/** Returns the text or the last part of a message, to which a mark can be added. */
-function lastText(message: unknown): unknown {
-  const content = isRecord(message) ? message.content : undefined;
-  if (typeof content === "string") return content === "" ? undefined : content;
-  return Array.isArray(content) ? content.at(-1) : undefined;
-}
-
-function addCacheMark(message: Json): Json {
-  const { content } = message;
-  const parts = typeof content === "string" && content !== "" ? [{ type: "text", text: content }] : content;
-  if (!Array.isArray(parts)) return message;
-  const last: unknown = parts.at(-1);
-  if (!isRecord(last)) return message;
-  return { ...message, content: [...parts.slice(0, -1), { ...last, cache_control: { type: "ephemeral" } }] };
+function toParts(content: unknown): readonly unknown[] {
+  if (typeof content === "string") return content === "" ? [] : [{ type: "text", text: content }];
+  return Array.isArray(content) ? content : [];
 }

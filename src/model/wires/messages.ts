@@ -1,25 +1,18 @@
 import { createAnthropic } from "@ai-sdk/anthropic";
 import { isRecord } from "../../base/text/record.ts";
 import { invalidResponse, ProviderFailure } from "../failure.ts";
-import { AnswerReader, type Data, type Json, streamFailure, textOf } from "./answer-reader.ts";
-import { type Adapt, type CallParams, cacheMarkIndexes, type CreateModel } from "./wire.ts";
+import { AnswerReader, type Data, failOnError, type Json, recordsIn, textOf } from "./answer-reader.ts";
+import { type CallParams, cacheMarkIndexes, type Wire } from "./wire.ts";
 
 /** Anthropic Messages: prompt cache by marks, thinking with signatures. */
-export const createModel: CreateModel = ({ endpoint, fetch }) =>
-  createAnthropic({
-    baseURL: endpoint.baseURL,
-    apiKey: endpoint.apiKey ?? "",
-    headers: { ...endpoint.headers },
-    fetch,
-  })(endpoint.modelId);
+export const createModel: Wire["createModel"] = (settings, { endpoint }) =>
+  createAnthropic(settings)(endpoint.modelId);
 
-export const adapt: Adapt = (params, { quirks, isRefused, options: all }) => {
+export const adapt: Wire["adapt"] = (params, { quirks, isRefused, options: all }) => {
   const { reasoningEffort: effort, ...options } = all;
   const limit = params.maxOutputTokens;
-  const budget =
-    isEffort(effort) && quirks.thinksByBudget && options.thinking === undefined
-      ? thinkingBudget(effort, limit)
-      : undefined;
+  const hasBudget = quirks.thinksByBudget && options.thinking === undefined && limit !== undefined;
+  const budget = hasBudget && isEffort(effort) ? thinkingBudget(effort, limit) : undefined;
   return {
     ...(isRefused("cache") ? params : markCache(params)),
     ...(isEffort(effort) && { reasoning: budget === 0 ? "none" : effort }),
@@ -36,31 +29,20 @@ export const adapt: Adapt = (params, { quirks, isRefused, options: all }) => {
   };
 };
 
-const efforts = ["none", "minimal", "low", "medium", "high", "xhigh", "max"] as const;
-const isEffort = (value: unknown): value is (typeof efforts)[number] =>
-  efforts.some((effort) => effort === value);
-
-type Effort = (typeof efforts)[number];
-
 /** Share of the output limit that each effort may use for thinking. */
-const budgetShares: Readonly<Record<Effort, number>> = {
-  none: 0,
-  minimal: 0.02,
-  low: 0.1,
-  medium: 0.3,
-  high: 0.6,
-  xhigh: 0.9,
-  max: 1,
-};
+const budgetShares = { none: 0, minimal: 0.02, low: 0.1, medium: 0.3, high: 0.6, xhigh: 0.9, max: 1 };
 /** https://platform.claude.com/docs/en/build-with-claude/extended-thinking */
 const minBudget = 1_024;
 
+type Effort = keyof typeof budgetShares;
+const isEffort = (value: unknown): value is Effort =>
+  typeof value === "string" && Object.hasOwn(budgetShares, value);
+
 /**
- * Returns the tokens to think with, which count towards the limit of output tokens; 0 to not think; undefined if the
- * limit is unknown. The rest of the answer keeps at least as much as the smallest budget.
+ * Returns the tokens to think with, which count towards the limit of output tokens; 0 to not think. The rest of the answer
+ * keeps at least as much as the smallest budget.
  */
-function thinkingBudget(effort: Effort, limit: number | undefined): number | undefined {
-  if (limit === undefined) return undefined;
+function thinkingBudget(effort: Effort, limit: number): number {
   const budget = Math.min(Math.max(Math.round(limit * budgetShares[effort]), minBudget), limit - minBudget);
   return effort === "none" || budget < minBudget ? 0 : budget;
 }
@@ -83,9 +65,6 @@ function markCache({ tools, prompt, ...params }: CallParams): CallParams {
   };
 }
 
-/** Kinds of blocks that are read; others are tools of the server. */
-const blockTypes: ReadonlySet<unknown> = new Set(["text", "thinking", "redacted_thinking", "tool_use"]);
-
 /** An open block. */
 interface Block {
   readonly type: unknown;
@@ -96,6 +75,17 @@ interface Block {
   data: Data;
 }
 
+/** The text of each delta, and the block to which it belongs. */
+const deltas: ReadonlyMap<unknown, { field: string; block: string }> = new Map([
+  ["text_delta", { field: "text", block: "text" }],
+  ["thinking_delta", { field: "thinking", block: "thinking" }],
+  ["signature_delta", { field: "signature", block: "thinking" }],
+  ["input_json_delta", { field: "partial_json", block: "tool_use" }],
+]);
+
+/** Kinds of blocks that are read; others are tools of the server. */
+const blockTypes: ReadonlySet<unknown> = new Set(["text", "thinking", "redacted_thinking", "tool_use"]);
+
 /** Reads the events of a message. Servers leave out indexes, starts of messages and blocks, and ends of blocks. */
 export class Reader extends AnswerReader {
   readonly #open = new Map<number, Block>();
@@ -104,36 +94,27 @@ export class Reader extends AnswerReader {
   #last = -1;
 
   protected read(event: Json): void {
-    const { type, usage, delta, message } = event;
-    this.reportUsage(usage);
-    switch (type) {
+    this.reportUsage(event.usage);
+    failOnError(event);
+    const { message, content_block: block } = event;
+    const delta = isRecord(event.delta) ? event.delta : {};
+    switch (event.type) {
       case "message_start":
         return isRecord(message) ? this.#start(message) : undefined;
       case "content_block_start":
-        return this.#openBlock(this.#indexOf(event), event.content_block);
+        return isRecord(block) ? this.#openBlock(this.#indexOf(event), block) : undefined;
       case "content_block_delta":
         return this.#append(this.#indexOf(event), delta);
       case "content_block_stop":
         return this.#closeBlock(this.#indexOf(event));
       case "message_delta":
-        return isRecord(delta) && textOf(delta.stop_reason)
-          ? this.stop(textOf(delta.stop_reason))
-          : undefined;
+        return this.stop(delta.stop_reason);
       case "message_stop":
         this.isDone = true;
         return undefined;
       case "message":
         return this.#readWhole(event);
-      case "error":
-        throw streamFailure(event.error ?? event);
-      default:
-        if (isRecord(event.error) || textOf(event.error) !== "") throw streamFailure(event);
     }
-  }
-
-  protected override endWithoutFinish(): void {
-    if (this.isDone && this.hasOutput) this.stop("end_turn");
-    else super.endWithoutFinish();
   }
 
   protected override endCalls(): void {
@@ -154,39 +135,31 @@ export class Reader extends AnswerReader {
     return type === "content_block_start" ? this.#last + 1 : Math.max(this.#last, 0);
   }
 
-  #openBlock(index: number, start: unknown): void {
-    if (!isRecord(start)) return;
-    const { type, data, input } = start;
-    const block: Block = {
-      type,
-      id: textOf(start.id) || `call_${index}`,
-      name: textOf(start.name).trim(),
-      data: type === "redacted_thinking" ? { redactedData: textOf(data) } : {},
-    };
-    this.#open.set(index, block);
+  #openBlock(index: number, start: Json): void {
+    const { type, input } = start;
+    const id = textOf(start.id) || `call_${index}`;
+    const name = textOf(start.name).trim();
+    const data: Data = type === "redacted_thinking" ? { redactedData: textOf(start.data) } : {};
+    this.#open.set(index, { type, id, name, data });
     this.#last = index;
-    if (type === "tool_use") {
-      this.hasOutput = true;
-      this.startCall(block.id, block.name);
-    }
-    this.#append(index, { type: "text_delta", text: type === "text" ? start.text : "" });
-    this.#append(index, { type: "thinking_delta", thinking: start.thinking });
-    this.#append(index, { type: "signature_delta", signature: start.signature });
-    if (isRecord(input) && Object.keys(input).length > 0)
-      this.#append(index, { type: "input_json_delta", partial_json: JSON.stringify(input) });
+    this.hasOutput ||= type === "tool_use";
+    if (type === "tool_use") this.startCall(id, name);
+    // The start may have content. An empty input is a placeholder.
+    const hasInput = isRecord(input) && Object.keys(input).length > 0;
+    const content = { ...start, partial_json: hasInput ? JSON.stringify(input) : "" };
+    for (const delta of deltas.keys()) this.#append(index, { ...content, type: delta });
   }
 
-  #append(index: number, delta: unknown): void {
-    if (!isRecord(delta)) return;
-    const { field, opens } = deltas.get(delta.type) ?? {};
-    const text = field === undefined ? "" : textOf(delta[field]);
+  #append(index: number, delta: Json): void {
+    const { field = "", block: type } = deltas.get(delta.type) ?? {};
+    const text = textOf(delta[field]);
     if (text === "") return;
-    if (!this.#open.has(index)) this.#openBlock(index, { type: opens });
+    if (!this.#open.has(index)) this.#openBlock(index, { type });
     const block = this.#open.get(index);
     if (block === undefined || !blockTypes.has(block.type)) return;
     if (field === "text") this.append("text-delta", "text", text);
     else if (field === "thinking") this.append("reasoning-delta", "reasoning", text);
-    else if (block.type !== opens) return;
+    else if (block.type !== type) return;
     else if (field === "signature") block.data = { signature: text };
     else this.append("tool-input-delta", block.id, text);
   }
@@ -196,12 +169,12 @@ export class Reader extends AnswerReader {
     this.#open.delete(index);
     if (Object.keys(data).length > 0) this.endBlock("reasoning", data);
     // A call without arguments has none in the stream.
-    if (type === "tool_use") this.emit({ type: "tool-call", toolCallId: id, toolName: name, input: "{}" });
+    if (type === "tool_use") this.endCall(id, name, "{}");
   }
 
   /** Reads a message that was not streamed. */
   #readWhole({ content, stop_reason: reason }: Json): void {
-    for (const [index, block] of (Array.isArray(content) ? content : []).entries()) {
+    for (const [index, block] of recordsIn(content).entries()) {
       this.#openBlock(index, block);
       this.#closeBlock(index);
     }
@@ -209,11 +182,3 @@ export class Reader extends AnswerReader {
     this.isDone = true;
   }
 }
-
-/** The text of each delta, and the block to which it belongs. */
-const deltas: ReadonlyMap<unknown, { field: string; opens: string }> = new Map([
-  ["text_delta", { field: "text", opens: "text" }],
-  ["thinking_delta", { field: "thinking", opens: "thinking" }],
-  ["signature_delta", { field: "signature", opens: "thinking" }],
-  ["input_json_delta", { field: "partial_json", opens: "tool_use" }],
-]);

@@ -1,21 +1,17 @@
 import { createOpenAI } from "@ai-sdk/openai";
+import { parseJson } from "../../base/text/json.ts";
 import { isRecord } from "../../base/text/record.ts";
-import { AnswerReader, type Json, streamFailure, textOf } from "./answer-reader.ts";
-import type { Adapt, CreateModel } from "./wire.ts";
+import { AnswerReader, failOnError, type Json, recordsIn, textOf } from "./answer-reader.ts";
+import type { Wire } from "./wire.ts";
 
 /**
  * OpenAI Responses without server-side state: reasoning is sent back encrypted, and ids of the server's items are never
  * sent.
  */
-export const createModel: CreateModel = ({ endpoint, fetch }) =>
-  createOpenAI({
-    baseURL: endpoint.baseURL,
-    apiKey: endpoint.apiKey ?? "",
-    headers: { ...endpoint.headers },
-    fetch,
-  }).responses(endpoint.modelId);
+export const createModel: Wire["createModel"] = (settings, { endpoint }) =>
+  createOpenAI(settings).responses(endpoint.modelId);
 
-export const adapt: Adapt = (params, { model, cacheKey, isRefused, options }) => ({
+export const adapt: Wire["adapt"] = (params, { model, cacheKey, isRefused, options }) => ({
   ...params,
   // The schemas of tools have optional parameters, which strict mode does not know.
   ...(params.tools && { tools: params.tools.map((tool) => ({ ...tool, strict: false })) }),
@@ -23,8 +19,10 @@ export const adapt: Adapt = (params, { model, cacheKey, isRefused, options }) =>
     openai: {
       store: false,
       ...(params.tools && { parallelToolCalls: true }),
-      ...(model.abilities.reasoning && { forceReasoning: !isRefused("sealed") }),
-      ...(model.abilities.reasoning && { reasoningSummary: isRefused("summary") ? null : "auto" }),
+      ...(model.abilities.reasoning && {
+        forceReasoning: !isRefused("sealed"),
+        reasoningSummary: isRefused("summary") ? null : "auto",
+      }),
       ...(cacheKey !== undefined && !isRefused("cache-key") && { promptCacheKey: cacheKey }),
       ...options,
     },
@@ -34,16 +32,16 @@ export const adapt: Adapt = (params, { model, cacheKey, isRefused, options }) =>
 /** Sends plain reasoning, which has no encrypted content, as the content of its item: the SDK writes it as a summary. */
 export function rewriteBody(text: string): string {
   if (!text.includes('"encrypted_content":""')) return text;
-  const body: unknown = JSON.parse(text);
-  if (!isRecord(body) || !Array.isArray(body.input)) return text;
-  return JSON.stringify({ ...body, input: body.input.map(toPlainReasoning) });
+  const body = parseJson(text);
+  if (!isRecord(body)) return text;
+  return JSON.stringify({ ...body, input: recordsIn(body.input).map(toPlainReasoning) });
 }
 
-function toPlainReasoning(item: unknown): unknown {
-  if (!isRecord(item) || item.encrypted_content !== "" || !Array.isArray(item.summary)) return item;
-  const { encrypted_content: _, ...rest } = item;
-  const texts = item.summary.map((part: unknown) => (isRecord(part) ? textOf(part.text) : ""));
-  return { ...rest, summary: [], content: [{ type: "reasoning_text", text: texts.join("\n\n") }] };
+function toPlainReasoning(item: Json): Json {
+  if (item.encrypted_content !== "") return item;
+  const { encrypted_content: _, summary, ...rest } = item;
+  const text = recordsIn(summary).map((part) => textOf(part.text));
+  return { ...rest, summary: [], content: [{ type: "reasoning_text", text: text.join("\n\n") }] };
 }
 
 /** Items of an answer that are read; others are tools of the server. */
@@ -54,40 +52,41 @@ export class Reader extends AnswerReader {
   /** Open items by index. */
   readonly #open = new Map<number, Json>();
   #hasCall = false;
-  #hasRefusal = false;
 
   protected read(event: Json): void {
+    failOnError(event);
+    const { type, delta, item, output } = event;
     const index = typeof event.output_index === "number" ? event.output_index : 0;
-    switch (event.type) {
+    const response = isRecord(event.response) ? event.response : {};
+    switch (type) {
       case "response.output_item.added":
-        return this.#openItem(index, event.item);
+        return this.#openItem(index, item);
       case "response.output_item.done":
-        return this.#closeItem(index, event.item);
+        return this.#closeItem(index, item);
       case "response.refusal.delta":
-        this.#hasRefusal = true;
-        return this.#append("text-delta", index, event.delta);
+        this.hasRefusal = true;
+        return this.#append("text-delta", index, delta);
       case "response.output_text.delta":
-        return this.#append("text-delta", index, event.delta);
+        return this.#append("text-delta", index, delta);
       case "response.reasoning_summary_part.added":
         // Each part of a summary is a block.
-        if (typeof event.summary_index === "number" && event.summary_index > 0)
+        if (Number(event.summary_index) > 0)
           this.endBlock("reasoning", { itemId: itemId(index, this.#open.get(index)) });
         return undefined;
       case "response.reasoning_summary_text.delta":
       case "response.reasoning_text.delta":
-        return this.#append("reasoning-delta", index, event.delta);
+        return this.#append("reasoning-delta", index, delta);
       case "response.function_call_arguments.delta":
-        return this.#append("tool-input-delta", index, event.delta);
+        return this.#append("tool-input-delta", index, delta);
       case "response.completed":
       case "response.incomplete":
       case "response.done":
-        return this.#finish(event.response);
+        return this.#finish(response);
       case "response.failed":
-        throw streamFailure(isRecord(event.response) ? (event.response.error ?? event) : event);
-      case "error":
-        throw streamFailure(event.error ?? event);
-      default:
-        if (event.type === undefined) this.#readWhole(event);
+        return failOnError({ ...response, type: "error" });
+      case undefined:
+        // A response that was not streamed.
+        return Array.isArray(output) ? this.#finish(event) : undefined;
     }
   }
 
@@ -100,10 +99,9 @@ export class Reader extends AnswerReader {
   /** Appends to an item, which the server may not have announced. */
   #append(type: "text-delta" | "reasoning-delta" | "tool-input-delta", index: number, delta: unknown): void {
     const item = this.#open.get(index);
-    if (item === undefined && type !== "tool-input-delta")
-      this.#openItem(index, { type: type === "text-delta" ? "message" : "reasoning" });
-    const id = item?.type === "function_call" ? callId(index, item) : type;
-    if (item !== undefined || type !== "tool-input-delta") this.append(type, id, textOf(delta));
+    if (item === undefined && type === "tool-input-delta") return;
+    if (item === undefined) this.#openItem(index, { type: type === "text-delta" ? "message" : "reasoning" });
+    this.append(type, item?.type === "function_call" ? callId(index, item) : type, textOf(delta));
   }
 
   #closeItem(index: number, done: unknown): void {
@@ -111,56 +109,43 @@ export class Reader extends AnswerReader {
     if (!this.#open.has(index)) this.#readItem(index, done);
     const item = { ...this.#open.get(index), ...done };
     this.#open.delete(index);
-    const sealed = textOf(item.encrypted_content);
-    switch (item.type) {
-      case "message":
-        return this.endBlock("text", textOf(item.phase) ? { phase: textOf(item.phase) } : {});
-      case "reasoning":
-        return this.endBlock("reasoning", {
-          itemId: itemId(index, item),
-          ...(sealed && { reasoningEncryptedContent: sealed }),
-        });
-      case "function_call":
-        this.hasOutput = true;
-        this.#hasCall = true;
-        return this.emit({
-          type: "tool-call",
-          toolCallId: callId(index, item),
-          toolName: textOf(item.name).trim(),
-          input: textOf(item.arguments),
-        });
+    const { phase, encrypted_content: sealed } = item;
+    if (item.type === "message") this.endBlock("text", textOf(phase) ? { phase: textOf(phase) } : {});
+    if (item.type === "reasoning") {
+      const id = itemId(index, item);
+      const hasSealed = textOf(sealed) !== "";
+      this.endBlock("reasoning", {
+        itemId: id,
+        ...(hasSealed && { reasoningEncryptedContent: textOf(sealed) }),
+      });
     }
-  }
-
-  #finish(response: unknown): void {
-    const { usage, incomplete_details: incomplete, error, output } = isRecord(response) ? response : {};
-    if (isRecord(error)) throw streamFailure(error);
-    this.reportUsage(usage);
-    // Some gateways send the items only here.
-    if (!this.hasOutput && Array.isArray(output)) {
-      for (const [index, item] of output.entries()) this.#closeItem(index, item);
+    if (item.type === "function_call") {
+      this.hasOutput = true;
+      this.#hasCall = true;
+      this.endCall(callId(index, item), textOf(item.name).trim(), textOf(item.arguments));
     }
-    const end = this.#hasRefusal && !this.#hasCall ? "refusal" : "completed";
-    this.stop((isRecord(incomplete) && textOf(incomplete.reason)) || end);
-    this.isDone = true;
-  }
-
-  /** Reads a response that was not streamed. */
-  #readWhole(response: Json): void {
-    if (response.error !== undefined && response.error !== null) throw streamFailure(response);
-    if (Array.isArray(response.output)) this.#finish(response);
-    else if (response.detail !== undefined || response.message !== undefined) throw streamFailure(response);
   }
 
   /** Reads the contents of an item that arrived whole. */
   #readItem(index: number, item: Json): void {
     this.#openItem(index, item);
-    const contents = [item.content, item.summary].flatMap((list) => (Array.isArray(list) ? list : []));
-    for (const content of contents.filter(isRecord)) {
-      this.#hasRefusal ||= content.type === "refusal";
+    for (const content of [...recordsIn(item.content), ...recordsIn(item.summary)]) {
+      this.hasRefusal ||= content.type === "refusal";
       const text = textOf(content.text) || textOf(content.refusal);
       this.#append(item.type === "reasoning" ? "reasoning-delta" : "text-delta", index, text);
     }
+  }
+
+  #finish(response: Json): void {
+    const { usage, incomplete_details: incomplete, output } = response;
+    failOnError(response);
+    this.reportUsage(usage);
+    // Some gateways send the items only here.
+    if (!this.hasOutput)
+      for (const [index, item] of recordsIn(output).entries()) this.#closeItem(index, item);
+    const end = this.hasRefusal && !this.#hasCall ? "refusal" : "completed";
+    this.stop((isRecord(incomplete) && textOf(incomplete.reason)) || end);
+    this.isDone = true;
   }
 }
 

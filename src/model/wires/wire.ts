@@ -2,6 +2,8 @@ import type { wrapLanguageModel } from "ai";
 import type { Api } from "../../config/api.ts";
 import type { Model } from "../model.ts";
 import type { Quirks } from "../quirks.ts";
+import type { RefusedField } from "../request/refused-fields.ts";
+import type { EventReader } from "../streams/answer-stream.ts";
 
 /** The language model of the SDK's public contract. */
 export type LanguageModel = ReturnType<typeof wrapLanguageModel>;
@@ -28,9 +30,6 @@ export interface Endpoint {
   readonly stallMs: number;
 }
 
-/** Parts of a request that a server may reject, and without which the request works. */
-export type RefusedField = "tool-choice" | "cache" | "cache-key" | "summary" | "sealed" | "thoughts";
-
 /** One model call, as a wire needs to know it. */
 export interface WireCall {
   readonly endpoint: Endpoint;
@@ -43,11 +42,23 @@ export interface WireCall {
   readonly isRefused: (field: RefusedField) => boolean;
 }
 
-/** Creates the SDK's model for a call. */
-export type CreateModel = (call: WireCall & { readonly fetch: typeof globalThis.fetch }) => LanguageModel;
+/** Settings that the SDK's providers have in common. */
+interface Settings {
+  readonly baseURL: string;
+  readonly apiKey: string;
+  readonly headers: Record<string, string>;
+  readonly fetch: typeof globalThis.fetch;
+}
 
-/** Returns the parameters of a call with the provider options of an API. */
-export type Adapt = (params: CallParams, call: WireCall) => CallParams;
+/** One API over which models are called. */
+export interface Wire {
+  readonly createModel: (settings: Settings, call: WireCall) => LanguageModel;
+  /** Returns the parameters of a call with the provider options of the API. */
+  readonly adapt: (params: CallParams, call: WireCall) => CallParams;
+  readonly Reader: new () => EventReader<StreamPart>;
+  /** Changes what the SDK writes and has no option for. */
+  readonly rewriteBody?: (body: string) => string;
+}
 
 /**
  * Returns which messages get a cache mark: the system text, the end of the previous request (the message before the newest
@@ -60,7 +71,7 @@ export function cacheMarkIndexes(
 ): ReadonlySet<number> {
   const indexes = [...roles.keys()].filter(isMarkable);
   const newestAnswer = roles.lastIndexOf("assistant");
-  const system = indexes.find((index) => roles[index] === "system" || roles[index] === "developer");
+  const system = indexes.find((index) => roles[index] === "system");
   const previousEnd = indexes.findLast((index) => index < newestAnswer);
   return new Set([system, previousEnd, indexes.at(-1)].filter((index) => index !== undefined));
 }

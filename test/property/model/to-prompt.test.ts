@@ -4,6 +4,8 @@ import { newMessageId, newPartId, newSessionId } from "../../../src/message/ids.
 import type { Message } from "../../../src/message/message.ts";
 import type { Part, ToolState } from "../../../src/message/part.ts";
 import { describeModel } from "../../../src/model/catalog/catalog.ts";
+import type { Model } from "../../../src/model/model.ts";
+import { quirksOf } from "../../../src/model/quirks.ts";
 import { toPrompt } from "../../../src/model/call/prompt.ts";
 
 const sessionId = newSessionId();
@@ -79,7 +81,7 @@ const transcripts = fc.array(fc.oneof(users, assistants), { maxLength: 6 });
 test("each call has exactly one result, directly after its message, under a unique id", () => {
   fc.assert(
     fc.property(transcripts, fc.constantFrom(...models), (messages, model) => {
-      const converted = toPrompt(messages, { model });
+      const converted = convert(messages, model);
       const seen: string[] = [];
       for (const [index, message] of converted.entries()) {
         if (message.role === "tool") expect(converted[index - 1]?.role).toBe("assistant");
@@ -99,7 +101,7 @@ test("each call has exactly one result, directly after its message, under a uniq
 test("no message is empty, each input is an object and each name is valid at providers", () => {
   fc.assert(
     fc.property(transcripts, fc.constantFrom(...models), (messages, model) => {
-      for (const { content } of toPrompt(messages, { model })) {
+      for (const { content } of convert(messages, model)) {
         expect(content.length).toBeGreaterThan(0);
         for (const part of typeof content === "string" ? [] : content) {
           if (part.type !== "tool-call") continue;
@@ -115,12 +117,18 @@ test("the transcript is not changed and gives the same messages again", () => {
   fc.assert(
     fc.property(transcripts, fc.constantFrom(...models), (messages, model) => {
       const before = structuredClone(messages);
-      const first = toPrompt(messages, { model });
-      expect(toPrompt(messages, { model })).toEqual(first);
+      const first = convert(messages, model);
+      expect(convert(messages, model)).toEqual(first);
       expect(messages).toEqual(before);
     }),
   );
 });
+
+function convert(messages: readonly Message[], model: Model) {
+  const { provider, model: id } = model.ref;
+  const quirks = quirksOf(provider, "", id);
+  return toPrompt(messages, { model, owner: { provider, model: id, api: "chat" }, quirks });
+}
 
 function callIds(content: string | readonly object[]): string[] {
   if (typeof content === "string") return [];

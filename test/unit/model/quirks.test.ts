@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
 import { quirksOf } from "../../../src/model/quirks.ts";
-import { adaptBody, adaptMessages } from "../../../src/model/wires/chat.ts";
+import { adaptBody } from "../../../src/model/wires/chat.ts";
 import { toolSchema } from "../../../src/model/request/tool-schema.ts";
 
 const plain = quirksOf("mine", "localhost", "m");
@@ -152,29 +152,9 @@ test("marks the start, the end of the previous request and the end for the cache
     content: [{ type: "text", text, cache_control: { type: "ephemeral" } }],
   });
   const quirks = quirksOf("openrouter", "openrouter.ai", "anthropic/claude-x");
-  expect(adaptMessages(messages, quirks)).toEqual([
-    marked("system"),
-    marked("user"),
-    messages[2],
-    marked("user"),
-  ]);
-});
-
-test("a user message does not follow a tool's result where a provider refuses that", () => {
-  const messages = ["user", "assistant", "tool", "tool", "user"].map((role) => ({ role, content: role }));
-  expect(adaptMessages(messages, quirksOf("mistral", "", "x"))).toEqual(
-    messages.toSpliced(4, 0, { role: "assistant", content: "Done." }),
-  );
-  expect(adaptMessages(messages, plain)).toEqual(messages);
-});
-
-test("a conversation whose first question was lost begins with a word for it", () => {
-  const lost = { role: "user", content: "[This message could not be read from disk.]" };
-  const [system, answer, question] = ["system", "assistant", "user"].map((role) => ({ role, content: role }));
-  expect(adaptMessages([system, answer, question], plain)).toEqual([system, lost, answer, question]);
-  expect(adaptMessages([answer, question], plain)).toEqual([lost, answer, question]);
-  expect(adaptMessages([system, question, answer], plain)).toEqual([system, question, answer]);
-  expect(adaptMessages([system], plain)).toEqual([system]);
+  expect(adaptBody({ messages }, quirks)).toEqual({
+    messages: [marked("system"), marked("user"), messages[2], marked("user")],
+  });
 });
 
 test("quirks follow the host where a provider goes by another name", () => {

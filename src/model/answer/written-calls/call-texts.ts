@@ -1,4 +1,14 @@
+import writtenCalls from "../../../../prompts/written-calls.md";
 import type { ToolPart } from "../../../message/part.ts";
+import type { ToolSpec } from "../../model.ts";
+
+/** Describes the tools, and how to call them, for a model that writes its calls as text. */
+export function formatTools(tools: readonly ToolSpec[]): string {
+  const described = tools.map(({ name, description, schema }) =>
+    JSON.stringify({ name, description, parameters: schema }),
+  );
+  return `${writtenCalls.trim()}\n\n${described.join("\n")}`;
+}
 
 /** Begins the result of a call. Generation stops there, so that a model does not invent results. */
 export const responseTag = "<tool_response";

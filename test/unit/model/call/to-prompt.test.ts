@@ -1,4 +1,5 @@
 import { expect, test } from "vitest";
+import type { Api } from "../../../../src/config/api.ts";
 import { newMessageId, newPartId, newSessionId } from "../../../../src/message/ids.ts";
 import type { AssistantInfo, Message } from "../../../../src/message/message.ts";
 import type { Part, ToolState } from "../../../../src/message/part.ts";
@@ -38,8 +39,15 @@ const assistant = (parts: Part[], more: Partial<AssistantInfo> = {}): Message =>
   },
   parts,
 });
-const convert = (messages: Message[], of = model, quirks?: Quirks) =>
-  toPrompt(messages, { model: of, ...(quirks && { quirks }) });
+/** Converts messages that follow a question, for a model over an API. */
+function convert(messages: Message[], of = model, quirks?: Quirks) {
+  return convertAll([user(text("Go.")), ...messages], of, quirks).slice(1);
+}
+function convertAll(messages: Message[], of: Model, quirks?: Quirks, api: Api = "chat") {
+  const { provider, model: id } = of.ref;
+  const owner = { provider, model: id, api };
+  return toPrompt(messages, { model: of, owner, quirks: quirks ?? quirksOf(provider, "", id) });
+}
 const completed = (
   output: string,
   more: Partial<Extract<ToolState, { status: "completed" }>> = {},
@@ -277,4 +285,27 @@ test("returns signatures of Gemini's calls, and a placeholder for other models' 
   const missing = carrying("skip_thought_signature_validator");
   expect(sent([assistant([signed("s1", ref), signed()])])).toEqual([[missing, undefined]]);
   expect(sent([assistant([signed()], own)])).toEqual([[missing]]);
+});
+
+test.each<Api>(["chat", "responses", "messages"])(
+  "over %s, begins with a user message if the first one was lost",
+  (api) => {
+    const lost = {
+      role: "user",
+      content: [{ type: "text", text: "[This message could not be read from disk.]" }],
+    };
+    const answer = assistant([text("We built it.")]);
+    const [opening, ...others] = convertAll([answer, user(text("Go on."))], model, undefined, api);
+    expect(opening).toEqual(lost);
+    expect(others.map(({ role }) => role)).toEqual(["assistant", "user"]);
+    expect(convertAll([user(text("Go.")), answer], model, undefined, api)).not.toContainEqual(lost);
+    expect(convertAll([], model, undefined, api)).toEqual([]);
+  },
+);
+
+test("sends an answer between a result and a user message where a provider requires it", () => {
+  const messages = [assistant([call(completed("x"))]), user(text("Go on."))];
+  const roles = (quirks: Quirks) => convert(messages, model, quirks).map(({ role }) => role);
+  expect(roles(quirksOf("mistral", "", "x"))).toEqual(["assistant", "tool", "assistant", "user"]);
+  expect(roles(quirksOf("mine", "", "m"))).toEqual(["assistant", "tool", "user"]);
 });
