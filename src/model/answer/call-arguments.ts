@@ -1,5 +1,6 @@
 import { fromJson, nestsDeeper } from "../../base/text/json.ts";
 import { isRecord } from "../../base/text/record.ts";
+import type { FinishReason } from "../../message/message.ts";
 
 /** Placeholder tool name for calls without one. */
 export const unnamedTool = "unnamed";
@@ -104,8 +105,15 @@ const longArguments = 2_000;
 /** Characters of a parameter's name that are quoted. */
 const quotedKey = 60;
 
+/** Returns the text for the model about a call that the end of the answer cut off. */
+export function describeCutOff(raw: string, reason: FinishReason): string {
+  const why = reason === "length" ? "the limit of output tokens was reached" : `the answer ended (${reason})`;
+  const cut = describeCut(raw) ?? `Arrived: ${raw.length} characters`;
+  return `The arguments were cut off because ${why}. Nothing was run. ${cut}. Call it again.`;
+}
+
 /** Describes how much of cut arguments arrived; undefined if their brackets and texts are closed. */
-export function describeCut(raw: string): string | undefined {
+function describeCut(raw: string): string | undefined {
   const { isClosed, key } = findEnd(raw);
   if (isClosed) return undefined;
   const within = key === undefined ? "" : `, cut within \`${key.slice(0, quotedKey).toWellFormed()}\``;

@@ -4,7 +4,7 @@ const tags: readonly { open: string; close: string }[] = [
   { open: "[THINK]", close: "[/THINK]" },
 ];
 
-interface TaggedText {
+export interface TaggedText {
   readonly kind: "text" | "reasoning";
   readonly text: string;
 }
@@ -15,11 +15,6 @@ export class ThinkTags {
   #close = "";
   /** Text that may be part of a tag. */
   #heldBack = "";
-
-  /** Whether the rest of the answer is text. */
-  get isDone(): boolean {
-    return this.#state === "text";
-  }
 
   add(text: string): TaggedText[] {
     if (this.#state === "text") return [{ kind: "text", text }];

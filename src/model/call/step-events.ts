@@ -1,6 +1,4 @@
 import { randomUuid } from "../../base/text/hash.ts";
-import { hasVisibleText } from "../../base/text/controls.ts";
-import { isHighSurrogate } from "../../base/text/excerpt.ts";
 import type { FinishReason } from "../../message/message.ts";
 import {
   type MetadataOwner,
@@ -8,16 +6,21 @@ import {
   providerDataSchema,
   type Tokens,
 } from "../../message/part.ts";
-import { CallArguments, describeCut, parseArguments } from "../answer/call-arguments.ts";
+import { AnswerText } from "../answer/answer-text.ts";
+import { CallArguments, describeCutOff, parseArguments } from "../answer/call-arguments.ts";
+import { toFinishReason } from "../answer/finish-reason.ts";
 import type { RefusedCall } from "../answer/refused-call.ts";
+import type { TaggedText } from "../answer/think-tags.ts";
+import type { TextCalls } from "../answer/written-calls/text-calls.ts";
 import type { StepEvent } from "../model.ts";
 import type { StreamPart } from "../wires/wire.ts";
-import type { TextCalls } from "../answer/written-calls/text-calls.ts";
-import { ThinkTags } from "../answer/think-tags.ts";
 
-type BlockKind = "text" | "reasoning";
+type BlockKind = TaggedText["kind"];
+
+type Data = ProviderMetadata["data"];
 
 interface OpenCall {
+  readonly id: string;
   readonly tool: string;
   readonly arguments: CallArguments;
   isEmitted: boolean;
@@ -39,12 +42,7 @@ export class StepEvents {
   /** All text, reasoning and arguments, to estimate the usage if the provider sends none. */
   readonly #output: string[] = [];
   readonly #calls = new Map<string, OpenCall>();
-  readonly #tags = new ThinkTags();
-  /** Finds calls in the text; undefined if text is only text. */
-  readonly #textCalls: TextCalls | undefined;
-  /** A high surrogate at the end of the last text. Dropped if the text does not continue. */
-  #highSurrogate = "";
-  #highSurrogateKind: BlockKind = "text";
+  readonly #text: AnswerText;
   #block: { readonly kind: BlockKind; readonly id: string } | undefined;
   #blocks = 0;
   /** Data of the open block. */
@@ -52,8 +50,8 @@ export class StepEvents {
 
   constructor(owner: MetadataOwner, take: (event: StepEvent) => void, textCalls?: TextCalls) {
     this.#owner = owner;
-    this.#textCalls = textCalls;
     this.#take = take;
+    this.#text = new AnswerText(textCalls);
   }
 
   get output(): string {
@@ -62,19 +60,18 @@ export class StepEvents {
 
   /** Emits a call that the provider rejected as a failed call. */
   emitRefusedCall({ tool, input, problem }: RefusedCall): void {
+    const open = [...this.#calls.values()].find(({ isEmitted }) => !isEmitted);
+    const call = open ?? this.#startCall(newCallId(), tool);
     const raw = JSON.stringify(input ?? "");
-    const [open] = [...this.#calls].filter(([, { isEmitted }]) => !isEmitted);
-    const [providerCallId, call] = open ?? [`call_${randomUuid()}`];
-    if (call === undefined) this.#take({ type: "call-start", providerCallId, tool });
-    this.#take({ type: "call", providerCallId, tool: call?.tool ?? tool, input, raw, problem });
+    this.#take({ type: "call", providerCallId: call.id, tool: call.tool, input, raw, problem });
   }
 
   add(part: StreamPart): void {
     switch (part.type) {
       case "text-delta":
-        return this.#text("text", part.delta);
+        return this.#addText("text", part.delta);
       case "reasoning-delta":
-        this.#text("reasoning", part.delta);
+        this.#addText("reasoning", part.delta);
         this.#data ??= dataOf(part);
         return undefined;
       case "text-end":
@@ -82,14 +79,14 @@ export class StepEvents {
       case "reasoning-end":
         return this.#endBlock("reasoning", dataOf(part));
       case "tool-input-start":
-        return this.#startCall(part.id, part.toolName, dataOf(part));
+        return this.#beginCall(part.id, part.toolName, dataOf(part));
       case "tool-input-delta":
         return this.#continueCall(part.id, part.delta);
       case "tool-call":
         return this.#addWholeCall(part.toolCallId, part.toolName, part.input);
       case "finish":
         this.addUsage(part);
-        return this.#finish(part.finishReason.raw);
+        return this.#finish(toFinishReason(part.finishReason.raw));
       default:
         return undefined;
     }
@@ -103,24 +100,22 @@ export class StepEvents {
 
   /** Closes the open block if an answer ends early. Text that was held back is text. */
   close(): void {
-    this.#appendAll(this.#tags.end());
-    this.#release("reasoning");
-    this.#release("text");
+    this.#show(this.#text.release());
     this.#closeBlock();
   }
 
-  #release(kind: BlockKind): void {
-    this.#emitText(kind, this.#textCalls?.release(kind) ?? "");
+  #addText(kind: BlockKind, delta: string): void {
+    this.#output.push(delta);
+    this.#show(this.#text.add(kind, delta));
   }
 
-  /** Appends text that may end in the middle of a surrogate pair. */
-  #text(kind: BlockKind, delta: string): void {
-    const joined = (this.#highSurrogateKind === kind ? this.#highSurrogate : "") + delta;
-    const text = isHighSurrogate(joined.charCodeAt(joined.length - 1)) ? joined.slice(0, -1) : joined;
-    this.#highSurrogate = joined.slice(text.length);
-    this.#highSurrogateKind = kind;
-    if (kind === "text" && !this.#tags.isDone) this.#appendAll(this.#tags.add(text));
-    else this.#append(kind, text);
+  #show(texts: readonly TaggedText[]): void {
+    for (const { kind, text } of texts) {
+      if (text === "") continue;
+      this.#emitEmptyCalls();
+      const { id } = this.#block?.kind === kind ? this.#block : this.#openBlock(kind);
+      this.#take({ type: `${kind}-delta`, id, text });
+    }
   }
 
   /** Ends a block with the provider's data. A block may be data alone. */
@@ -133,10 +128,12 @@ export class StepEvents {
     this.#closeBlock(Object.keys(data).length > 0 ? data : undefined);
   }
 
-  #openBlock(kind: BlockKind): void {
+  #openBlock(kind: BlockKind): { readonly id: string } {
     this.#closeBlock();
-    this.#block = { kind, id: `${kind}-${++this.#blocks}` };
-    this.#take({ type: `${kind}-start`, id: this.#block.id });
+    const id = `${kind}-${++this.#blocks}`;
+    this.#block = { kind, id };
+    this.#take({ type: `${kind}-start`, id });
+    return this.#block;
   }
 
   #closeBlock(data = this.#data): void {
@@ -152,32 +149,18 @@ export class StepEvents {
     return data && { ...this.#owner, data };
   }
 
-  #appendAll(deltas: ReturnType<ThinkTags["add"]>): void {
-    for (const { kind, text } of deltas) this.#append(kind, text);
-  }
-
-  #append(kind: BlockKind, text: string): void {
-    if (text === "") return;
-    this.#output.push(text);
-    // Visible text ends the reasoning: what was held back of it is no call.
-    if (kind === "text" && hasVisibleText(text)) this.#release("reasoning");
-    this.#emitText(kind, this.#textCalls === undefined ? text : this.#textCalls.add(kind, text));
-  }
-
-  #emitText(kind: BlockKind, text: string): void {
-    if (text === "") return;
-    this.#emitEmptyCalls();
-    if (this.#block?.kind !== kind) this.#openBlock(kind);
-    if (this.#block !== undefined) this.#take({ type: `${kind}-delta`, id: this.#block.id, text });
-  }
-
-  #startCall(id: string, tool: string, data?: Data): void {
+  #beginCall(id: string, tool: string, data?: Data): void {
     this.close();
     this.#emitEmptyCalls();
-    this.#highSurrogate = "";
-    this.#calls.set(id, { tool, arguments: new CallArguments(), isEmitted: false });
     const metadata = this.#own(data);
-    this.#take({ type: "call-start", providerCallId: id, tool, ...(metadata && { metadata }) });
+    this.#startCall(id, tool, metadata && { metadata });
+  }
+
+  #startCall(id: string, tool: string, more?: { metadata: ProviderMetadata } | { markup: string }): OpenCall {
+    const call = { id, tool, arguments: new CallArguments(), isEmitted: false };
+    this.#calls.set(id, call);
+    this.#take({ type: "call-start", providerCallId: id, tool, ...more });
+    return call;
   }
 
   #continueCall(id: string, delta: string): void {
@@ -187,83 +170,64 @@ export class StepEvents {
     call.arguments.add(delta);
     // Arguments with balanced braces that do not parse may still become valid.
     if (call.arguments.isWhole && parseArguments(call.arguments.raw).problem === undefined)
-      this.#emitCall(id, call);
+      this.#emitCall(call);
   }
 
   /** Adds a call that was not streamed, or whose arguments were not. */
   #addWholeCall(id: string, tool: string, input: string): void {
-    if (!this.#calls.has(id)) this.#startCall(id, tool);
+    if (!this.#calls.has(id)) this.#beginCall(id, tool);
     if (this.#calls.get(id)?.arguments.raw === "") this.#continueCall(id, input);
   }
 
   /** Emits calls with an empty object as arguments. Once the next block begins, the arguments cannot continue. */
   #emitEmptyCalls(): void {
-    for (const [id, call] of this.#calls) {
-      if (!call.isEmitted && call.arguments.isEmptyObject) this.#emitCall(id, call);
+    for (const call of this.#calls.values()) {
+      if (!call.isEmitted && call.arguments.isEmptyObject) this.#emitCall(call);
     }
   }
 
-  /** Emits the calls at the end of the text. */
-  #emitTextCalls(reason: FinishReason): void {
-    this.#appendAll(this.#tags.end());
-    const end = this.#textCalls?.end(reason === "length");
-    if (end === undefined) return;
-    for (const kind of ["reasoning", "text"] as const) this.#emitText(kind, end.shown[kind]);
-    for (const { name, raw, markup } of end.calls) {
-      const { id, call } = this.#startTextCall(name, markup);
-      call.arguments.add(raw);
-      this.#emitCall(id, call);
-    }
-    if (end.cut === undefined) return;
-    const { id, call } = this.#startTextCall(end.cut.tool, end.cut.markup);
-    this.#emitCall(id, call, reason);
-  }
-
-  #startTextCall(tool: string, markup: string): { id: string; call: OpenCall } {
-    this.#closeBlock();
-    const id = `call_${randomUuid()}`;
-    const call = { tool, arguments: new CallArguments(), isEmitted: false };
-    this.#calls.set(id, call);
-    this.#take({ type: "call-start", providerCallId: id, tool, markup });
-    return { id, call };
-  }
-
-  #finish(raw: string | undefined): void {
-    const reason = reasons.get(raw?.toLowerCase() ?? "") ?? "unknown";
+  #finish(reason: FinishReason): void {
     // After any other finish reason, a call without arguments may have been cut off.
     const isWhole = reason === "stop" || reason === "tool-calls" || reason === "unknown";
     if (isWhole || reason === "length") this.#emitTextCalls(reason);
     this.close();
-    for (const [id, call] of this.#calls) {
-      if (!call.isEmitted) this.#emitCall(id, call, isWhole ? undefined : reason);
+    for (const call of this.#calls.values()) {
+      if (!call.isEmitted) this.#emitCall(call, isWhole ? undefined : reason);
     }
     const called = this.#calls.size > 0 && isWhole;
     this.endReason = called ? "tool-calls" : reason === "tool-calls" ? "stop" : reason;
   }
 
+  /** Emits the calls at the end of the text. */
+  #emitTextCalls(reason: FinishReason): void {
+    const { shown, calls, cut } = this.#text.end(reason === "length");
+    this.#show(shown);
+    if (calls.length > 0 || cut !== undefined) this.#closeBlock();
+    for (const { name, raw, markup } of calls) {
+      const call = this.#startCall(newCallId(), name, { markup });
+      call.arguments.add(raw);
+      this.#emitCall(call);
+    }
+    if (cut !== undefined)
+      this.#emitCall(this.#startCall(newCallId(), cut.tool, { markup: cut.markup }), reason);
+  }
+
   /** Emits a call, which was cut off if there is a reason for it. */
-  #emitCall(providerCallId: string, call: OpenCall, cutOff?: FinishReason): void {
+  #emitCall(call: OpenCall, cutOff?: FinishReason): void {
     call.isEmitted = true;
-    const { tool } = call;
+    const { id: providerCallId, tool } = call;
     const { raw } = call.arguments;
-    const { input, problem } =
-      cutOff === undefined ? parseArguments(raw) : { input: undefined, problem: undefined };
-    this.#take({
-      type: "call",
-      providerCallId,
-      tool,
-      input,
-      raw,
-      ...(cutOff !== undefined && { problem: cutOffProblem(cutOff, raw) }),
-      ...(problem !== undefined && {
-        problem: `The arguments of ${tool} are ${problem}. Call it again.`,
-        isMalformed: true,
-      }),
-    });
+    const event = { type: "call", providerCallId, tool, raw } as const;
+    if (cutOff !== undefined)
+      return this.#take({ ...event, input: undefined, problem: describeCutOff(raw, cutOff) });
+    const { input, problem } = parseArguments(raw);
+    if (problem === undefined) return this.#take({ ...event, input });
+    const advice = `The arguments of ${tool} are ${problem}. Call it again.`;
+    this.#take({ ...event, input, problem: advice, isMalformed: true });
   }
 }
 
-type Data = ProviderMetadata["data"];
+const newCallId = (): string => `call_${randomUuid()}`;
 
 /** Returns the data that is passed through a part of the SDK. */
 function dataOf({ providerMetadata = {} }: Pick<StreamPart & { type: "finish" }, "providerMetadata">) {
@@ -278,34 +242,3 @@ function toTokens({ inputTokens, outputTokens }: Usage): Tokens | undefined {
   const { text: output = 0, reasoning = 0 } = outputTokens;
   return input === undefined ? undefined : { input, output, reasoning, cache: { read, write } };
 }
-
-function cutOffProblem(reason: FinishReason, raw: string): string {
-  const why = reason === "length" ? "the limit of output tokens was reached" : `the answer ended (${reason})`;
-  const cut = describeCut(raw) ?? `Arrived: ${raw.length} characters`;
-  return `The arguments were cut off because ${why}. Nothing was run. ${cut}. Call it again.`;
-}
-
-/** The finish reasons of all providers. */
-const reasons: ReadonlyMap<string, FinishReason> = new Map([
-  ["stop", "stop"],
-  ["end_turn", "stop"],
-  ["pause_turn", "stop"],
-  ["eos", "stop"],
-  ["eos_token", "stop"],
-  ["stop_sequence", "stop"],
-  ["completed", "stop"],
-  ["length", "length"],
-  ["max_tokens", "length"],
-  ["max_output_tokens", "length"],
-  ["model_length", "length"],
-  ["model_context_window_exceeded", "length"],
-  ["tool_calls", "tool-calls"],
-  ["function_call", "tool-calls"],
-  ["tool_use", "tool-calls"],
-  ["tool_call", "tool-calls"],
-  ["content_filter", "content-filter"],
-  ["safety", "content-filter"],
-  ["recitation", "content-filter"],
-  ["sensitive", "content-filter"],
-  ["refusal", "refusal"],
-]);
