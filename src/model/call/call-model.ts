@@ -3,18 +3,19 @@ import type { Log } from "../../base/log.ts";
 import { memoizePer } from "../../base/memoize.ts";
 import { estimateText } from "../../message/estimate.ts";
 import { estimateRequest } from "../../message/estimate-request.ts";
-import type { AgentError, FinishReason } from "../../message/message.ts";
+import type { FinishReason } from "../../message/message.ts";
 import type { MetadataOwner, Tokens } from "../../message/part.ts";
 import { formatTools, responseTag } from "../answer/written-calls/call-texts.ts";
 import { TextCalls } from "../answer/written-calls/text-calls.ts";
 import { cancelled } from "../cancelled.ts";
-import { findRefusedCall, ProviderFailure, redact, toAgentError } from "../failure.ts";
+import { checkBaseUrl, type Endpoint, hostOf, toRedactedError } from "../endpoint.ts";
+import { findRefusedCall, ProviderFailure, toAgentError } from "../failure.ts";
 import type { ModelRequest, StepEnd, StepEvent } from "../model.ts";
 import { quirksOf, type Quirks } from "../quirks.ts";
 import { checkContextSize, limitOutput } from "../request/token-limits.ts";
 import { toolSchema } from "../request/tool-schema.ts";
 import { Connection } from "../streams/connection.ts";
-import type { CallParams, Endpoint, StreamPart, WireCall } from "../wires/wire.ts";
+import type { CallParams, StreamPart, WireCall } from "../wires/wire.ts";
 import { Wires } from "../wires/wires.ts";
 import { toPrompt } from "./prompt.ts";
 import { StepEvents } from "./step-events.ts";
@@ -25,9 +26,6 @@ export interface CallDeps {
   readonly wires: Wires;
   readonly log: Log;
 }
-
-/** Shorter secrets are not redacted in messages: they would match anywhere. */
-const minSecretLength = 6;
 
 /**
  * Makes one model call. Resolves and rejects as `call` of `Models` does.
@@ -128,7 +126,7 @@ async function openStream(
   connection: Connection,
 ): Promise<ReadableStream<StreamPart>> {
   const { endpoint, cacheKey } = call;
-  const problem = checkAddress(endpoint) ?? checkContextSize(request);
+  const problem = checkBaseUrl(endpoint) ?? checkContextSize(request);
   if (problem !== undefined) throw new ProviderFailure(problem);
   const { signal } = connection;
   for (;;) {
@@ -186,21 +184,4 @@ function toTools({ tools }: ModelRequest, quirks: Quirks): NonNullable<CallParam
 function estimate(written: string, request: ModelRequest): Tokens {
   const [input, output] = [estimateRequest(request), estimateText(written)];
   return { input, output, reasoning: 0, cache: { read: 0, write: 0 } };
-}
-
-const hostOf = ({ baseURL }: Endpoint): string => (URL.canParse(baseURL) ? new URL(baseURL).hostname : "");
-
-function checkAddress({ provider, baseURL }: Endpoint): AgentError | undefined {
-  if (/^https?:\/\//.test(baseURL) && URL.canParse(baseURL)) return undefined;
-  const message = `The base URL of ${provider} must begin with http:// or https://, but is "${baseURL}".`;
-  return { code: "bad-request", message, retryable: false };
-}
-
-/** Returns the error of a call without the secrets of its endpoint. */
-function toRedactedError(thrown: unknown, endpoint: Endpoint): AgentError {
-  const { apiKey = "", headers } = endpoint;
-  const values = Object.values(headers).flatMap((value) => [value, value.replace(/^\w+ /, "")]);
-  const secrets = [apiKey, ...values].filter((secret) => secret.length >= minSecretLength);
-  const error = toAgentError(thrown, endpoint);
-  return { ...error, message: redact(error.message, secrets) };
 }

@@ -1,26 +1,21 @@
-import { sha256 } from "../../base/text/hash.ts";
-import { isRecord } from "../../base/text/record.ts";
 import { carriedText } from "../../message/carried.ts";
 import type { Message } from "../../message/message.ts";
 import {
   type Carried,
-  clearedOutput,
   type MetadataOwner,
   type Part,
   type ProviderMetadata,
   type ReasoningPart,
-  type ToolPart,
-  visibleOutput,
 } from "../../message/part.ts";
 import { startsTurn } from "../../message/starts-turn.ts";
-import { calledInput, calledName, formatCall, formatResult } from "../answer/written-calls/call-texts.ts";
+import { formatCall, formatResult } from "../answer/written-calls/call-texts.ts";
 import type { Model } from "../model.ts";
 import type { Quirks } from "../quirks.ts";
 import { toMediaPart } from "../request/media.ts";
+import { toValidCalls, toValidName, type ValidCall } from "../request/valid-calls.ts";
 import type { Prompt } from "../wires/wire.ts";
 
-export const interruptedCall = "[Tool execution was interrupted]";
-export const compactionQuestion = "What did we do so far?";
+const compactionQuestion = "What did we do so far?";
 const lostOpening = "[This message could not be read from disk.]";
 
 export interface PromptOptions {
@@ -49,7 +44,7 @@ type ToolResult = Extract<PromptMessage, { role: "tool" }>["content"][number];
 export function toPrompt(messages: readonly Message[], options: PromptOptions): Prompt {
   const { model, owner, quirks } = options;
   const isChat = owner.api === "chat";
-  const callIds = assignCallIds(messages, isChat ? quirks.callId : usualCallId);
+  const calls = toValidCalls(messages, isChat ? quirks.callId : usualCallId);
   const thoughtsStart = findThoughtsStart(messages);
   const prompt = messages.flatMap((message, index) => {
     const { info, parts } = message;
@@ -58,7 +53,7 @@ export function toPrompt(messages: readonly Message[], options: PromptOptions): 
     const context: StepContext = {
       ...options,
       isChat,
-      callIds,
+      calls,
       isOwn: info.model.provider === owner.provider && info.model.model === owner.model,
       returnsThoughts: index > thoughtsStart,
     };
@@ -114,8 +109,7 @@ function isUnanswered({ info, parts }: Message, next: Message | undefined): bool
 
 interface StepContext extends PromptOptions {
   readonly isChat: boolean;
-  /** The ids of calls in the request. */
-  readonly callIds: ReadonlyMap<ToolPart, string>;
+  readonly calls: ReadonlyMap<Part, ValidCall>;
   /** Whether the model of the request wrote the message. */
   readonly isOwn: boolean;
   /** Whether models that need the thoughts of a turn get those of the message. */
@@ -150,13 +144,13 @@ function splitSteps(parts: readonly Part[]): Part[][] {
 }
 
 function toStepMessages(parts: readonly Part[], context: StepContext): Prompt {
-  const { isChat, model } = context;
-  const calls = parts.filter((part) => part.type === "tool");
-  const isUnsigned = calls.every((part) => ownData(part, context)?.thoughtSignature === undefined);
+  const { isChat } = context;
+  const calls = parts.flatMap((part) => context.calls.get(part) ?? []);
+  const isUnsigned = calls.every(({ part }) => ownData(part, context)?.thoughtSignature === undefined);
   const content = parts.flatMap((part): AssistantPart | AssistantPart[] => {
+    const call = context.calls.get(part);
+    if (call !== undefined) return toCall(call, context, isUnsigned && call === calls[0]);
     if (part.type === "reasoning") return toReasoning(part, parts, context);
-    if (part.type === "tool")
-      return model.callsAsText ? toTextCall(part) : toCall(part, context, isUnsigned && part === calls[0]);
     if (part.type !== "text" || part.ignored || part.text.trim() === "") return [];
     return withData(text(part.text), "openai", ownData(part, context));
   });
@@ -168,12 +162,30 @@ function toStepMessages(parts: readonly Part[], context: StepContext): Prompt {
     content: lead.text === undefined ? content : [reasoning(lead.text), ...content],
     ...(lead.fields && { providerOptions: { openaiCompatible: lead.fields } }),
   };
-  if (calls.length === 0) return [assistant];
-  if (model.callsAsText) return [assistant, toTextResults(calls, model)];
-  const results = calls.map((part) => toResult(part, context));
-  const media = isChat ? calls.flatMap((part) => mediaOf(part, model, true)) : [];
-  const answers: Prompt = [assistant, { role: "tool", content: results }];
-  return media.length === 0 ? answers : [...answers, { role: "user", content: media }];
+  return [assistant, ...toResults(calls, context)];
+}
+
+/** Returns the results of calls, as text of the user if calls are exchanged as text. */
+function toResults(calls: readonly ValidCall[], { isChat, model }: StepContext): Prompt {
+  if (calls.length === 0) return [];
+  const user = (content: UserPart[]): Prompt => (content.length === 0 ? [] : [{ role: "user", content }]);
+  if (model.callsAsText)
+    return user(
+      calls.flatMap((call) => [text(formatResult(call.name, call.output)), ...namedMediaOf(call, model)]),
+    );
+  const content = calls.map((call) => toResult(call, isChat ? [] : mediaOf(call, model)));
+  const apart = isChat ? calls.flatMap((call) => namedMediaOf(call, model)) : [];
+  return [{ role: "tool", content }, ...user(apart)];
+}
+
+function toResult({ part, id, name, output }: ValidCall, media: UserPart[]): ToolResult {
+  const type = part.state.status === "completed" ? "text" : "error-text";
+  return {
+    type: "tool-result",
+    toolCallId: id,
+    toolName: name,
+    output: media.length > 0 ? { type: "content", value: [text(output), ...media] } : { type, value: output },
+  };
 }
 
 type Data = NonNullable<PromptMessage["providerOptions"]>[string];
@@ -238,75 +250,40 @@ function chatThoughts(
   return isField ? { fields: { reasoning: thoughts } } : { text: thoughts };
 }
 
-function toTextCall(part: ToolPart): AssistantPart[] {
-  const written = formatCall(part);
-  return written === "" ? [] : [text(written)];
-}
-
-/** Returns the results of calls that were exchanged as text. */
-function toTextResults(calls: readonly ToolPart[], model: Model): PromptMessage {
-  const content = calls.flatMap((part) => [
-    text(formatResult(wireName(calledName(part)), textOfOutput(part))),
-    ...mediaOf(part, model, true),
-  ]);
-  return { role: "user", content };
-}
-
 /** The first call needs a thought signature; a placeholder is sent if another model made the calls. */
-function toCall(part: ToolPart, context: StepContext, needsSignature: boolean): AssistantPart {
-  const { thoughtSignature: signs } = context.quirks;
+function toCall(
+  call: ValidCall,
+  context: StepContext,
+  needsSignature: boolean,
+): AssistantPart | AssistantPart[] {
+  const { model, quirks } = context;
+  const { part, id, name, input } = call;
+  if (model.callsAsText) return [text(formatCall(part))].filter((written) => written.text !== "");
+  const signs = quirks.thoughtSignature;
   const own = ownData(part, context)?.thoughtSignature;
   const thoughtSignature = signs && (own ?? (needsSignature ? signs.missing : undefined));
   return {
     type: "tool-call",
-    toolCallId: context.callIds.get(part) ?? part.callId,
-    toolName: wireName(calledName(part)),
-    // The input as sent, so that the model sees its mistake.
-    input: wireInput(calledInput(part, isRecord(part.sent?.input) ? part.sent.input : part.state.input)),
+    toolCallId: id,
+    toolName: name,
+    input,
     ...(thoughtSignature !== undefined && { providerOptions: { google: { thoughtSignature } } }),
   };
 }
 
-function toResult(part: ToolPart, { callIds, isChat, model }: StepContext): ToolResult {
-  const media = isChat ? [] : mediaOf(part, model);
-  const value = textOfOutput(part);
-  return {
-    type: "tool-result",
-    toolCallId: callIds.get(part) ?? part.callId,
-    toolName: wireName(calledName(part)),
-    output:
-      media.length > 0
-        ? { type: "content", value: [text(value), ...media] }
-        : { type: part.state.status === "completed" ? "text" : "error-text", value },
-  };
+function mediaOf({ part: { state } }: ValidCall, model: Model): UserPart[] {
+  if (state.status !== "completed" || state.compactedAt !== undefined) return [];
+  return (state.attachments ?? []).map((one) => toMediaPart(one, model));
 }
 
-function textOfOutput({ state }: ToolPart): string {
-  if (state.status === "completed")
-    return state.compactedAt === undefined ? visibleOutput(state) : clearedOutput;
-  return state.status === "error" ? state.error : interruptedCall;
-}
-
-/** Returns the media that a tool returned, with a line that names the tool if they are apart from its result. */
-function mediaOf({ tool, state }: ToolPart, model: Model, isApart = false): UserPart[] {
-  if (state.status !== "completed" || state.compactedAt !== undefined || !state.attachments?.length)
-    return [];
-  const media = state.attachments.map((one) => toMediaPart(one, model));
-  return isApart ? [text(`What ${wireName(tool)} returned:`), ...media] : media;
+/** Returns the media that a tool returned, with a line that names the tool: they are apart from its result. */
+function namedMediaOf(call: ValidCall, model: Model): UserPart[] {
+  const media = mediaOf(call, model);
+  return media.length === 0 ? [] : [text(`What ${toValidName(call.part.tool)} returned:`), ...media];
 }
 
 /** Returns whether the content was copied into the message when it was created (text and directories). */
 const isInlined = (mime: string): boolean => mime.startsWith("text/") || mime.endsWith("directory");
-
-/** Replaces arguments that are not an object: providers reject them even if the call failed for that reason. */
-function wireInput(input: unknown): Record<string, unknown> {
-  return isRecord(input) ? { ...input } : {};
-}
-
-/** Replaces invalid tool names: providers reject them even if the call failed for that reason. */
-function wireName(tool: string): string {
-  return tool.replaceAll(/[^A-Za-z0-9_-]/g, "_").slice(0, 64) || "unnamed";
-}
 
 /** Adds data of the provider to a part, under the name that the SDK reads. */
 function withData<P extends AssistantPart>(part: P, name: string, data: Data | undefined): P {
@@ -318,25 +295,3 @@ const reasoning = (text: string) => ({ type: "reasoning" as const, text });
 
 /** Ids of calls that Responses and Messages accept. */
 const usualCallId = /^[A-Za-z0-9_-]{1,64}$/;
-
-/** Assigns each call a unique id: the provider's own or ours if it is valid here, otherwise one derived from ours. */
-function assignCallIds(messages: readonly Message[], allowed: RegExp): ReadonlyMap<ToolPart, string> {
-  const ids = new Map<ToolPart, string>();
-  const used = new Set<string>();
-  for (const part of messages.flatMap(({ parts }) => parts)) {
-    if (part.type !== "tool") continue;
-    for (const id of listIds(part)) {
-      if (!allowed.test(id) || used.has(id)) continue;
-      ids.set(part, id);
-      used.add(id);
-      break;
-    }
-  }
-  return ids;
-}
-
-function* listIds({ providerCallId, callId }: ToolPart): Generator<string> {
-  if (providerCallId !== undefined) yield providerCallId;
-  yield callId;
-  for (let round = 0; ; round++) yield sha256(`${round}:${callId}`).slice(0, 9);
-}

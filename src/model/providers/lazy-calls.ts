@@ -3,7 +3,7 @@ import { messageOf } from "../../base/errors.ts";
 import type { Log } from "../../base/log.ts";
 import { importModule } from "../../base/import-module.ts";
 import type { AgentError } from "../../message/message.ts";
-import type { Endpoint } from "../wires/wire.ts";
+import type { Endpoint } from "../endpoint.ts";
 import type { Send } from "../http.ts";
 import type { ModelRequest, StepEnd, StepEvent } from "../model.ts";
 

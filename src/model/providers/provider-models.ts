@@ -14,7 +14,7 @@ import type { Catalog, KnownModel } from "../catalog/known-models.ts";
 import type { ModelList } from "../catalog/model-lists.ts";
 import type { Provider } from "../catalog/usable-providers.ts";
 import { findVendorModel } from "../catalog/vendor-models.ts";
-import type { Endpoint } from "../wires/wire.ts";
+import type { Endpoint } from "../endpoint.ts";
 import type { Model } from "../model.ts";
 import { quirksOf } from "../quirks.ts";
 

@@ -42,3 +42,21 @@ export function checkContextSize({ model, system, tools }: ModelRequest): AgentE
     retryable: false,
   };
 }
+
+/** Share of the output limit that each effort may use for thinking. */
+const budgetShares = { none: 0, minimal: 0.02, low: 0.1, medium: 0.3, high: 0.6, xhigh: 0.9, max: 1 };
+/** https://platform.claude.com/docs/en/build-with-claude/extended-thinking */
+const minBudget = 1_024;
+
+type Effort = keyof typeof budgetShares;
+export const isEffort = (value: unknown): value is Effort =>
+  typeof value === "string" && Object.hasOwn(budgetShares, value);
+
+/**
+ * Returns the tokens to think with, which count towards the limit of output tokens; 0 to not think. The rest of the answer
+ * keeps at least as much as the smallest budget.
+ */
+export function thinkingBudget(effort: Effort, limit: number): number {
+  const budget = Math.min(Math.max(Math.round(limit * budgetShares[effort]), minBudget), limit - minBudget);
+  return effort === "none" || budget < minBudget ? 0 : budget;
+}

@@ -1,7 +1,8 @@
 import { createOpenAICompatible } from "@ai-sdk/openai-compatible";
 import { isRecord } from "../../base/text/record.ts";
 import type { EffortStyle, Quirks } from "../quirks.ts";
-import { cacheMarkIndexes, type Wire } from "./wire.ts";
+import { cacheMarkIndexes } from "../request/cache-marks.ts";
+import type { Wire } from "./wire.ts";
 
 export { Reader } from "./chat-reader.ts";
 

@@ -1,8 +1,10 @@
 import { createAnthropic } from "@ai-sdk/anthropic";
 import { isRecord } from "../../base/text/record.ts";
 import { invalidResponse, ProviderFailure } from "../failure.ts";
+import { cacheMarkIndexes } from "../request/cache-marks.ts";
+import { isEffort, thinkingBudget } from "../request/token-limits.ts";
 import { AnswerReader, type Data, failOnError, type Json, recordsIn, textOf } from "./answer-reader.ts";
-import { type CallParams, cacheMarkIndexes, type Wire } from "./wire.ts";
+import type { CallParams, Wire } from "./wire.ts";
 
 /** Anthropic Messages: prompt cache by marks, thinking with signatures. */
 export const createModel: Wire["createModel"] = (settings, { endpoint }) =>
@@ -28,24 +30,6 @@ export const adapt: Wire["adapt"] = (params, { quirks, isRefused, options: all }
     },
   };
 };
-
-/** Share of the output limit that each effort may use for thinking. */
-const budgetShares = { none: 0, minimal: 0.02, low: 0.1, medium: 0.3, high: 0.6, xhigh: 0.9, max: 1 };
-/** https://platform.claude.com/docs/en/build-with-claude/extended-thinking */
-const minBudget = 1_024;
-
-type Effort = keyof typeof budgetShares;
-const isEffort = (value: unknown): value is Effort =>
-  typeof value === "string" && Object.hasOwn(budgetShares, value);
-
-/**
- * Returns the tokens to think with, which count towards the limit of output tokens; 0 to not think. The rest of the answer
- * keeps at least as much as the smallest budget.
- */
-function thinkingBudget(effort: Effort, limit: number): number {
-  const budget = Math.min(Math.max(Math.round(limit * budgetShares[effort]), minBudget), limit - minBudget);
-  return effort === "none" || budget < minBudget ? 0 : budget;
-}
 
 const mark = { anthropic: { cacheControl: { type: "ephemeral" } } } as const;
 

@@ -1,12 +1,11 @@
-import { isRecord } from "../../base/text/record.ts";
 import { type ReasoningDetail, reasoningDetailSchema } from "../../message/part.ts";
+import { isSet, type Json, recordsIn } from "./answer-reader.ts";
 
 /** Maximum size of all details of one answer, in characters of JSON. Larger ones are dropped: a part of them is useless. */
 const sizeLimit = 1024 * 1024;
 
 /** Fields of a delta with details that are sent back as they came: OpenRouter and MiniMax; LiteLLM. */
 const detailFields = ["reasoning_details", "thinking_blocks"] as const;
-type DetailField = (typeof detailFields)[number];
 
 /** Fields of a detail that are streamed in fragments. */
 const streamedFields = new Set(["text", "summary", "thinking"]);
@@ -17,17 +16,20 @@ const wholeTypes: ReadonlySet<unknown> = new Set(["reasoning.encrypted", "redact
 /** Joins streamed fragments of a provider's reasoning details to complete details. */
 export class ReasoningDetails {
   readonly #details: ReasoningDetail[] = [];
-  #field: DetailField | undefined;
+  #field: (typeof detailFields)[number] | undefined;
   #length = 0;
 
   /** Adds the details of a delta. */
-  add(delta: Record<string, unknown>): void {
+  add(delta: Json): void {
     this.#field ??= detailFields.find((field) => Array.isArray(delta[field]));
-    const fragments = this.#field && delta[this.#field];
-    if (!Array.isArray(fragments)) return;
-    for (const fragment of fragments.filter(isRecord)) {
+    if (this.#field === undefined) return;
+    for (const fragment of recordsIn(delta[this.#field])) {
       const { data } = reasoningDetailSchema.safeParse(fragment);
-      if (data !== undefined) this.#append(data);
+      if (data === undefined || this.#length > sizeLimit) continue;
+      this.#length += JSON.stringify(data).length;
+      const last = this.#details.at(-1);
+      if (last !== undefined && continues(last, data)) join(last, data);
+      else this.#details.push({ ...data });
     }
   }
 
@@ -36,14 +38,6 @@ export class ReasoningDetails {
     if (this.#field === undefined || this.#details.length === 0 || this.#length > sizeLimit) return undefined;
     return { [this.#field]: this.#details };
   }
-
-  #append(fragment: ReasoningDetail): void {
-    if (this.#length > sizeLimit) return;
-    this.#length += JSON.stringify(fragment).length;
-    const last = this.#details.at(-1);
-    if (last !== undefined && continues(last, fragment)) join(last, fragment);
-    else this.#details.push({ ...fragment });
-  }
 }
 
 /** Returns whether a fragment continues the last detail: same type and index, and no different id. */
@@ -51,7 +45,7 @@ function continues(last: ReasoningDetail, fragment: ReasoningDetail): boolean {
   const hasOtherId = isSet(last.id) && isSet(fragment.id) && last.id !== fragment.id;
   const isSameKind = last.type === fragment.type && !wholeTypes.has(last.type);
   // A signature ends a thinking block.
-  const isSigned = isSet(last.signature) && isSet(fragment.thinking) && fragment.thinking !== "";
+  const isSigned = isSet(last.signature) && Boolean(fragment.thinking);
   return isSameKind && last.index === fragment.index && !hasOtherId && !isSigned;
 }
 
@@ -59,9 +53,6 @@ function join(last: ReasoningDetail, fragment: ReasoningDetail): void {
   for (const [key, value] of Object.entries(fragment)) {
     const before = last[key];
     const isMore = streamedFields.has(key) && typeof before === "string" && typeof value === "string";
-    if (isMore) last[key] = before + value;
-    else if (isSet(value)) last[key] = value;
+    if (isMore || isSet(value)) last[key] = isMore ? before + value : value;
   }
 }
-
-const isSet = (value: unknown): boolean => value !== undefined && value !== null;

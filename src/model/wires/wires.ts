@@ -2,12 +2,13 @@ import { wrapLanguageModel } from "ai";
 import { importModule } from "../../base/import-module.ts";
 import type { Api } from "../../config/api.ts";
 import { retryLocal } from "../catalog/local-server.ts";
+import type { Endpoint } from "../endpoint.ts";
 import type { HttpAnswer, Send } from "../http.ts";
 import { RefusedFields } from "../request/refused-fields.ts";
 import { streamAnswer } from "../streams/answer-stream.ts";
 import type { Connection } from "../streams/connection.ts";
 import { post } from "../streams/post.ts";
-import type { CallParams, Endpoint, StreamPart, Wire, WireCall } from "./wire.ts";
+import type { CallParams, StreamPart, Wire, WireCall } from "./wire.ts";
 
 /** Each API loads its part of the SDK when it is first used. */
 const modules: Readonly<Record<Api, () => Promise<Wire>>> = {
