@@ -69,6 +69,14 @@ describe("answers of Responses that end in another way", () => {
     expect(end).toMatchObject({ type: "finish", reason: "refusal", tokens: { input: 10, output: 5 } });
   });
 
+  test("an answer without an end broke off, even if the server says that it is done", async () => {
+    const delta = { type: "response.output_text.delta", output_index: 0, delta: "Half" };
+    const stream = `${eventText(delta)}data: [DONE]\n\n`;
+    const { text, end } = await replay.play("responses", stream, (bytes) => [bytes]);
+    expect(text).toBe("Half");
+    expect(end).toMatchObject({ type: "failed", error: { code: "invalid-response", retryable: true } });
+  });
+
   test("reports that a filter stopped the answer", async () => {
     const { end } = await played("responses", {
       type: "response.incomplete",

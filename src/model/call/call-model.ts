@@ -101,18 +101,14 @@ async function readAnswer(
   return failure;
 }
 
-function toWireCall(
-  { model, messages, options }: ModelRequest,
-  endpoint: Endpoint,
-  { refused }: Wires,
-): WireCall {
+function toWireCall({ model, messages }: ModelRequest, endpoint: Endpoint, { refused }: Wires): WireCall {
   const cacheKey = messages[0]?.info.sessionId;
   return {
     endpoint,
     model,
     quirks: quirksOf(endpoint.provider, hostOf(endpoint), endpoint.modelId),
     // Options come from JSON files, which their type does not express.
-    options: JSON.parse(JSON.stringify({ ...endpoint.options, ...options })),
+    options: JSON.parse(JSON.stringify(endpoint.options)),
     cacheKey,
     isRefused: (field) => refused.has({ ...endpoint, cacheKey }, field),
   };

@@ -21,6 +21,8 @@ export abstract class AnswerReader implements EventReader<StreamPart> {
   hasOutput = false;
   /** Data about the whole answer that the provider wants back. */
   protected data: Data | undefined;
+  /** Whether an answer without a finish reason is complete if the provider said that it is done. */
+  protected readonly mayLackReason: boolean = true;
   /** Whether the model refused to answer. */
   protected hasRefusal = false;
   #reason = "";
@@ -48,9 +50,9 @@ export abstract class AnswerReader implements EventReader<StreamPart> {
     this.read(value);
   }
 
-  /** An answer without a finish reason is complete only if the provider said that it is. */
   end(): void {
-    if (!this.hasFinish && !(this.isDone && this.hasOutput)) {
+    const isComplete = this.hasFinish || (this.mayLackReason && this.isDone && this.hasOutput);
+    if (!isComplete) {
       const what = this.hasOutput ? "broke off before its answer was complete" : "answered with nothing";
       throw new ProviderFailure(invalidResponse(`The provider ${what}.`, true));
     }
@@ -143,7 +145,8 @@ export function failOnError(event: Json): void {
   // Some servers send an empty error with each event.
   const hasError = isRecord(error) ? Object.values(error).some(Boolean) : Boolean(error);
   const isRefusal = isRecord(base) && Boolean(base.status_code);
-  const isErrorBody = object === "error" || typeof message === "string" || isSet(detail) || isRefusal;
+  const hasMessage = isSet(message) && type !== "message_start";
+  const isErrorBody = object === "error" || hasMessage || isSet(detail) || isRefusal;
   if (!hasError && type !== "error" && (isSet(choices) || isSet(output) || !isErrorBody)) return;
   const body = JSON.stringify(hasError ? { error } : event);
   const parsed = parseErrorAnswer({ status: undefined, header: () => null, body, now: 0 });

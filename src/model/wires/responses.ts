@@ -49,6 +49,7 @@ const itemTypes: ReadonlySet<unknown> = new Set(["message", "reasoning", "functi
 
 /** Reads the events of a response. Servers leave out ids, indexes, starts of items and repeated contents. */
 export class Reader extends AnswerReader {
+  protected override readonly mayLackReason = false;
   /** Open items by index. */
   readonly #open = new Map<number, Json>();
   #hasCall = false;

@@ -17,7 +17,7 @@ export interface WireCall {
   readonly endpoint: Endpoint;
   readonly model: Model;
   readonly quirks: Quirks;
-  /** Provider options of endpoint and request. */
+  /** Provider options. */
   readonly options: NonNullable<CallParams["providerOptions"]>[string];
   /** Groups the requests of a conversation for the provider's prompt cache. */
   readonly cacheKey: string | undefined;

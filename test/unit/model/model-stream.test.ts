@@ -224,8 +224,7 @@ test("a request carries system text, history, tools, options and the key as bear
   });
   await ask(`${base}/v1/`, {
     temperature: 0.5,
-    options: { seed: 7 },
-    endpoint: { options: { reasoningEffort: "high" } },
+    endpoint: { options: { reasoningEffort: "high", seed: 7 } },
     tools: [{ name: "read", description: "Reads.", schema: { $schema: "x", properties: { a: {} } } }],
   });
   expect(seen).toEqual({
