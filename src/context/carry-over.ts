@@ -3,11 +3,11 @@ import { PLAN_FILES } from "../agent/plan-files.ts";
 import { isRecord } from "../base/text/record.ts";
 import { estimateText } from "../message/estimate.ts";
 import type { Message, Todo } from "../message/message.ts";
-import type { Carried, FileChange, Part, ToolPart } from "../message/part.ts";
+import type { Carried, Part, ToolPart } from "../message/part.ts";
 import { endNote, removeEndNote } from "../tool/bash/command-end.ts";
 import { cutMiddle } from "../tool/output-limit.ts";
 import { formatPath, toSlashes } from "../workspace/paths.ts";
-import { type FileStep, fileSteps } from "../conversation/checkpoints.ts";
+import { changesOf, type FileStep, fileSteps } from "../conversation/checkpoints.ts";
 import { compactionOf } from "../conversation/visible-messages.ts";
 
 /** Maximum number of listed paths and todos; the newest stay. */
@@ -47,10 +47,9 @@ export function carryOver({ replaced, remaining, todos, cwd }: CarryInput, limit
   const replacedCalls = listCalls(replaced);
   const calls = [...replacedCalls, ...listCalls(remaining)];
   const shown = (path: string) => cutLine(formatPath(cwd, path));
-  const changed = collectChanges(earlier, fileSteps(calls.flatMap(listChanges)), shown);
-  const plan = calls
-    .flatMap(listChanges)
-    .findLast(({ path, operation }) => operation !== "delete" && isPlan(path))?.path;
+  const changes = changesOf([...replaced, ...remaining]);
+  const changed = collectChanges(earlier, fileSteps(changes), shown);
+  const plan = changes.findLast(({ path, operation }) => operation !== "delete" && isPlan(path))?.path;
   const allChanged = takeNewest([...changed.keys()], maxChanged);
   const read = [...earlier.flatMap((one) => one.read ?? []), ...calls.flatMap(listReadPaths).map(shown)];
   const requests = [...earlier.flatMap((one) => one.requests ?? []), ...replaced.flatMap(listRequestTexts)];
@@ -83,10 +82,6 @@ export function listRequestTexts({ info, parts }: Message): string[] {
 
 const listCalls = (messages: readonly Message[]): ToolPart[] =>
   messages.flatMap(({ parts }) => parts.filter((part: Part) => part.type === "tool"));
-
-function listChanges({ state }: ToolPart): FileChange[] {
-  return "changes" in state ? (state.changes ?? []) : [];
-}
 
 /** Returns the content hash of each changed file, the newest change last. */
 function collectChanges(

@@ -1,7 +1,7 @@
 import { z } from "zod";
 import type { MessageId } from "../message/ids.ts";
 import type { Message } from "../message/message.ts";
-import type { FileChange, ToolPart } from "../message/part.ts";
+import type { FileChange, Part, ToolPart } from "../message/part.ts";
 import type { PartlyTrackedCommand } from "../tool/tool.ts";
 import { startsTurn } from "../message/starts-turn.ts";
 import { fallbackTitle } from "../message/title.ts";
@@ -58,13 +58,21 @@ export function hasName({ id }: Pick<Checkpoint, "id">, name: string): boolean {
   return id === name || (name.length >= nameLength && id.endsWith(name));
 }
 
-/** Returns the file changes of the messages' calls, in the order in which they happened. */
+/** Returns the file changes of the messages' calls and drops, in the order in which they happened. */
 export function changesOf(messages: readonly Message[]): FileChange[] {
-  return messages.flatMap((message) =>
-    callsOf(message)
-      .sort((one, other) => startOf(one) - startOf(other))
-      .flatMap(({ state }) => ("changes" in state ? (state.changes ?? []) : [])),
-  );
+  return messages.flatMap((message) => [...changesByCalls(message), ...changesByDrops(message)]);
+}
+
+/** Returns the file changes of a message's calls, in the order in which they happened. */
+export function changesByCalls(message: Message): FileChange[] {
+  return callsOf(message)
+    .sort((one, other) => startOf(one) - startOf(other))
+    .flatMap(({ state }) => ("changes" in state ? (state.changes ?? []) : []));
+}
+
+/** Returns the file changes by which the user dropped changes of the agent. */
+export function changesByDrops({ parts }: Message): FileChange[] {
+  return parts.flatMap((part) => (part.type === "drop" ? part.changes : []));
 }
 
 /** Splits changes by file: a move removes one file and creates another. */
@@ -144,7 +152,11 @@ function isInterrupted({ state }: ToolPart): boolean {
 
 /** True for a command's question or answer, which the model never sees. */
 export function isCommandMessage({ parts }: Message): boolean {
-  return parts.length > 0 && parts.every((part) => part.type === "text" && part.ignored === true);
+  return parts.length > 0 && parts.every(isOfCommand);
+}
+
+function isOfCommand(part: Part): boolean {
+  return part.type === "changes" || (part.type === "text" && part.ignored === true);
 }
 
 /** Returns the first words of a user message. */

@@ -1,7 +1,7 @@
 import { removeControls } from "../base/text/controls.ts";
 import { newPartId } from "../message/ids.ts";
 import type { AssistantInfo, UserInfo } from "../message/message.ts";
-import type { Part } from "../message/part.ts";
+import type { ChangesPart, Part } from "../message/part.ts";
 import type { Transcript } from "./transcript.ts";
 import { noTokens } from "./turn-result.ts";
 
@@ -12,8 +12,13 @@ export async function addQuestion(transcript: Transcript, question: UserInfo, te
   await transcript.seal(question.id);
 }
 
-/** Adds a command's answer. It may contain text from a server. */
-export async function addAnswer(transcript: Transcript, question: UserInfo, text: string): Promise<void> {
+/** Adds a command's answer. It may contain text from a server. `changes` are shown before it. */
+export async function addAnswer(
+  transcript: Transcript,
+  question: UserInfo,
+  text: string,
+  changes?: ChangesPart,
+): Promise<void> {
   const now = Date.now();
   const info: AssistantInfo = {
     id: transcript.newMessageId(),
@@ -28,6 +33,7 @@ export async function addAnswer(transcript: Transcript, question: UserInfo, text
     finish: "stop",
   };
   transcript.addMessage(info);
+  if (changes !== undefined) transcript.putPart(info.id, changes);
   transcript.putPart(info.id, ignoredText(removeControls(text)));
   await transcript.seal(info.id);
 }

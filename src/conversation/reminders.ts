@@ -1,5 +1,7 @@
 import announcedStep from "../../prompts/reminders/announced-step.md";
 import buildSwitch from "../../prompts/reminders/build-switch.md";
+import changesDropped from "../../prompts/reminders/changes-dropped.md";
+import changesRestored from "../../prompts/reminders/changes-restored.md";
 import date from "../../prompts/reminders/date.md";
 import emptyAnswer from "../../prompts/reminders/empty-answer.md";
 import leakedCall from "../../prompts/reminders/leaked-call.md";
@@ -132,4 +134,9 @@ export function uncheckedChangesReminder(files: string): string {
 /** Follows an answer that ends a turn and says that checks succeed which no run shows. */
 export function unprovenClaimReminder(claims: string): string {
   return fill(unprovenClaim, { claims }).trim();
+}
+
+/** Says that the user dropped changes, or restored them. */
+export function droppedChangesReminder(changes: string, isRedo: boolean): string {
+  return fill(isRedo ? changesRestored : changesDropped, { changes }).trim();
 }

@@ -324,6 +324,53 @@ const evidencePartSchema = z.object({
 });
 export type EvidencePart = z.infer<typeof evidencePartSchema>;
 
+/** One change of a file that can be dropped alone. Each text change is a hunk; the others are changes of whole files. */
+const changeItemSchema = z.object({
+  kind: z.enum(["hunk", "created", "deleted", "renamed", "mode", "link", "binary", "not-stored"]),
+  /** First line of a hunk in the file as it is now, from 1. */
+  line: z.number().optional(),
+  additions: z.number(),
+  deletions: z.number(),
+  /** Whether the user has changed the same place since. */
+  isContested: z.literal(true).optional(),
+});
+export type ChangeItem = z.infer<typeof changeItemSchema>;
+
+/** A file's net change. The content before it includes the user's own edits. */
+const listedChangeSchema = z.object({
+  change: fileChangeSchema,
+  items: z.array(changeItemSchema),
+  /** Whether the user has changed the file since the agent did. */
+  isEdited: z.literal(true).optional(),
+});
+export type ListedChange = z.infer<typeof listedChangeSchema>;
+
+/** The net changes of a turn or of the session, as shown to the user. Items are numbered from 1, in this order. */
+const changesPartSchema = z.object({
+  id: partIdSchema,
+  type: z.literal("changes"),
+  /** First words of the turn; absent for the whole session. */
+  turn: z.string().optional(),
+  files: z.array(listedChangeSchema),
+  /** What the card shows: some or all of the files, with their numbers in the metadata. */
+  title: z.string(),
+  paths: z.array(z.string()),
+  metadata: z.record(z.string(), z.unknown()),
+});
+export type ChangesPart = z.infer<typeof changesPartSchema>;
+
+/** Changes by which the user dropped changes of the agent, or restored dropped ones. */
+const dropPartSchema = z.object({
+  id: partIdSchema,
+  type: z.literal("drop"),
+  changes: z.array(fileChangeSchema),
+  /** Whether the changes restore dropped ones. */
+  isRedo: z.literal(true).optional(),
+  /** False until the files are changed: the next start of the session completes it. */
+  isDone: z.boolean(),
+});
+export type DropPart = z.infer<typeof dropPartSchema>;
+
 export const partSchema = z.discriminatedUnion("type", [
   textPartSchema,
   reasoningPartSchema,
@@ -338,6 +385,8 @@ export const partSchema = z.discriminatedUnion("type", [
   agentPartSchema,
   retryPartSchema,
   evidencePartSchema,
+  changesPartSchema,
+  dropPartSchema,
 ]);
 export type Part = z.infer<typeof partSchema>;
 export type TextPart = z.infer<typeof textPartSchema>;

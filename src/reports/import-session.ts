@@ -1,6 +1,6 @@
 import { newSessionId, type SessionId } from "../message/ids.ts";
 import type { SessionInfo } from "../message/message.ts";
-import type { FileChange, Part } from "../message/part.ts";
+import type { ChangesPart, FileChange, Part } from "../message/part.ts";
 import type { SessionStore } from "../storage/session-store.ts";
 import type { SessionFile } from "./session-file.ts";
 
@@ -79,9 +79,15 @@ async function writeMessages(store: SessionStore, { info, messages, todos }: Ses
 
 /** Omits snapshot hashes, because an undo would write or delete files by them. */
 function omitSnapshots(part: Part): Part {
-  if (part.type === "patch") return { ...part, changes: part.changes.map(omitHashes) };
+  if (part.type === "patch" || part.type === "drop")
+    return { ...part, changes: part.changes.map(omitHashes) };
+  if (part.type === "changes") return omitListedHashes(part);
   if (part.type !== "tool" || !("changes" in part.state) || part.state.changes === undefined) return part;
   return { ...part, state: { ...part.state, changes: part.state.changes.map(omitHashes) } };
+}
+
+function omitListedHashes(part: ChangesPart): ChangesPart {
+  return { ...part, files: part.files.map((file) => ({ ...file, change: omitHashes(file.change) })) };
 }
 
 function omitHashes(change: FileChange): FileChange {

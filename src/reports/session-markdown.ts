@@ -1,6 +1,6 @@
 import { fenced } from "../base/text/fence.ts";
 import type { Message, SessionInfo } from "../message/message.ts";
-import type { Part, ToolPart } from "../message/part.ts";
+import type { DropPart, Part, ToolPart } from "../message/part.ts";
 import { renderEvidence } from "../evidence/describe.ts";
 import { isCommandMessage } from "../conversation/checkpoints.ts";
 
@@ -58,6 +58,8 @@ function renderPart(part: Part): string {
       return `Retried (${part.attempt} of ${part.attempts}) after: ${oneLine(part.error)}`;
     case "evidence":
       return renderEvidence(part);
+    case "drop":
+      return renderDrop(part);
     case "compaction":
       return "The conversation was compacted here.";
     case "subtask":
@@ -66,9 +68,16 @@ function renderPart(part: Part): string {
     case "step-finish":
     case "snapshot":
     case "patch":
+    case "changes":
     case "agent":
       return "";
   }
+}
+
+function renderDrop({ changes, isRedo }: DropPart): string {
+  const paths = [...new Set(changes.map(({ path }) => oneLine(path)))].join(", ");
+  if (paths === "") return "";
+  return isRedo ? `Restored dropped changes: ${paths}` : `Dropped changes of the agent: ${paths}`;
 }
 
 function renderCall({ tool, title, state }: ToolPart): string {

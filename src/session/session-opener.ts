@@ -14,7 +14,6 @@ import { Decisions } from "../conversation/decisions.ts";
 import type { SessionHost } from "./session-host.ts";
 import { PluginEvents } from "../session-state/plugin-events.ts";
 import type { Folders, Project } from "../conversation/project.ts";
-import { recoverSession } from "../undo/recover-session.ts";
 import { SessionDiff } from "../conversation/session-diff.ts";
 import { Session } from "./session.ts";
 import { Transcript } from "../conversation/transcript.ts";
@@ -114,6 +113,8 @@ export class SessionOpener {
     });
     const taskOf = (callId: string) => findTask(store, info.id, callId);
     const stored = { info, project: onDisk, writer, diff, messagesFromNewest, taskOf };
+    // Loaded on first use: a new session has nothing to recover.
+    const { recoverSession } = await import("../undo/recover-session.ts");
     const recovered = await recoverSession(
       stored,
       wasLeft,

@@ -134,12 +134,13 @@ export class SessionTurns {
     await project.refresh();
     const command = this.#parseCommand(input);
     const effect = command?.command.effect;
-    if (effect?.kind === "answer")
-      return commands.answer(
-        input,
-        () => effect.run(this.#commandContext, command?.typed ?? "", signal),
-        signal,
-      );
+    if (effect?.kind === "answer") {
+      const run = () => effect.run(this.#commandContext, command?.typed ?? "", signal);
+      const result = await commands.answer(input, run, signal);
+      this.#deps.diff.note(this.#deps.transcript.messages);
+      await this.#saveDiff();
+      return result;
+    }
     const turnSignal = (await this.#prepare(signal)) ? signal : AbortSignal.abort();
     const context = this.#toolContext(turnSignal);
     const ended = await this.#addMessage(input, context, { agent, model, effort });
@@ -235,7 +236,7 @@ export class SessionTurns {
   }
 
   async #runTurn(context: ToolContext, signal: AbortSignal): Promise<TurnResult> {
-    const { transcript, diff, writer, events, gate, decisions, emit, log, waitUntilReady } = this.#deps;
+    const { transcript, diff, writer, gate, decisions, emit, log, waitUntilReady } = this.#deps;
     const {
       infoStore,
       settings,
@@ -291,13 +292,18 @@ export class SessionTurns {
       },
       signal,
     );
-    const summary = await diff.save();
-    if (summary !== undefined) {
-      await infoStore.save({ summary });
-      events.diff(infoStore.info.id, diff.files);
-    }
+    await this.#saveDiff();
     await writer.flush();
     return result;
+  }
+
+  async #saveDiff(): Promise<void> {
+    const { diff, events } = this.#deps;
+    const { infoStore } = this.#services;
+    const summary = await diff.save();
+    if (summary === undefined) return;
+    await infoStore.save({ summary });
+    events.diff(infoStore.info.id, diff.files);
   }
 
   /** Returns the project with the session's own settings. */

@@ -84,7 +84,9 @@ export class CommandCalls {
     signal: AbortSignal,
   ): Promise<TurnResult> {
     const question = await this.#addQuestion(input);
-    await addAnswer(this.#deps.transcript, question, await run());
+    const answered = await run();
+    const { text, part } = typeof answered === "string" ? { text: answered } : answered;
+    await addAnswer(this.#deps.transcript, question, text, part);
     return { end: signal.aborted ? "cancelled" : "finished", tokens: noTokens };
   }
 

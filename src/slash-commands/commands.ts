@@ -12,6 +12,7 @@ import type { PermissionsContext } from "./permissions-command.ts";
 import type { Project } from "../conversation/project.ts";
 import { normalizeTitle } from "../session-state/title.ts";
 import type { LazyUndo } from "../undo/lazy-undo.ts";
+import type { ChangesAnswer } from "../undo/review.ts";
 
 /** A slash command. */
 export interface Command {
@@ -49,7 +50,7 @@ export interface ParsedCommand {
 /** Runs without a model; the returned text is the answer. */
 export interface AnswerEffect {
   readonly kind: "answer";
-  run(session: CommandContext, rest: string, signal: AbortSignal): Promise<string>;
+  run(session: CommandContext, rest: string, signal: AbortSignal): Promise<string | ChangesAnswer>;
 }
 
 /** The parts of a session that commands use. */
@@ -67,7 +68,7 @@ export interface CommandContext
   contextUse(signal: AbortSignal): Promise<ShownContext | undefined>;
   readonly usage: Usage | undefined;
   readonly info: SessionInfo;
-  readonly history: Pick<LazyUndo, "load">;
+  readonly history: Pick<LazyUndo, "load" | "loadReview">;
   setTitle(title: string, source: "person"): Promise<void>;
   reload(): Promise<Project>;
   /** Returns a message for the user. */
@@ -115,8 +116,26 @@ const builtIn: readonly Command[] = [
   },
   {
     name: "redo",
-    description: "Redo what the last undo removed",
-    effect: { kind: "answer", run: async ({ history }) => (await history.load()).redo() },
+    description: "Redo what the last undo or drop removed",
+    effect: { kind: "answer", run: redo },
+  },
+  {
+    name: "changes",
+    description: "Show what the last turn changed, by file and place, numbered",
+    hint: "all for the whole session, or a file",
+    effect: {
+      kind: "answer",
+      run: async ({ history }, typed) => (await history.loadReview()).list(typed),
+    },
+  },
+  {
+    name: "drop",
+    description: "Undo single changes by their numbers in /changes, those of a file, or all",
+    hint: "2 4, file, or all",
+    effect: {
+      kind: "answer",
+      run: async ({ history }, typed) => (await history.loadReview()).drop(typed),
+    },
   },
   {
     name: "checkpoints",
@@ -254,6 +273,11 @@ async function reload(session: CommandContext): Promise<string> {
     ...(shown.length === 0 ? [] : ["", ...shown]),
     ...(rest > 0 ? [`- and ${rest} more`] : []),
   ].join("\n");
+}
+
+async function redo({ info, history }: CommandContext): Promise<string> {
+  const brought = info.revert === undefined ? await (await history.loadReview()).redo() : undefined;
+  return brought ?? (await history.load()).redo();
 }
 
 async function rename(session: CommandContext, typed: string): Promise<string> {

@@ -30,7 +30,8 @@ export async function endInterrupted(
   taskOf: FindTask,
 ): Promise<string | undefined> {
   const last = transcript.messages.at(-1);
-  if (wasLeft && last?.info.role === "user" && isCommandMessage(last)) return unansweredCommand;
+  if (wasLeft && last?.info.role === "user" && (isCommandMessage(last) || isDrop(last)))
+    return unansweredCommand;
   const open = transcript.messages.filter(isOpen);
   const wasInterrupted = open.length > 0 || (wasLeft && endsInTurn(transcript.messages));
   const calls: string[] = [];
@@ -52,6 +53,10 @@ export async function endInterrupted(
 /** A command's question is stored before it runs, its answer after. */
 const unansweredCommand =
   "The program ended before your last command was answered. Send it again if it was not done; /checkpoints shows what can be undone or redone.";
+
+function isDrop({ parts }: Message): boolean {
+  return parts.some(({ type }) => type === "drop");
+}
 
 function isOpen(message: Message): boolean {
   return message.info.role === "assistant" && message.info.time.completed === undefined;

@@ -60,6 +60,7 @@ export async function recoverSession(
     onShown: async () => {},
   });
   const undone = info.revert === undefined ? undefined : await recoverUndo(undo, transcript, log);
+  const dropped = await recoverDrop(undo, transcript, log);
   const interrupted = await endInterrupted(transcript, wasLeft, stored.taskOf);
   if (info.summary !== undefined && !diff.isStored) {
     const summary = await diff.rebuild(omitReverted(messagesFromNewest(), info.revert));
@@ -69,7 +70,7 @@ export async function recoverSession(
     const summary = await diff.save();
     if (summary !== undefined) await save({ summary });
   }
-  const notices = [undone, interrupted].filter((notice) => notice !== undefined);
+  const notices = [undone, dropped, interrupted].filter((notice) => notice !== undefined);
   const notice = notices.length === 0 ? undefined : notices.join("\n\n");
   return { info, messages: [...transcript.messages], notice };
 }
@@ -80,11 +81,29 @@ const quiet = () => {};
 async function recoverUndo(undo: LazyUndo, transcript: Transcript, log: Log): Promise<string | undefined> {
   try {
     const report = await (await undo.load()).recover();
-    const question = transcript.messages.findLast(({ info }) => info.role === "user")?.info;
-    if (report !== undefined && question?.role === "user") await addAnswer(transcript, question, report);
+    await answerLast(transcript, report);
     return report;
   } catch (error) {
     log.error("undo recovery failed", errorFields(error));
     return `An interrupted undo could not be completed: ${messageOf(error)} Send /undo to try again.`;
   }
+}
+
+/** As {@link recoverUndo}, for a drop. */
+async function recoverDrop(undo: LazyUndo, transcript: Transcript, log: Log): Promise<string | undefined> {
+  const isOpen = ({ parts }: Message) => parts.some((part) => part.type === "drop" && !part.isDone);
+  if (!transcript.messages.some(isOpen)) return undefined;
+  try {
+    const report = await (await undo.loadReview()).recover();
+    await answerLast(transcript, report);
+    return report;
+  } catch (error) {
+    log.error("drop recovery failed", errorFields(error));
+    return `An interrupted drop could not be completed: ${messageOf(error)} Open the session again to try again.`;
+  }
+}
+
+async function answerLast(transcript: Transcript, report: string | undefined): Promise<void> {
+  const question = transcript.messages.findLast(({ info }) => info.role === "user")?.info;
+  if (report !== undefined && question?.role === "user") await addAnswer(transcript, question, report);
 }

@@ -68,7 +68,7 @@ function changedText(messages: Checkpoint["messages"]): string {
   return `${files} ${files === 1 ? "file" : "files"}, +${additions} -${deletions}`;
 }
 
-function filesText({ files, direction }: Reverted, cwd: string): string {
+export function filesText({ files, direction }: Pick<Reverted, "files" | "direction">, cwd: string): string {
   if (files.length === 0) return "No file was changed in it.";
   const keptFirst = files.toSorted((one, other) => Number(isKept(other)) - Number(isKept(one)));
   const lines = keptFirst.slice(0, fileLimit).map(({ revert, outcome }) => {
@@ -115,7 +115,10 @@ function keptAdvice({ files, direction }: Reverted): string {
   return `Edit the other files by hand, or restore what ${state} and send ${other} to try again.`;
 }
 
-function outOfReach({ commands, interrupted }: Reverted, cwd: string): string[] {
+export function outOfReach(
+  { commands, interrupted }: Pick<Reverted, "commands" | "interrupted">,
+  cwd: string,
+): string[] {
   const paths = interrupted.map((path) => formatPath(cwd, path)).join(", ");
   return [
     commands.length === 0

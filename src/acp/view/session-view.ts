@@ -7,6 +7,7 @@ import type { Message, MessageInfo } from "../../message/message.ts";
 import { type CallDecision, isFinished, type Part, type ToolPart } from "../../message/part.ts";
 import type { Session } from "../../session/session.ts";
 import { presentCall } from "../../tool/presentation.ts";
+import { toChangesCall } from "../../undo/changes-call.ts";
 import type { ClientFeatures } from "../client-capabilities.ts";
 import type { ClientPaths } from "../client-paths.ts";
 import { Compactions } from "./compactions.ts";
@@ -264,9 +265,11 @@ export class SessionView {
     }
     for (const part of parts) {
       if (part.type === "compaction") this.#compactions.beginReplayed(info.id);
-      else if (part.type === "tool" && info.role === "assistant" && info.summary !== true)
-        await this.#replayCall(part);
-      else this.#part(part, info, noDiffs);
+      else {
+        const call = info.role === "assistant" && info.summary !== true ? toCall(part) : undefined;
+        if (call === undefined) this.#part(part, info, noDiffs);
+        else await this.#replayCall(call);
+      }
     }
     this.#endCompaction(info, parts);
   }
@@ -287,8 +290,8 @@ export class SessionView {
     const message = this.session.transcript.find(event.messageId);
     const part = message?.parts.find((known) => known.id === id);
     if (part === undefined) return;
-    const diffs = part.type === "tool" ? await this.#calls.loadDiffs(part) : noDiffs;
-    this.#part(part, message?.info, diffs);
+    const call = toCall(part);
+    this.#part(part, message?.info, call === undefined ? noDiffs : await this.#calls.loadDiffs(call));
   }
 
   async #loadDiffs(event: SessionEvent): Promise<Diffs> {
@@ -340,7 +343,8 @@ export class SessionView {
   #part(part: Part, info: MessageInfo | undefined, diffs: Diffs): void {
     if (part.type === "compaction" && info !== undefined) return this.#compactions.begin(info.id);
     if (info?.role === "user" || info?.summary === true) return;
-    if (part.type === "tool") return this.#call(part, diffs);
+    const call = toCall(part);
+    if (call !== undefined) return this.#call(call, diffs);
     if (part.type === "text" || part.type === "reasoning") return this.#text(part);
     if (part.type === "evidence") return this.#sendTurnUpdate(evidenceUpdate(part, this.#client));
     if (part.type === "retry") return this.#sendTurnUpdate(retryUpdate(part));
@@ -424,5 +428,11 @@ function plainText(parts: readonly Part[]): string {
 /** Returns the tool call of an event, also of a child session's event. */
 function findCall(event: SessionEvent): ToolPart | undefined {
   if (event.type === "child") return findCall(event.event);
-  return event.type === "part" && event.part.type === "tool" ? event.part : undefined;
+  return event.type === "part" ? toCall(event.part) : undefined;
+}
+
+/** Returns the part as a call, if it is shown as one. */
+function toCall(part: Part): ToolPart | undefined {
+  if (part.type === "changes") return toChangesCall(part);
+  return part.type === "tool" ? part : undefined;
 }

@@ -187,19 +187,20 @@ export class ToolCalls {
   }
 
   async #loadDiff(change: FileChange): Promise<ToolCallContent> {
-    const oldText = await this.#text(change.before);
-    const newText = await this.#text(change.after);
-    if (oldText === undefined || newText === undefined) {
-      return textContent(`${change.path}: +${change.additions} -${change.deletions} (too large to show)`);
-    }
-    const kind = change.operation;
-    return { type: "diff", path: change.path, oldText, newText: newText ?? "", _meta: { kind } };
+    const { path, before, after, mode, newMode, operation: kind } = change;
+    if (before !== undefined && before === after && newMode !== undefined)
+      return textContent(`${path}: mode changed from ${formatMode(mode)} to ${formatMode(newMode)}`);
+    const [old, fresh] = [await this.#load(before), await this.#load(after)];
+    if (old === undefined || fresh === undefined)
+      return textContent(`${path}: +${change.additions} -${change.deletions} (too large to show)`);
+    if (isBinary(old) || isBinary(fresh)) return textContent(`${path}: ${describeBinary(old, fresh)}`);
+    const [oldText, newText] = [old?.toString("utf8") ?? null, fresh?.toString("utf8") ?? ""];
+    return { type: "diff", path, oldText, newText, _meta: { kind } };
   }
 
-  /** Returns null if there was no file, undefined if its text was not stored. */
-  async #text(hash: string | null | undefined): Promise<string | null | undefined> {
-    if (hash === null || hash === undefined) return hash;
-    return (await this.#deps.loadSnapshot(hash))?.toString("utf8");
+  /** Returns null if there was no file, undefined if its content was not stored. */
+  async #load(hash: string | null | undefined): Promise<Buffer | null | undefined> {
+    return hash === null || hash === undefined ? hash : this.#deps.loadSnapshot(hash);
   }
 
   /** Returns the command that the client shows in a terminal. */
@@ -234,6 +235,21 @@ class OpenCall {
     this.sent = sent;
     this.pacer = pacer;
   }
+}
+
+/** UTF-16 counts as binary too: clients get UTF-8. */
+function isBinary(bytes: Buffer | null): boolean {
+  return bytes?.includes(0) === true;
+}
+
+function describeBinary(old: Buffer | null, fresh: Buffer | null): string {
+  if (old === null) return `binary file created (${fresh?.length ?? 0} bytes)`;
+  if (fresh === null) return `binary file deleted (${old.length} bytes)`;
+  return `binary file changed (${old.length} to ${fresh.length} bytes)`;
+}
+
+function formatMode(mode = 0o644): string {
+  return mode.toString(8);
 }
 
 /** Whether the card of this call needs files from the disk. */

@@ -2,15 +2,15 @@ import type {
   ContentBlock,
   RequestPermissionRequest,
   SessionUpdate,
-  ToolCall,
   ToolCallContent,
   ToolCallUpdate,
 } from "@agentclientprotocol/sdk";
 import { structuredPatch } from "diff";
 import { removeControls } from "../../base/text/controls.ts";
 import { isRecord } from "../../base/text/record.ts";
-import type { Style } from "../terminal/style.ts";
+import { plainStyle, type Style } from "../terminal/style.ts";
 import { CallOutput } from "./call-output.ts";
+import { type ChangesCard, findChangesCard, formatChanges } from "./changes-diff.ts";
 import { formatDuration } from "./elapsed.ts";
 import type { Screen } from "./screen.ts";
 import { Status } from "./status.ts";
@@ -157,7 +157,9 @@ export class Printer {
     );
   }
 
-  #call(update: ToolCall | ToolCallUpdate): void {
+  #call(update: SessionUpdate & { sessionUpdate: "tool_call" | "tool_call_update" }): void {
+    const changes = update.sessionUpdate === "tool_call" ? findChangesCard(update) : undefined;
+    if (changes !== undefined) return this.#changes(changes);
     const evidence = update._meta?.["evidence"];
     if (isRecord(evidence)) return this.#evidence(evidence, update.title ?? "");
     const { toolCallId, status, _meta } = update;
@@ -227,6 +229,14 @@ export class Printer {
     return this.#style.bold(
       this.#screen.isTerminal ? cutLine(title, this.#screen.columns - other - 1) : title,
     );
+  }
+
+  /** Prints the card of `/changes`. On a terminal it is coloured, which the answer cannot be. */
+  #changes(card: ChangesCard): void {
+    this.end();
+    const { isTerminal, columns } = this.#screen;
+    if (isTerminal) this.#screen.progress(`${formatChanges(card, { style: this.#style, width: columns })}\n`);
+    else this.#screen.answer(`${formatChanges(card, { style: plainStyle })}\n`);
   }
 
   /** Prints what the turn changed and ran as one line. */

@@ -1,4 +1,6 @@
 import type { SessionUpdate } from "@agentclientprotocol/sdk";
+import { formatChanges, findChangesCard } from "../live/changes-diff.ts";
+import { plainStyle } from "../terminal/style.ts";
 
 /** Collects the model's answer: its text after the last tool call. Earlier text is commentary. */
 export class AnswerText {
@@ -8,6 +10,11 @@ export class AnswerText {
   /** Returns the commentary that a new tool call follows, else undefined. */
   add(update: SessionUpdate): string | undefined {
     if (update.sessionUpdate === "tool_call") {
+      const changes = findChangesCard(update);
+      if (changes !== undefined) {
+        this.#text += `${formatChanges(changes, { style: plainStyle })}\n`;
+        return undefined;
+      }
       // The card at the end of a turn is no call of the model.
       return update._meta?.["evidence"] === undefined ? this.#takeCommentary() : undefined;
     }

@@ -13,6 +13,7 @@ import type { FormOutcome } from "../ask/forms.ts";
 import { formatDuration } from "../live/elapsed.ts";
 import { Printer } from "../live/printer.ts";
 import { Screen } from "../live/screen.ts";
+import { findChangesCard } from "../live/changes-diff.ts";
 import { styleFor } from "../terminal/style.ts";
 import { AnswerText } from "./answer-text.ts";
 import { describeRefused, type PermissionDecision } from "./run-answers.ts";
@@ -96,7 +97,9 @@ class TextReport implements Report {
     if (this.#isLive) return this.#printer.update(update);
     const commentary = this.#held.add(update);
     if (commentary !== undefined) this.#comment(commentary);
-    if (update.sessionUpdate !== "agent_message_chunk") this.#printer.update(update);
+    const isPartOfAnswer =
+      update.sessionUpdate === "agent_message_chunk" || findChangesCard(update) !== undefined;
+    if (!isPartOfAnswer) this.#printer.update(update);
   }
 
   asked(request: RequestPermissionRequest): void {

@@ -8,19 +8,34 @@ export interface Style {
   yellow(text: string): string;
 }
 
+const codes: Readonly<Record<keyof Style, number>> = {
+  dim: 2,
+  bold: 1,
+  red: 31,
+  green: 32,
+  cyan: 36,
+  yellow: 33,
+};
+
+export const plainStyle: Style = createStyle(() => (text) => text);
+const colouredStyle = createStyle((name) => (text) => `\u001b[${codes[name]}m${text}\u001b[0m`);
+
 export function styleFor(
   stream: { isTTY?: boolean },
   env: Readonly<Record<string, string | undefined>>,
 ): Style {
   const isColoured =
     (stream.isTTY === true && !env["NO_COLOR"] && env["TERM"] !== "dumb") || !!env["FORCE_COLOR"];
-  const paint = (code: number) => (text: string) => (isColoured ? `\u001b[${code}m${text}\u001b[0m` : text);
+  return isColoured ? colouredStyle : plainStyle;
+}
+
+function createStyle(paint: (name: keyof Style) => (text: string) => string): Style {
   return {
-    dim: paint(2),
-    bold: paint(1),
-    red: paint(31),
-    green: paint(32),
-    cyan: paint(36),
-    yellow: paint(33),
+    dim: paint("dim"),
+    bold: paint("bold"),
+    red: paint("red"),
+    green: paint("green"),
+    cyan: paint("cyan"),
+    yellow: paint("yellow"),
   };
 }

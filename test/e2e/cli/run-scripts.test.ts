@@ -306,6 +306,32 @@ describe("the session of a run", () => {
   });
 });
 
+describe("/changes in a run", () => {
+  test("prints a diff with the numbers that /drop takes, and then the list", async () => {
+    await inPlace(async ({ model, start }) => {
+      model.reply(reply.call("bash", { command: "printf 'two\\n' > made.txt" })).reply("Made.");
+      await start(["run", "--permission", "allow", "Make it"], "").ended;
+      const changes = await start(["run", "--continue", "/changes"], "").ended;
+      expect(changes.stdout).toBe(
+        [
+          "made.txt",
+          "[1] created, +1",
+          "  +two",
+          "",
+          '**Changes of the turn "Make it"**: 1 file, +1 -0',
+          "",
+          "- `1` made.txt: created, +1",
+          "",
+          "`/drop 1` undoes one change, `/drop 1 3` several, `/drop FILE` those of a file, `/drop all` all of them.",
+          "",
+        ].join("\n"),
+      );
+      const dropped = await start(["run", "--continue", "/drop 1"], "").ended;
+      expect([dropped.code, dropped.stdout]).toEqual([0, expect.stringContaining("Dropped:")]);
+    });
+  });
+});
+
 describe("piped input", () => {
   test("is marked with tags that it does not contain, and may be the whole prompt", async () => {
     await inPlace(async ({ model, start }) => {
