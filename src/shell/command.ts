@@ -11,6 +11,7 @@ import { addPath, addUnknownPath, mayBeOption } from "./syntax/paths.ts";
 import { findProgram } from "./programs/program-table.ts";
 import { findReversibility } from "./reversibility/reversibility.ts";
 import type { Reversibility } from "./reversibility/forms.ts";
+import { findProjectScripts, findScriptText, judgeScriptNames } from "./reversibility/project-scripts.ts";
 import {
   resolveArgument,
   toUnknownArgument,
@@ -35,8 +36,29 @@ export function addCommand(scan: Scan, command: SimpleCommand, evalContext: Eval
   const own = describe(name, { scan, command, args, evalContext });
   const interpreted = own && others === undefined && findProgram(name)?.interpretsCode === true;
   const doubt = interpreted ? { ...own, interpreter: name } : (own ?? others);
-  const reversibility = findReversibility(name, args, { input: evalContext.inputText });
+  const known = findReversibility(name, args, { input: evalContext.inputText });
+  const reversibility = known === "unknown" ? judgeScripts(scan, name, args, evalContext) : known;
   addBash(scan, command, { doubt, reversibility }, evalContext);
+}
+
+/** Judges the scripts of the project that a command runs, by their text and name. */
+function judgeScripts(
+  scan: Scan,
+  name: string,
+  args: readonly Argument[],
+  { workingDirs, findIrreversible }: EvalContext,
+): Reversibility {
+  const scripts = findProjectScripts(name, args);
+  if (scripts === undefined) return "unknown";
+  const { readText } = scan.context;
+  const folder = workingDirs?.length === 1 ? workingDirs[0] : undefined;
+  const file =
+    folder === undefined
+      ? undefined
+      : scripts.files.map((one) => readText?.(join(folder, one))).find((one) => one !== undefined);
+  const text = file === undefined ? undefined : findScriptText(scripts, file);
+  const found = (text === undefined ? undefined : findIrreversible(text)) ?? judgeScriptNames(scripts);
+  return found === undefined ? "unknown" : { irreversible: found };
 }
 
 /** Returns the name without its folder, or why it is unknown. */

@@ -15,6 +15,8 @@ export interface ShellContext {
   findCriticalReason(path: string, below: boolean): string | undefined;
   /** Returns the names in a folder, none if it does not exist. Without it a wildcard counts as every matching name. */
   list?(folder: string): readonly string[];
+  /** Returns the text of a file of the project; undefined if there is none. Without it scripts are judged by name. */
+  readText?(path: string): string | undefined;
 }
 
 /** One effect of a command line. */
@@ -115,6 +117,8 @@ export interface EvalContext extends ExpansionContext {
   readonly hasWideGlobs: boolean;
   /** Analyzes a text that the command passes to a shell. */
   runText(text: string): void;
+  /** Returns why a text that the command runs cannot be undone. */
+  findIrreversible(text: string): string | undefined;
 }
 
 /** A command to describe, and the collector of its effects. */

@@ -34,6 +34,9 @@ import type { Argument, Value } from "./syntax/word.ts";
 /** Maximum depth of nested shell texts; above, the whole line is opaque. */
 const depthLimit = 12;
 
+/** What a script of the project counts as depth, so that scripts in scripts end soon. */
+const scriptDepth = 4;
+
 const fileTest = /^-[abcdefghkprsuwxGLNOS]$/;
 const fileComparison = /^-(?:nt|ot|ef)$/;
 
@@ -336,6 +339,17 @@ export class ShellWalk {
       for (const file of toArguments(word, evalContext)) addVisiblePaths(this.#scan, file, evalContext);
   }
 
+  #findIrreversible(text: string, workingDirs: WorkingDirs, depth: number): string | undefined {
+    try {
+      const inner = new ShellWalk(this.#context);
+      inner.script(parse(text), text, workingDirs, depth);
+      return inner.parts.find(({ irreversible }) => irreversible !== undefined)?.irreversible;
+    } catch {
+      // Not shell text, or scripts that run each other: unknown.
+      return undefined;
+    }
+  }
+
   #evalContext(scope: Scope, workingDirs: WorkingDirs): EvalContext {
     const { home } = this.#context;
     return {
@@ -352,6 +366,7 @@ export class ShellWalk {
         return name === "PWD" ? workingDirs?.map((text) => ({ text, glob: false })) : undefined;
       },
       runText: (text) => this.script(parse(text), text, workingDirs, scope.depth + 1),
+      findIrreversible: (text) => this.#findIrreversible(text, workingDirs, scope.depth + scriptDepth),
     };
   }
 }

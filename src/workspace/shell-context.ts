@@ -1,3 +1,4 @@
+import { readFileSync, statSync } from "node:fs";
 import { findOwnConfigurationReason } from "../permission/own-configuration.ts";
 import type { ShellContext } from "../shell/facts.ts";
 import { listNamesSync } from "./folder-names.ts";
@@ -18,5 +19,18 @@ export function createShellContext({
     resolve: realPathSync,
     findCriticalReason: findOwnConfigurationReason,
     list: listNamesSync,
+    readText,
   };
+}
+
+/** Longer files are not read. */
+const textLimitBytes = 256 * 1024;
+
+function readText(path: string): string | undefined {
+  try {
+    const found = statSync(path);
+    return found.isFile() && found.size <= textLimitBytes ? readFileSync(path, "utf8") : undefined;
+  } catch {
+    return undefined;
+  }
 }

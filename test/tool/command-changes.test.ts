@@ -70,10 +70,14 @@ describe("the changes of a command", () => {
     expect(place.tree()).toEqual({ ".gitignore": "*.secret\n", "b.secret": "mine\n" });
   });
 
-  test("cover an ignored file that the command line names", async () => {
+  test.each([
+    ["rm .env", "delete"],
+    ["echo A=2 > .env", "update"],
+    ["printf x | tee .env", "update"],
+  ])("cover an ignored file that the command line names: %s", async (line, operation) => {
     await using place = await committed({ ".gitignore": ".env\n", ".env": "A=1\n" });
-    const { changes, operations } = await changed(place, "rm .env");
-    expect(operations).toEqual({ ".env": "delete" });
+    const { changes, operations } = await changed(place, line);
+    expect(operations).toEqual({ ".env": operation });
     await place.undo(changes);
     expect(place.tree()[".env"]).toBe("A=1\n");
   });

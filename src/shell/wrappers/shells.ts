@@ -35,9 +35,9 @@ export function describeShell({ scan, args, evalContext }: Invocation): OpaqueRe
 }
 
 /** Analyzes the input as far as the line shows it. It may not be all of it, so that the command stays opaque. */
-function describeInput({ inputText, runText }: EvalContext): OpaqueReason {
+function describeInput(evalContext: EvalContext): OpaqueReason {
   try {
-    if (inputText !== undefined) runText(inputText);
+    if (evalContext.inputText !== undefined) evalContext.runText(evalContext.inputText);
   } catch {
     // Not shell text as it is shown.
   }

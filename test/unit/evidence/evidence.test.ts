@@ -16,8 +16,11 @@ const run = (command: string, exitCode = 0): Activity => ({
   exitCode,
 });
 const writing = (command: string, path: string): Activity => ({
-  ...run(command),
-  ...{ changes: [{ path: `/w/${path}`, before: "1", after: "2" }] },
+  type: "command",
+  command,
+  changes: [{ path: `/w/${path}`, before: "1", after: "2" }],
+  end: "exited",
+  exitCode: 0,
 });
 
 function titleFor(activities: readonly Activity[], text = ""): string | undefined {

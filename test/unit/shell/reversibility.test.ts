@@ -12,22 +12,21 @@ interface Row {
   command: string;
 }
 
-/** Reads the sections of the table: a verdict in brackets, then one command line per line. */
+const everyday: Readonly<Record<string, string>> = {
+  "Run: can be undone, or change nothing": "undoable",
+  "Run: whether they can be undone is unknown": "unknown",
+};
+
+/** Reads the page: a verdict as a heading, then one command line per line of a block. */
 function readRows(): Row[] {
-  const text = readFileSync(new URL("reversibility.txt", import.meta.url), "utf8");
-  const rows: Row[] = [];
-  let verdict = "";
-  for (const line of text.split("\n").filter((one) => one !== "" && !one.startsWith("# "))) {
-    const heading = /^\[(.*)\]$/.exec(line)?.[1];
-    if (heading === undefined)
-      rows.push({
-        verdict: verdict.replace("everyday: ", ""),
-        isEveryday: verdict.startsWith("everyday"),
-        command: line,
-      });
-    else verdict = heading;
-  }
-  return rows;
+  const text = readFileSync(new URL("../../../docs/reversible-commands.md", import.meta.url), "utf8");
+  return [...text.matchAll(/^##+ (.*)\n\n```text\n([^]*?)\n```$/gm)].flatMap(([, heading = "", lines = ""]) =>
+    lines.split("\n").map((command) => ({
+      verdict: everyday[heading] ?? heading,
+      isEveryday: heading in everyday,
+      command,
+    })),
+  );
 }
 
 const rows = readRows();
@@ -61,6 +60,39 @@ test("statements and commands in a here-document are judged", () => {
     ["cat > drop.sql <<EOF\nDROP TABLE users;\nEOF", "undoable"],
   ];
   for (const [line, verdict] of lines) expect(findVerdict(line), line).toBe(verdict);
+});
+
+test("scripts of the project are judged by their text", () => {
+  const files: Record<string, string> = {
+    "package.json": JSON.stringify({
+      scripts: {
+        up: "npm run build && npm publish",
+        indirect: "npm run up",
+        loop: "npm run loop; npm run loop",
+        postversion: "git push --follow-tags",
+        version: "echo version",
+        build: "tsc",
+      },
+    }),
+    Makefile:
+      "V = 1\n.PHONY: all\nall: upload\n\techo $(V)\n\nupload:\n\t@$(CURL) -s x\n\t-docker push $(IMAGE)\n\nclean:\n\trm -rf dist\n",
+    justfile: "up version:\n    gh release create {{version}}\n\ntest:\n  npm test\n",
+  };
+  const readText = (path: string) => files[path.slice(context.cwd.length + 1)];
+  const reason = (line: string) =>
+    analyzeShell(line, { ...context, readText }).find(({ irreversible }) => irreversible)?.irreversible;
+  const lines: [line: string, reason: string | undefined][] = [
+    ["npm run up", "publishes a package"],
+    ["yarn indirect", "publishes a package"],
+    ["npm run loop", undefined],
+    ["npm run version", "sends commits to a remote"],
+    ["npm run build", undefined],
+    ["make all", "publishes a container image"],
+    ["make clean", undefined],
+    ["just up 1.0", "publishes a release"],
+    ["just test", undefined],
+  ];
+  expect(lines.map(([line]) => [line, reason(line)])).toEqual(lines);
 });
 
 test("the default asks for what cannot be undone, and says why", () => {
