@@ -419,6 +419,35 @@ export const commands: readonly Command[] = [
     load: async () => (await import("./mcp/mcp.ts")).listMcp,
   },
   {
+    names: ["mcp add"],
+    about: "add an MCP server: its address, or after -- its command",
+    operands: { text: "NAME URL | NAME -- COMMAND…", least: 2, most: 1_000 },
+    flags: [
+      { name: "env", value: "NAME=VALUE", repeats: true, about: "a variable for the command" },
+      { name: "header", value: "NAME=VALUE", repeats: true, about: "a header for the address" },
+    ],
+    more: [
+      "fairlead mcp add notes https://notes.example/mcp",
+      "fairlead mcp add files -- npx -y @modelcontextprotocol/server-filesystem /data",
+      "Keys belong in variables: --header 'authorization=Bearer {env:NOTES_TOKEN}'",
+    ],
+    load: async () => (await import("./mcp/mcp-edit.ts")).addMcp,
+  },
+  {
+    names: ["mcp remove"],
+    about: "remove an MCP server from your configuration file",
+    operands: { text: "NAME", least: 1, most: 1, values: "servers" },
+    flags: [],
+    load: async () => (await import("./mcp/mcp-edit.ts")).removeMcp,
+  },
+  {
+    names: ["mcp test"],
+    about: "connect to one MCP server and list its tools",
+    operands: { text: "NAME", least: 1, most: 1, values: "servers" },
+    flags: [json],
+    load: async () => (await import("./mcp/mcp.ts")).testMcp,
+  },
+  {
     names: ["mcp auth"],
     about: "authorize Fairlead for a remote MCP server in your browser",
     operands: { text: "NAME", least: 1, most: 1, values: "servers" },

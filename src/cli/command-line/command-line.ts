@@ -167,7 +167,7 @@ function checkOperands(operands: readonly string[], command: Command, commands: 
   const verbs = getSubcommands(word, commands);
   if (most === 0 && verbs.length > 0 && command.names.includes(word)) {
     const near = nearest(first, verbs);
-    const hint = otherVerbs.get(`${word} ${first}`) ?? didYouMean(near && `${word} ${near}`);
+    const hint = didYouMean(near && `${word} ${near}`);
     throw new UsageError(`${word} takes ${verbs.join(", ")}, not "${first}"${hint}`, word);
   }
   const unexpected = operands.slice(most).join(" ");
@@ -176,12 +176,6 @@ function checkOperands(operands: readonly string[], command: Command, commands: 
     name,
   );
 }
-
-/** What to do instead of subcommands that similar programs have. */
-const otherVerbs: ReadonlyMap<string, string> = new Map([
-  ["mcp add", '. Add the server under "mcp" in fairlead.json (docs/mcp.md)'],
-  ["mcp remove", '. Remove the server under "mcp" in fairlead.json (docs/mcp.md)'],
-]);
 
 function didYouMean(name: string | undefined): string {
   return name === undefined ? "" : `. Did you mean ${name}?`;

@@ -33,17 +33,48 @@ const connectTimeoutMs = 20_000;
 
 /** Connects to every configured server, prints their states, and stops them. */
 export async function listServers(app: App, project: Project, isJson: boolean): Promise<void> {
-  const { cwd, roots } = project.workspace;
-  const { servers: settings, disabled, problems } = createServerList(project.config, noGivenServers, cwd);
-  const servers = app.openServers({ elicitationAbilities: () => noElicitation, visited: () => {} });
-  const user = {};
-  const connecting = settings.map((each) => connect(servers.join(each, roots, user)));
-  const rows = [...(await Promise.all(connecting)), ...disabled.map((name) => disabledRow(project, name))];
-  await app.close();
+  const { servers, disabled, problems } = getList(project);
+  const connected = await connectAll(app, project, servers);
+  const rows = [...connected, ...disabled.map((name) => disabledRow(project, name))];
   for (const problem of problems) writeNotice(showInvisible(problem));
   if (isJson) return print(JSON.stringify(rows, undefined, 2));
-  if (rows.length === 0) print('No MCP servers are configured. Add them under "mcp" in fairlead.json.');
+  if (rows.length === 0) print("No MCP servers are configured. To add one: fairlead mcp add --help");
   for (const line of toTable(rows, styleFor(process.stdout, process.env))) print(line);
+}
+
+/** Connects to one server, prints its state and tools, and stops it. Returns undefined if there is none of this name. */
+export async function testServer(
+  app: App,
+  project: Project,
+  name: string,
+  isJson: boolean,
+): Promise<boolean | undefined> {
+  const wanted = getList(project).servers.filter((server) => server.name === name);
+  const [row] = await connectAll(app, project, wanted);
+  if (row === undefined) return undefined;
+  if (isJson) print(JSON.stringify(row, undefined, 2));
+  else {
+    for (const line of toTable([row], styleFor(process.stdout, process.env))) print(line);
+    for (const tool of row.tools) print(`  ${tool}`);
+  }
+  return row.state === "connected";
+}
+
+function getList({ config, workspace }: Project) {
+  return createServerList(config, noGivenServers, workspace.cwd);
+}
+
+/** Connects to the servers at once, and stops them and the program. */
+async function connectAll(
+  app: App,
+  { workspace: { roots } }: Project,
+  settings: readonly ServerSettings[],
+): Promise<ServerRow[]> {
+  const servers = app.openServers({ elicitationAbilities: () => noElicitation, visited: () => {} });
+  const user = {};
+  const rows = await Promise.all(settings.map((each) => connect(servers.join(each, roots, user))));
+  await app.close();
+  return rows;
 }
 
 const noElicitation = { forms: false, urls: false };

@@ -17,6 +17,19 @@ export async function listMcp(call: Call): Promise<number> {
   return 0;
 }
 
+/** Connects to one server. Returns 1 if that fails. */
+export async function testMcp(call: Call): Promise<number> {
+  const [name = ""] = call.operands;
+  const { app, project } = await openLocalApp();
+  const { testServer } = await import("./mcp-list.ts");
+  const isConnected = await testServer(app, project, name, call.has("json"));
+  if (isConnected === undefined)
+    throw new UserError(
+      `There is no MCP server "${name}". fairlead mcp list shows them.${describePendingConsent(project)}`,
+    );
+  return isConnected ? 0 : 1;
+}
+
 /** Authorizes the program for a remote server in the user's browser. */
 export async function authorizeMcp(call: Call): Promise<number> {
   const [name = ""] = call.operands;
