@@ -35,7 +35,7 @@ const defaultConnectMs = 10_000;
 
 /**
  * Sends requests with Node's `http`. Its `fetch` takes 20 ms and 17 MB to load and is three times slower per request; see
- * docs/performance.md.
+ * docs/development/performance.md.
  */
 export const sendHttp: Send = async (url, request) => {
   const { request: open } = await (url.protocol === "https:" ? import("node:https") : import("node:http"));

@@ -7,7 +7,7 @@ import { indexByName } from "./dispatch-by-name.ts";
  * - A long option also matches its abbreviations (`--out`), a short one also inside a cluster (`-xo`).
  * - `*` instead of a list means "with or without options"; only the fields that say so accept it.
  *
- * docs/shell-analysis.md shows how to add a program.
+ * docs/development/shell-analysis.md shows how to add a program.
  */
 export interface Program {
   // Options with a value. An option belongs in one of these lists if it takes the next word.

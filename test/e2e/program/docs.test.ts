@@ -1,4 +1,5 @@
-import { chmod, mkdir, readFile, rm, writeFile } from "node:fs/promises";
+import { existsSync } from "node:fs";
+import { chmod, mkdir, readdir, readFile, rm, writeFile } from "node:fs/promises";
 import { dirname, join } from "node:path";
 import { Ajv2020 } from "ajv/dist/2020.js";
 import { execa } from "execa";
@@ -52,6 +53,28 @@ describe("configurations in the pages", () => {
       expect({ problems, notes }).toEqual({ problems: [], notes: [] });
     },
   );
+});
+
+test("links in the pages lead to files", async () => {
+  const pages = [
+    "README.md",
+    "SECURITY.md",
+    "ARCHITECTURE.md",
+    "CONTRIBUTING.md",
+    "AGENTS.md",
+    "CHANGELOG.md",
+  ];
+  const docs = await readdir(join(root, "docs"), { recursive: true });
+  pages.push(...docs.filter((name) => name.endsWith(".md")).map((name) => `docs/${name}`));
+  const broken: string[] = [];
+  for (const page of pages) {
+    // Code shows the syntax of links.
+    const text = (await readFile(join(root, page), "utf8")).replaceAll(/```[^]*?```|`[^`\n]*`/g, "");
+    for (const [, target = ""] of text.matchAll(/\]\(([^)#\s]+)/g))
+      if (!/^https?:/.test(target) && !existsSync(join(root, dirname(page), target)))
+        broken.push(`${page}: ${target}`);
+  }
+  expect(broken).toEqual([]);
 });
 
 describe("files in the pages", () => {

@@ -4,7 +4,7 @@ import { describe, expect, test } from "vitest";
 import { kitRows, type KitLevel, type KitRow } from "../../support/wire/kit-rows.ts";
 
 const root = join(import.meta.dirname, "../../..");
-const page = join(root, "docs/kit.md");
+const page = join(root, "docs/development/kit.md");
 const testFiles = { 1: "test/e2e/wire/kit.test.ts", 2: "test/e2e/wire/kit-v2.test.ts" } as const;
 const rowId = /ACP-[A-Z0-9]+(?:-[A-Z]+)*-\d+/g;
 
@@ -37,7 +37,7 @@ async function tableOf(version: Version): Promise<string> {
   const titles = await titlesOf(file);
   const lines = levels.flatMap((level) => kitRows[version][level].map((row) => lineOf(row, level, titles)));
   const name = version === 1 ? "Version 1" : "Version 2 (draft, with experimental.acp_v2)";
-  return `\n## ${name}\n\nTests: [${file}](../${file})\n\n| row | level | requirement | test | result |\n|---|---|---|---|---|\n${lines.join("\n")}\n`;
+  return `\n## ${name}\n\nTests: [${file}](../../${file})\n\n| row | level | requirement | test | result |\n|---|---|---|---|---|\n${lines.join("\n")}\n`;
 }
 
 function lineOf([id, rule, withoutTest]: KitRow, level: KitLevel, titles: readonly string[]): string {
