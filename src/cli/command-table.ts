@@ -421,7 +421,7 @@ export const commands: readonly Command[] = [
   {
     names: ["mcp add"],
     about: "add an MCP server: its address, or after -- its command",
-    operands: { text: "NAME URL | NAME -- COMMAND…", least: 2, most: 1_000 },
+    operands: { text: "NAME URL|-- COMMAND…", least: 2, most: 1_000 },
     flags: [
       { name: "env", value: "NAME=VALUE", repeats: true, about: "a variable for the command" },
       { name: "header", value: "NAME=VALUE", repeats: true, about: "a header for the address" },
