@@ -260,6 +260,22 @@ export const commands: readonly Command[] = [
     load: async () => (await import("./sessions/session-summary.ts")).summarizeSession,
   },
   {
+    names: ["sessions diff"],
+    about: "print what a session changed, as a patch for git apply",
+    operands: { ...session, text: "[SESSION]", least: 0 },
+    flags: [
+      { name: "stat", about: "print the changed files with their added and removed lines" },
+      ...lastFlags,
+      json,
+    ],
+    more: [
+      ...sessionNames,
+      "Without SESSION: last. Edits by you are not in it. Exit code 1 if a file cannot be in the patch.",
+      "Example: fairlead sessions diff last | git apply -R",
+    ],
+    load: async () => (await import("./sessions/session-diff.ts")).diffSession,
+  },
+  {
     names: ["sessions export"],
     about: "export a session as Markdown, or as JSON for import",
     operands: session,

@@ -7,7 +7,7 @@ import { existingFolder } from "../local-app.ts";
 
 /** Finds the session named by the first operand. --cwd and --all select the folder of `last`. */
 export async function findCalledSession(store: SessionStore, call: Call): Promise<SessionInfo> {
-  return findSession(store, call.operands[0] ?? "", await getFolderOfLast(call));
+  return findSession(store, call.operands[0] ?? "last", await getFolderOfLast(call));
 }
 
 /** Returns the folder of `last`: --cwd, else the working directory; undefined with --all. */
