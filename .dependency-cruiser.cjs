@@ -12,6 +12,7 @@ const layers = [
   ["conversation"],
   ["mcp", "plugin", "evidence"],
   ["tool", "command", "lsp"],
+  ["sandbox"],
   ["agent", "model", "skill", "workspace"],
   ["config", "instruction"],
   ["permission", "storage"],

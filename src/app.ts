@@ -1,3 +1,4 @@
+import { once } from "./base/async.ts";
 import { errorFields } from "./base/error-fields.ts";
 import { rmdirSync, rmSync } from "node:fs";
 import { join } from "node:path";
@@ -39,6 +40,7 @@ import { ChildEnvironment } from "./workspace/process/child-variables.ts";
 import { type DiskFiles, openFiles } from "./workspace/files/disk-files.ts";
 import { openChangeTracker } from "./workspace/changes/change-tracker.ts";
 import { openPipedProcesses, type PipedProcesses } from "./workspace/process/piped-process.ts";
+import type { Sandbox } from "./sandbox/sandbox.ts";
 import { openProcesses, type Processes } from "./workspace/process/process.ts";
 import { openSearch, type Search } from "./workspace/search/search.ts";
 import { openSnapshots } from "./workspace/files/snapshot.ts";
@@ -93,6 +95,8 @@ export class App {
   readonly #lazyServices: LazyServices;
   readonly #oauthFetch: OAuthFetch;
   readonly #housekeeping: Housekeeping;
+  /** Undefined before the first confined command. */
+  #sandbox: Sandbox | undefined;
   #servers: Servers | undefined;
   #sessions: Sessions | undefined;
   #isClosing = false;
@@ -171,6 +175,13 @@ export class App {
       lazyServices: this.#lazyServices,
       variables,
       secrets,
+      userFolders: this.folders,
+      sandbox: once(async () => {
+        const { Sandbox } = await import("./sandbox/sandbox.ts");
+        this.#sandbox = new Sandbox({ env: () => variables.get() });
+        return this.#sandbox;
+      }),
+      warn,
       log,
     });
     this.#housekeeping = new Housekeeping({
@@ -248,6 +259,7 @@ export class App {
     this.#processes.killAll();
     this.#lazyServices.killAll();
     this.#piped.killAll();
+    this.#sandbox?.close();
     this.#removeEphemeral();
   }
 
@@ -271,6 +283,7 @@ export class App {
     const closed = [this.#servers?.endAll(), this.#housekeeping.close(), this.models.close()];
     await Promise.all([...ended, ...closed]);
     await Promise.all([this.#store.close(), this.#projectStore.close()]);
+    this.#sandbox?.close();
     this.#removeEphemeral();
     this.#watchdog.dismiss();
   }

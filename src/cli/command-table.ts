@@ -75,6 +75,12 @@ export const commands: readonly Command[] = [
           "answer when a rule asks: ask, allow or deny (ask if stdin and stderr are terminals, else deny)",
       },
       {
+        name: "approval",
+        value: "SETTING",
+        choices: ["ask", "accept-edits", "sandboxed", "auto"],
+        about: "the session's approval setting; sandboxed runs commands in a sandbox without asking",
+      },
+      {
         name: "allow",
         value: "RULE",
         repeats: true,

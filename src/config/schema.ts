@@ -285,6 +285,12 @@ const languageServerSchema = z
   .describe("A language server, which answers the model's questions about code and checks its edits.");
 export type LanguageServerConfig = z.infer<typeof languageServerSchema>;
 
+const sandboxModeSchema = z
+  .enum(["off", "auto", "required"])
+  .describe(
+    "off: never; auto: each command, if the system has a sandbox; required: each command, and none without a sandbox.",
+  );
+
 const ignored = () => z.unknown().optional().describe("Accepted from OpenCode's files; ignored.");
 
 const ignoredKeys = {
@@ -430,6 +436,33 @@ export const configSchema = z
       .describe(
         "Environment of commands and servers, without credentials unless named. Used in your own configuration only, not in a project's.",
       ),
+    sandbox: z
+      .union([
+        sandboxModeSchema,
+        z.strictObject({
+          mode: sandboxModeSchema.optional(),
+          network: z.boolean().optional().describe("Commands in the sandbox may use the network (false)."),
+          writable: z
+            .array(z.string())
+            .optional()
+            .describe(
+              "Further files and folders that commands may write, such as caches of package managers.",
+            ),
+          hidden: z
+            .array(z.string())
+            .optional()
+            .describe("Further files and folders that commands may not read."),
+          command: z
+            .array(z.string())
+            .min(1)
+            .optional()
+            .describe(
+              "Words that run a command in a container or on another machine, instead of the sandbox of the system; {cwd} is its folder, {command} the command as one word of a shell.",
+            ),
+        }),
+      ])
+      .optional()
+      .describe("A sandbox for commands. Used in your own configuration only, not in a project's."),
     max_steps: z
       .number()
       .int()

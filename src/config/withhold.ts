@@ -64,7 +64,7 @@ const modelKeysOfProjects = new Set([
 ]);
 
 /** Settings that only the user may set, for all projects. */
-const personalSettings = ["sessions", "environment"] as const;
+const personalSettings = ["sessions", "environment", "sandbox"] as const;
 
 /** Omits the settings that no project may set, trusted or not. */
 export function omitPersonalSettings(config: Config): { config: Config; leftOut: readonly string[] } {

@@ -66,6 +66,8 @@ export interface Project {
   readonly languages?: ProjectLanguages | undefined;
   /** Diagnostics of language servers, as text for the model; undefined when they are off. */
   readonly diagnose?: Diagnose | undefined;
+  /** Returns why the approval setting *Sandboxed* cannot be used here; undefined if it can. */
+  findSandboxProblem(): Promise<string | undefined>;
   readonly retryPolicy: RetryPolicy;
   /** Reads the instruction files, and the texts of configured URLs as `fetched` first returned them. */
   instructions(fetched: FetchedTexts): Promise<LoadedInstructions>;

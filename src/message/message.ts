@@ -165,7 +165,7 @@ export function isReverted(id: MessageId, revert: Revert | undefined): boolean {
  * What runs without asking: only what the rules allow, also file changes in the workspace, or everything that is not
  * denied.
  */
-export const approvalModes = ["ask", "accept-edits", "auto"] as const;
+export const approvalModes = ["ask", "accept-edits", "sandboxed", "auto"] as const;
 export const approvalModeSchema = z.enum(approvalModes);
 export type ApprovalMode = z.infer<typeof approvalModeSchema>;
 

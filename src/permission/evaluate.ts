@@ -21,8 +21,10 @@ const strictness: Record<Action, number> = { allow: 0, ask: 1, deny: 2 };
 export function evaluate(request: PermissionRequest | readonly PermissionRequest[], rules: Ruleset): Verdict {
   const requests: readonly PermissionRequest[] = "permission" in request ? [request] : request;
   let strictest: Verdict | undefined;
-  for (const { permission, subjects } of requests) {
-    const relevant = rules.filter((rule) => matches(rule.permission, permission));
+  for (const { permission, subjects, byNameOnly } of requests) {
+    const relevant = rules.filter((rule) =>
+      byNameOnly === true ? rule.permission === permission : matches(rule.permission, permission),
+    );
     for (const subject of subjects) {
       const verdict = evaluateSubject(
         permission,
@@ -70,7 +72,11 @@ function evaluateSubject(permission: string, subject: Subject, rules: Ruleset): 
     partly ??= verdict;
     if (rule.action !== "allow" && !isCatchAll(rule.pattern)) stricterBehind ??= rule;
   }
-  return partly ?? { ...base, action: "ask", reason: subject.opaque ?? subject.confirm ?? "no rule matches" };
+  return partly ?? { ...base, action: "ask", reason: describeUnmatched(subject) };
+}
+
+function describeUnmatched({ asked, opaque, confirm }: Subject): string {
+  return asked ?? opaque ?? confirm ?? "no rule matches";
 }
 
 /**

@@ -9,7 +9,7 @@ import type { ApprovalMode } from "../message/message.ts";
 import type { Approvals, ApprovalScope } from "./approvals.ts";
 import { describeIrreversible } from "./evaluate.ts";
 import { judge, type Judgement } from "./judge.ts";
-import type { Decision, PermissionRequest, Rule, Ruleset } from "./rule.ts";
+import { type Decision, type PermissionRequest, type Rule, type Ruleset, sandboxPermission } from "./rule.ts";
 
 /** A call to decide, with everything that the user should see of it. */
 export interface GateCall {
@@ -205,7 +205,8 @@ export class Gate {
 
   /** Returns the decision of rules, approvals and mode; undefined if the user must decide. */
   #decideByRules(call: GateCall, rules: Ruleset): ImmediateDecision | undefined {
-    const judgements = this.#judge(call, rules);
+    const mode = this.#deps.mode?.() ?? "ask";
+    const judgements = this.#judge(call, rules, mode);
     const denial = judgements.find(({ action, rule }) => action === "deny" && rule !== undefined);
     if (denial?.rule !== undefined) {
       const { permission, subject, rule } = denial;
@@ -214,7 +215,8 @@ export class Gate {
     if (judgements.some(({ action }) => action !== "allow")) return undefined;
     const decisive = judgements.find(({ by }) => by !== "rules") ?? judgements.at(0);
     const { by = "rules", rule } = decisive ?? {};
-    return { decision: { outcome: "allowed" }, by, ...(rule && { rule }) };
+    const decision: Decision = { outcome: "allowed", ...(mode === "sandboxed" && { isSandboxed: true }) };
+    return { decision, by, ...(rule && { rule }) };
   }
 
   /** Applies the plugins' advice to the decision so far; a denial is final. */
@@ -364,7 +366,9 @@ export class Gate {
     waiting.withdrawn.abort();
   }
 
-  #record(call: GateCall, decision: Decision, by: AuditEntry["by"], rule?: Rule, problem?: string): Decision {
+  #record(call: GateCall, decided: Decision, by: AuditEntry["by"], rule?: Rule, problem?: string): Decision {
+    const isSandboxed = decided.outcome === "allowed" && this.#deps.mode?.() === "sandboxed";
+    const decision: Decision = isSandboxed ? { outcome: "allowed", isSandboxed } : decided;
     const { sessionId, callId, agent } = call;
     const [first] = call.permissions;
     const { permission, subject } =
@@ -418,8 +422,8 @@ function createApprovals({
   return always.map((pattern) => ({ permission, pattern }));
 }
 
-/** Whether "always allow" may apply to the project: commands, and edits of relative paths. */
+/** Whether "always allow" may apply to the project: commands, also outside the sandbox, and edits of relative paths. */
 function mayHoldForProject({ permission, always }: PermissionRequest): boolean {
   if (permission === "edit") return always.every((pattern) => !/^(?:[/~\\]|[A-Za-z]:)/.test(pattern));
-  return permission === "bash";
+  return permission === "bash" || permission === sandboxPermission;
 }

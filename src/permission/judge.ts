@@ -1,6 +1,6 @@
 import type { ApprovalMode } from "../message/message.ts";
 import { evaluate, type Verdict } from "./evaluate.ts";
-import type { Action, PermissionRequest, Rule, Ruleset } from "./rule.ts";
+import { type Action, type PermissionRequest, type Rule, type Ruleset, sandboxPermission } from "./rule.ts";
 
 /** The rules, limits, approvals and mode that decide a call before the user is asked. */
 export interface Authority {
@@ -72,42 +72,62 @@ function liftAsk(request: PermissionRequest, authority: Authority): Judgement | 
     const reason = `an approval allows ${request.permission}: "${approved.rule?.pattern ?? "*"}"`;
     return { ...approved, reason, by: "approval", canRemember: true };
   }
-  if (!coversMode(authority.mode ?? "ask", request.permission)) return undefined;
-  const opened = evaluate(request, replaceAskByAllow(authority.rules));
+  const mode = authority.mode ?? "ask";
+  if (!coversMode(mode, request)) return undefined;
+  const opened = evaluate(request, replaceAskByAllow(authority.rules, mode === "sandboxed"));
   if (opened.action !== "allow") return undefined;
   return {
     ...opened,
-    reason: `the session is set to ${modeNames[authority.mode ?? "ask"]}`,
+    reason: `the session is set to ${modeNames[mode]}`,
     by: "mode",
     canRemember: true,
   };
 }
 
-/** Repeated calls always ask, in every mode. */
-function coversMode(mode: ApprovalMode, permission: string): boolean {
+/** Repeated calls and leaving the sandbox always ask, in every mode. */
+function coversMode(mode: ApprovalMode, { permission, subjects, ofCommand }: PermissionRequest): boolean {
   switch (mode) {
     case "ask":
       return false;
     case "accept-edits":
       return permission === "edit";
+    case "sandboxed":
+      // Known uses of protected or outside files ask; what is unknown fails in the sandbox.
+      return (
+        permission === "edit" ||
+        (ofCommand === true &&
+          (permission === "bash" ||
+            subjects.every(({ text, opaque }) => opaque !== undefined || isPrivate(text))))
+      );
     case "auto":
-      return permission !== "doom_loop";
+      return permission !== "doom_loop" && permission !== sandboxPermission;
   }
 }
 
-/** Replaces each "ask" by "allow". A deny that may apply and a required confirmation still ask. */
-function replaceAskByAllow(rules: Ruleset): Rule[] {
-  const opened = rules.map((rule): Rule =>
-    rule.action === "ask" || rule.asksIfIrreversible
-      ? { permission: rule.permission, pattern: rule.pattern, action: "allow" }
-      : rule,
-  );
-  return [{ permission: "*", pattern: "*", action: "allow" }, ...opened];
+/** On Linux a command in the sandbox has its own /tmp. */
+function isPrivate(path: string): boolean {
+  return process.platform === "linux" && /^\/tmp(?:\/|$)/.test(path);
+}
+
+/**
+ * Replaces each "ask" by "allow". A deny that may apply and a required confirmation still ask, and with
+ * `asksIfIrreversible` what cannot be undone.
+ */
+function replaceAskByAllow(rules: Ruleset, asksIfIrreversible: boolean): Rule[] {
+  const allow = ({ permission, pattern }: Pick<Rule, "permission" | "pattern">): Rule => ({
+    permission,
+    pattern,
+    action: "allow",
+    ...(asksIfIrreversible && { asksIfIrreversible }),
+  });
+  const opened = rules.map((rule) => (rule.action === "ask" || rule.asksIfIrreversible ? allow(rule) : rule));
+  return [allow({ permission: "*", pattern: "*" }), ...opened];
 }
 
 /** Display names of the modes. */
 export const modeNames: Readonly<Record<ApprovalMode, string>> = {
   ask: "ask",
   "accept-edits": "accept edits",
+  sandboxed: "sandboxed",
   auto: "auto-approve",
 };

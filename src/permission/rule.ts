@@ -3,6 +3,9 @@ import { z } from "zod";
 export const actionSchema = z.enum(["allow", "ask", "deny"]);
 export type Action = z.infer<typeof actionSchema>;
 
+/** The permission to run a command outside the sandbox. */
+export const sandboxPermission = "sandbox";
+
 /** In `permission` and `pattern`, `*` matches any characters and `?` exactly one. */
 export interface Rule {
   permission: string;
@@ -27,6 +30,8 @@ export interface Subject {
   named?: string;
   /** How the call uses it, phrased for the user: "writes a.txt". */
   reason?: string;
+  /** Why it asks if no rule matches. */
+  asked?: string;
   /** Why its effects are unknown. Then only a rule for `*` can allow it. */
   opaque?: string;
   /** The options that make it opaque. A rule that spells all of them out may allow it. */
@@ -60,13 +65,18 @@ export interface PermissionRequest {
   subjects: readonly Subject[];
   /** Patterns that "always allow" offers; empty if no safe one exists. */
   always: readonly string[];
+  /** It is an effect of a command line, which a sandbox would confine. */
+  ofCommand?: true;
+  /** Only rules with this permission's own name apply, not those for `*`. */
+  byNameOnly?: true;
   /** The user named exactly this in the prompt, so an ask becomes an allow. A deny still applies. */
   requested?: boolean;
 }
 
 /** The gate's verdict on a call. */
 export type Decision =
-  | { outcome: "allowed" }
+  /** `isSandboxed` is set if the session's approval setting was *Sandboxed*: a command must run in a sandbox. */
+  | { outcome: "allowed"; isSandboxed?: true }
   /** `plugin` is set if a plugin denied it, not a configured rule. */
   | { outcome: "denied"; permission: string; subject: string; rule: Rule; plugin?: string }
   /**

@@ -14,5 +14,6 @@ export function toShellRequests(facts: ShellFacts): PermissionRequest[] {
     permission: permissions[type],
     subjects: [{ ...subject, ...(critical !== undefined && { confirm: critical }) }],
     always: similar,
+    ofCommand: true,
   }));
 }

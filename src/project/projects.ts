@@ -4,7 +4,7 @@ import type { Log } from "../base/log.ts";
 import type { Secrets } from "../base/secrets/secrets.ts";
 import { type LoadConfigOptions, type LoadedConfig, listWatchedPaths } from "../config/load.ts";
 import { parsePluginEntry, resolvePluginPath } from "../config/files/module-files.ts";
-import type { Home } from "../config/paths.ts";
+import type { Home, UserFolders } from "../config/paths.ts";
 import type { Config } from "../config/schema.ts";
 import { detectChanges, type WatchedPaths } from "../config/files/stamp.ts";
 import { collectKeys } from "../model/providers/known-keys.ts";
@@ -12,6 +12,8 @@ import type { ModelAccess } from "../model/providers/model-access.ts";
 import { toRetryPolicy } from "../model/retry.ts";
 import type { ProjectServers } from "../lsp/project-servers.ts";
 import type { Folders, PendingConsent, Project, ProjectLanguages } from "../conversation/project.ts";
+import type { ProjectSandbox } from "../sandbox/project-sandbox.ts";
+import type { Sandbox } from "../sandbox/sandbox.ts";
 import type { BundledSkills } from "../skill/bundled-skills.ts";
 import { projectIdOf } from "../storage/project-id.ts";
 import type { ChildEnvironment } from "../workspace/process/child-variables.ts";
@@ -35,6 +37,11 @@ export interface ProjectsDeps {
   readonly lazyServices: LazyServices;
   readonly variables: ChildEnvironment;
   readonly secrets: Secrets;
+  /** The program's own folders. */
+  readonly userFolders: UserFolders;
+  readonly sandbox: () => Promise<Sandbox>;
+  /** Informs the user. */
+  readonly warn: (text: string) => void;
   readonly log: Log;
 }
 
@@ -120,10 +127,12 @@ export class Projects {
     const { configured, ...given } = opened;
     const { loaded, agents, skills, commands, consent } = configured;
     const { config } = loaded;
+    const sandbox = once(() => this.#openSandbox(given.workspace, config));
     const servers = config.lsp === false ? undefined : this.#serversOf(given.workspace, config);
     return {
       ...given,
-      ...this.#toolsOf(opened, servers),
+      ...this.#toolsOf(opened, servers, sandbox),
+      findSandboxProblem: async () => (await sandbox()).findProblem(),
       id: projectIdOf(getRoot(given.workspace)),
       config,
       agents: agents.agents,
@@ -170,17 +179,31 @@ export class Projects {
   #toolsOf(
     { configured, workspace, hasChanged }: OpenedProject,
     servers: (() => Promise<ProjectServers>) | undefined,
+    sandbox: () => Promise<ProjectSandbox>,
   ): Pick<Project, "tools" | "plugins"> {
     const { loaded, skills, isTrusted } = configured;
     const root = getRoot(workspace);
     return createProjectTools({
       skills: skills.skills,
       search: loaded.config.search,
+      sandbox,
       queries: async () => (await servers?.())?.queries(),
       sources: { loaded, isTrusted, root, home: workspace.home },
       folders: { directory: workspace.cwd, worktree: root, projectId: projectIdOf(root) },
       openPlugins: () => this.#deps.lazyServices.openPlugins(),
       hasChanged,
+    });
+  }
+
+  async #openSandbox(workspace: Workspace, { sandbox: settings = {} }: Config): Promise<ProjectSandbox> {
+    const { userFolders: own, variables, sandbox, warn } = this.#deps;
+    const { ProjectSandbox } = await import("../sandbox/project-sandbox.ts");
+    return new ProjectSandbox({
+      settings: typeof settings === "string" ? { mode: settings } : settings,
+      folders: { ...workspace, own },
+      env: () => variables.get(),
+      system: sandbox,
+      warn,
     });
   }
 

@@ -7,6 +7,7 @@ import type { FoundModules, ModuleSources } from "../plugin/modules.ts";
 import type { SharedPlugins, WantedPlugins } from "../plugin/shared-plugins.ts";
 import type { Project } from "../conversation/project.ts";
 import type { LanguageQueries } from "../lsp/language-queries.ts";
+import type { CommandToRun, ProjectSandbox } from "../sandbox/project-sandbox.ts";
 import type { Skill } from "../skill/skill.ts";
 import type { ShellFolders } from "../tool/bash/bash.ts";
 import type { Tool } from "../tool/tool.ts";
@@ -15,6 +16,7 @@ import { createShellContext } from "../workspace/shell-context.ts";
 export interface ProjectToolsOptions {
   readonly skills: readonly Skill[];
   readonly search: Config["search"];
+  readonly sandbox: () => Promise<ProjectSandbox>;
   /** Questions to language servers; undefined if none may run. */
   readonly queries: () => Promise<LanguageQueries | undefined>;
   /** Search locations of plugins and custom tools. */
@@ -43,9 +45,15 @@ export function createProjectTools(options: ProjectToolsOptions): Pick<Project, 
 }
 
 /** Loads the built-in tools lazily: they and the shell grammar are large. */
-async function loadBuiltIn({ skills, search, queries }: ProjectToolsOptions): Promise<readonly Tool[]> {
+async function loadBuiltIn({
+  skills,
+  search,
+  queries,
+  sandbox,
+}: ProjectToolsOptions): Promise<readonly Tool[]> {
   const [{ builtInTools }, languages] = await Promise.all([import("../tool/registry.ts"), queries()]);
-  return builtInTools({ analyze, findShown, skills, search, languages });
+  const confine = async (command: CommandToRun) => (await sandbox()).open(command);
+  return builtInTools({ analyze, findShown, confine, skills, search, languages });
 }
 
 const loadAnalysis = () => import("../shell/analysis.ts");

@@ -278,6 +278,10 @@ export class ToolRunner {
         callId: record.part.callId,
         signal,
         isAllowed: (permissions) => this.#isAllowed(permissions),
+        isSandboxed: decision.isSandboxed === true,
+        rules: () => [this.#rules, ...(this.#deps.limitingRules ?? []), ...(this.#within ?? [])],
+        request: (permissions, text) =>
+          this.#decide(record, { ...prepared, permissions, preview: { text } }, false, signal),
         output: (delta) => record.output(this.#deps.secrets.redact(delta)),
         waitUntilReady: () => this.#deps.waitUntilReady(),
         limits: this.#limits(share),

@@ -1,6 +1,7 @@
 import type { Config } from "../config/schema.ts";
 import { applyPatchTool } from "./patch/apply-patch.ts";
 import { bashTool, type ShellAnalysis } from "./bash/bash.ts";
+import type { ConfineCommand } from "./bash/sandboxed-command.ts";
 import { editTool } from "./edit/edit.ts";
 import { globTool } from "./search/glob.ts";
 import { grepTool } from "./search/grep.ts";
@@ -26,6 +27,8 @@ export function builtInTools(
   deps: ShellAnalysis & {
     skills: readonly Skill[];
     search: Config["search"];
+    /** Decides how commands run; without it they are not confined. */
+    confine?: ConfineCommand;
     /** Undefined if no language server may run. */
     languages?: LanguageQueries | undefined;
   },

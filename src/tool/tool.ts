@@ -4,7 +4,7 @@ import type { SessionId } from "../message/ids.ts";
 import type { Inquire } from "../message/inquiry.ts";
 import type { ModelRef, Todo } from "../message/message.ts";
 import type { Attachment, FileChange, Location, ToolKind } from "../message/part.ts";
-import type { PermissionRequest } from "../permission/rule.ts";
+import type { Decision, PermissionRequest, Ruleset } from "../permission/rule.ts";
 import type { Workspace } from "../workspace/workspace.ts";
 import type { OutputLimits } from "./output-limit.ts";
 import type { SeenFiles } from "./seen-files.ts";
@@ -158,6 +158,12 @@ export interface RunContext {
   readonly signal: AbortSignal;
   /** Whether the rules allow this without asking, for needs found only while the call runs. */
   isAllowed(permissions: readonly PermissionRequest[]): boolean;
+  /** A command must run in a sandbox, because the session's approval setting is *Sandboxed*. */
+  readonly isSandboxed?: boolean;
+  /** The lists of rules that apply to the call; each must allow it. */
+  rules?(): readonly Ruleset[];
+  /** Asks for a further permission while the call runs; the text is shown with the question. */
+  request?(permissions: readonly PermissionRequest[], text: string): Promise<Decision>;
   /** Shows live output. */
   output(delta: string): void;
   /** Resolves when the client can receive more. Awaited by tools with much output, so that it does not fill memory. */

@@ -8,6 +8,7 @@ import type { Answer, Question } from "../../permission/gate.ts";
 import { excerpt } from "../../base/text/excerpt.ts";
 import { showInvisible } from "../../base/text/invisible.ts";
 import type { ApprovalScope } from "../../permission/approvals.ts";
+import { sandboxPermission } from "../../permission/rule.ts";
 import type { ClientRequests } from "./client-requests.ts";
 import type { ClientFeatures } from "../client-capabilities.ts";
 import type { ClientPaths } from "../client-paths.ts";
@@ -128,11 +129,12 @@ function createMeta(tool: string, { permissions }: Question): Record<string, unk
 }
 
 function createOptions(
-  { always: patterns }: Question,
+  { always: patterns, permissions }: Question,
   scopes: readonly ApprovalScope[],
   reasonForm: ReturnType<typeof getReasonForm>,
 ): PermissionOption[] {
-  const always = scopes.map((scope) => createAlwaysOption(patterns, scope));
+  const isOutside = permissions.some(({ permission }) => permission === sandboxPermission);
+  const always = scopes.map((scope) => createAlwaysOption(patterns, scope, isOutside));
   return [
     { optionId: allowOnce, name: "Allow once", kind: "allow_once" },
     ...always,
@@ -147,11 +149,15 @@ const rejectWithReasonOption: PermissionOption = {
   kind: "reject_once",
 };
 
-function createAlwaysOption(patterns: readonly string[], scope: ApprovalScope): PermissionOption {
+function createAlwaysOption(
+  patterns: readonly string[],
+  scope: ApprovalScope,
+  isOutside: boolean,
+): PermissionOption {
   const list = patterns.map((pattern) => `\`${showInvisible(pattern)}\``).join(", ");
   return {
     optionId: allowAlways[scope],
-    name: `Always allow ${list} in this ${scope}`,
+    name: `Always allow ${list}${isOutside ? " outside the sandbox" : ""} in this ${scope}`,
     kind: "allow_always",
   };
 }

@@ -4,7 +4,7 @@ import type {
   SessionModeState,
 } from "@agentclientprotocol/sdk/unstable";
 import { type Agent, noDescription } from "../../agent/agent.ts";
-import { approvalModeSchema, type ModelRef } from "../../message/message.ts";
+import { type ApprovalMode, approvalModeSchema, type ModelRef } from "../../message/message.ts";
 import type { Model } from "../../model/model.ts";
 import type { Session } from "../../session/session.ts";
 import type { ClientFeatures } from "../client-capabilities.ts";
@@ -76,9 +76,15 @@ export async function setOption(session: Session, optionId: string, value: unkno
   if (optionId === modeOption) return session.settings.setAgent(value);
   if (optionId === effortOption)
     return session.settings.setEffort(value === defaultEffort ? undefined : value);
-  if (optionId === approvalOption) return session.settings.setApproval(approvalModeSchema.parse(value));
+  if (optionId === approvalOption) return setApproval(session, approvalModeSchema.parse(value));
   const model = session.project.models.list().find((candidate) => modelValue(candidate.ref) === value);
   if (model !== undefined) await session.settings.setModel(model.ref);
+}
+
+async function setApproval(session: Session, mode: ApprovalMode): Promise<void> {
+  const problem = mode === "sandboxed" ? await session.project.findSandboxProblem() : undefined;
+  if (problem !== undefined) throw invalidParams(problem);
+  await session.settings.setApproval(mode);
 }
 
 async function setBoolean(session: Session, optionId: string, value: unknown): Promise<void> {
@@ -145,7 +151,7 @@ function approvalSelect(session: Session): SessionConfigOption {
     description: "Which tool calls run without asking. Rules that deny always apply.",
     category: "_approval",
     currentValue: session.info.approval ?? "ask",
-    options: [...approvalChoices],
+    options: approvalChoices.filter(({ value }) => value !== "sandboxed" || hasSandbox(session)),
   };
 }
 
@@ -160,12 +166,22 @@ function compactionSwitch(session: Session): SessionConfigOption {
   };
 }
 
+/** Systems without a sandbox do not offer it, unless it is in use. Elsewhere choosing it says what is missing. */
+function hasSandbox({ info }: Session): boolean {
+  return ["linux", "darwin"].includes(process.platform) || info.approval === "sandboxed";
+}
+
 const approvalChoices: readonly SessionConfigSelectOption[] = [
   { value: "ask", name: "Ask", description: "Asks when a rule says so" },
   {
     value: "accept-edits",
     name: "Accept edits",
     description: "Changes files in the workspace without asking; commands still ask",
+  },
+  {
+    value: "sandboxed",
+    name: "Sandboxed",
+    description: "Commands run without asking in a sandbox: they write only here and have no network",
   },
   {
     value: "auto",

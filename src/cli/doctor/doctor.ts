@@ -15,6 +15,7 @@ import { openLocalApp } from "../local-app.ts";
 import { print, printJson } from "../terminal/output.ts";
 import { providerFindings, unusedFindings } from "./provider-findings.ts";
 import { languageFindings } from "./language-findings.ts";
+import { sandboxFinding } from "./sandbox-findings.ts";
 import { damageFindings } from "./store-findings.ts";
 import { findSystem, systemFinding } from "./system-findings.ts";
 import { type Style, styleFor } from "../terminal/style.ts";
@@ -37,6 +38,7 @@ export async function doctor(call: Call): Promise<number> {
     ...variableFindings(),
     ...consentFindings(project),
     ...(await languageFindings(project)),
+    await sandboxFinding(project),
     ...(await noteFindings(app, project)),
     ...project.problems.map((problem) => ({ what: "Configuration", found: "a problem", todo: problem })),
   ];

@@ -21,6 +21,7 @@ interface Target {
 const agentOption = "mode";
 const modelOption = "model";
 const effortOption = "thought_level";
+const approvalOption = "approval";
 
 /** The agent, model and effort that answer. */
 export interface AppliedChoices {
@@ -29,7 +30,7 @@ export interface AppliedChoices {
   readonly effort?: string;
 }
 
-/** Applies --agent, --model and --effort. Throws {@link UserError} that names the flag. */
+/** Applies --agent, --model, --effort and --approval. Throws {@link UserError} that names the flag. */
 export async function applyChoices(target: Target, options: RunOptions): Promise<AppliedChoices> {
   const { available } = target;
   const chosen =
@@ -37,6 +38,7 @@ export async function applyChoices(target: Target, options: RunOptions): Promise
       ? available.configOptions
       : await chooseAgent(target, options.agent, options.cwd);
   const applied = await chooseModel({ ...target, available: { configOptions: chosen } }, options);
+  await chooseApproval(target, options.approval);
   const effort = findCurrentValue(effortOption, applied);
   return {
     agent: findCurrentValue(agentOption, applied) ?? "",
@@ -53,6 +55,10 @@ async function chooseAgent(
   const names = available.modes?.availableModes.map(({ id }) => id) ?? [];
   if (!names.includes(name)) throw new UserError(await describeUnavailableAgent(name, names, cwd));
   return setOption(editor, { sessionId, configId: agentOption, value: name });
+}
+
+async function chooseApproval({ editor, sessionId }: Target, value: string | undefined): Promise<void> {
+  if (value !== undefined) await setOption(editor, { sessionId, configId: approvalOption, value });
 }
 
 async function setOption(

@@ -23,6 +23,8 @@ export interface RunOptions {
   readonly agent: string | undefined;
   readonly model: string | undefined;
   readonly effort: string | undefined;
+  /** The session's approval setting. */
+  readonly approval: string | undefined;
   readonly session: string | undefined;
   /** Whether to continue the newest session of the folder. */
   readonly continuesNewest: boolean;
@@ -69,6 +71,7 @@ export async function readOptions(call: Call): Promise<RunOptions> {
     agent: call.text("agent") ?? call.text("mode"),
     model: call.text("model"),
     effort: call.text("effort"),
+    approval: call.text("approval"),
     session: call.text("session"),
     continuesNewest: call.has("continue"),
     permission,

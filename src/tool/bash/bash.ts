@@ -13,6 +13,15 @@ import { getOutsideAccess } from "../paths.ts";
 import { noteShownText } from "../shown-files.ts";
 import { assertSameTarget } from "../text-file.ts";
 import {
+  type Blocked,
+  type ConfineCommand,
+  type Confined,
+  describeBlocked,
+  joinRuns,
+  openConfinement,
+  requestLeave,
+} from "./sandboxed-command.ts";
+import {
   defineTool,
   ToolFailure,
   type RunContext,
@@ -67,7 +76,11 @@ const inputSchema = z.object({
 });
 type Input = z.infer<typeof inputSchema>;
 
-export function bashTool({ analyze, findShown }: ShellAnalysis): Tool {
+export function bashTool({
+  analyze,
+  findShown,
+  confine,
+}: ShellAnalysis & { confine?: ConfineCommand }): Tool {
   return defineTool<Input>({
     name: "bash",
     otherNames: [
@@ -116,10 +129,20 @@ export function bashTool({ analyze, findShown }: ShellAnalysis): Tool {
           await assertSameTarget(context.workspace, folder.path);
           assertCovered(await analyze(input.command, folders), command, run);
           const shown = await findShown(input.command, folders);
-          const tracked = changesNoFiles(command)
-            ? undefined
-            : await context.workspace.changeTracker.start(roots, listWrittenPaths(command, cwd));
-          return runCommand(input, { cwd: folder.path, shown, tracked }, context, run);
+          const track = async () =>
+            changesNoFiles(command)
+              ? undefined
+              : context.workspace.changeTracker.start(roots, listWrittenPaths(command, cwd));
+          const line = { command: input.command, start: folder.path, requests: command };
+          const confinement = await openConfinement(confine, line, run);
+          const start = async (confined: typeof confinement) =>
+            runCommand(input, { cwd: folder.path, shown, tracked: await track(), confined }, context, run);
+          const { result, blocked } = await start(confinement);
+          if (blocked === undefined) return result;
+          const decision = await requestLeave(line, blocked, run);
+          if (decision.outcome !== "allowed") return describeBlocked(result, decision);
+          const again = await start(undefined);
+          return joinRuns(result, again.result, blocked);
         },
       };
     },
@@ -160,14 +183,21 @@ interface CommandPlace {
   readonly shown: readonly ShownText[];
   /** Undefined for a command that changes no files. */
   readonly tracked: TrackedCommand | undefined;
+  readonly confined: Confined | undefined;
+}
+
+/** The result of a run, and what the sandbox blocked in it. */
+interface RunResult {
+  readonly result: ToolResult;
+  readonly blocked: Blocked | undefined;
 }
 
 async function runCommand(
   input: Input,
-  { cwd, shown, tracked }: CommandPlace,
+  { cwd, shown, tracked, confined }: CommandPlace,
   { seen, workspace }: ToolContext,
   run: RunContext,
-): Promise<ToolResult> {
+): Promise<RunResult> {
   const output = new BashOutput({
     limits: run.limits,
     show: (delta) => run.output(delta),
@@ -176,17 +206,20 @@ async function runCommand(
   const timeoutMs = Math.min(input.timeout ?? DEFAULT_TIMEOUT_MS, MAX_TIMEOUT_MS);
   const start = performance.now();
   const startDate = Date.now();
-  const command = { command: input.command, cwd, timeoutMs, signal: run.signal };
+  const command = { command: input.command, cwd, timeoutMs, signal: run.signal, confine: confined?.confine };
   try {
     const outcome = await workspace.processes.run({ ...command, onOutput: (text) => output.push(text) });
     const seconds = ((performance.now() - start) / 1_000).toFixed(1);
     const printed = await output.end();
     if (outcome.exitCode === 0 && outcome.end === "exited" && !printed.truncated)
       await noteShownText(seen, shown, { text: printed.text, start: startDate });
-    const notes = endNotes(outcome, { seconds, timeoutMs });
-    if (outcome.end === "timed-out" || outcome.background) output.note(notes);
+    const blocked = outcome.exitCode === 0 ? undefined : confined?.findBlocked(printed.text);
+    const added = await confined?.findAddedFiles();
+    const sandboxNotes = [...(blocked?.notes ?? []), ...(added === undefined ? [] : [added])];
+    const notes = [...endNotes(outcome, { seconds, timeoutMs }), ...sandboxNotes];
+    if (outcome.end === "timed-out" || outcome.background || sandboxNotes.length > 0) output.note(notes);
     const recorded = tracked && (await recordChanges(await tracked.finish(), workspace.snapshots));
-    return addChanges(toResult(outcome, printed, notes), recorded);
+    return { result: addChanges(toResult(outcome, printed, notes), recorded), blocked };
   } finally {
     await output.close();
   }

@@ -29,8 +29,23 @@ export interface ShellCommand {
   cwd: string;
   timeoutMs: number;
   signal: AbortSignal;
+  /** How a sandbox runs it; without it the shell runs it directly. */
+  confine?: Confine | undefined;
   /** Receives stdout and stderr in order of arrival, as valid text. Awaited for backpressure. */
   onOutput(chunk: TextOrBytes): Promise<void>;
+}
+
+/**
+ * Returns the command line that runs the shell command confined, and variables to add to its environment. `argv` is the
+ * command line without a sandbox.
+ */
+export type Confine = (argv: readonly string[]) => Promise<ConfinedLine>;
+
+export interface ConfinedLine {
+  readonly argv: readonly string[];
+  readonly env: Readonly<Record<string, string>>;
+  /** A process of the sandbox holds the output open exactly as long as any process in the sandbox runs. */
+  readonly holdsOutput: boolean;
 }
 
 export interface ProcessOutcome {
@@ -61,6 +76,7 @@ export function openProcesses(options: {
 
 type Exit = { code: number | null; signal: string | null };
 type Started = { child: Shell; group: number };
+type Running = Started & { holdsOutput: boolean };
 type Stop = "timed-out" | "cancelled";
 
 class ShellProcesses implements Processes {
@@ -131,10 +147,14 @@ class ShellProcesses implements Processes {
     this.#mark ??= this.#watchdog.newMark();
     const mark = `${this.#mark}${++this.#count}/`;
     const marks = `${this.#env()[PROCESS_MARK] ?? ""}${mark}`;
-    const started = await startShell(shell, command, { ...this.#env(), [PROCESS_MARK]: marks });
+    const argv = [shell, "-c", command.command, basename(shell)];
+    const confined = await command.confine?.(argv);
+    if (command.signal.aborted) return createOutcome("cancelled");
+    const env = { ...this.#env(), ...confined?.env, [PROCESS_MARK]: marks };
+    const started = await startShell({ shell, argv: confined?.argv ?? argv }, command, env);
     if ("error" in started)
       return createStartFailure(await describeStartError(started.error, command, shell));
-    return this.#watch(started, command, mark);
+    return this.#watch({ ...started, holdsOutput: confined?.holdsOutput === true }, command, mark);
   }
 
   #findShell(): Promise<string> {
@@ -142,7 +162,11 @@ class ShellProcesses implements Processes {
     return this.#shell;
   }
 
-  async #watch({ child, group }: Started, command: ShellCommand, mark: string): Promise<ProcessOutcome> {
+  async #watch(
+    { child, group, holdsOutput }: Running,
+    command: ShellCommand,
+    mark: string,
+  ): Promise<ProcessOutcome> {
     this.#groups.add(group);
     this.#watchdog.guard(group);
     const exited = waitForExit(child);
@@ -152,7 +176,13 @@ class ShellProcesses implements Processes {
     const finished = Promise.all([exited, exited.then(() => output.drain())]);
     try {
       const first = await Promise.race([finished, stop.promise, rejectWith(output.done)]);
-      if (typeof first !== "string") return await this.#settle(first[0], first[1].held, group);
+      if (typeof first !== "string") {
+        const [exit, { held }] = first;
+        // The sandbox's own process may take a moment to end after its last one.
+        return holdsOutput && !held
+          ? { ...toOutcome(exit), background: false }
+          : await this.#settle(exit, held, group);
+      }
       await endTree(tree, this.#ending.signal);
       await orAfter(Promise.allSettled([finished]), LAST_OUTPUT_MS, undefined);
       const exit = await orAfter(exited, 0, undefined);
@@ -169,7 +199,7 @@ class ShellProcesses implements Processes {
     }
   }
 
-  async #settle({ code, signal }: Exit, pipeHeld: boolean, group: number): Promise<ProcessOutcome> {
+  async #settle(exit: Exit, pipeHeld: boolean, group: number): Promise<ProcessOutcome> {
     const running = await findRunningGroups([group, ...this.#background]);
     // The id of an ended group may be reused.
     for (const ended of this.#background) if (!running.includes(ended)) this.#forgetBackground(ended);
@@ -178,7 +208,7 @@ class ShellProcesses implements Processes {
       this.#background.add(group);
       this.#watchdog.guardBackground(group);
     }
-    return { end: "exited", exitCode: code, signalName: signal, background: grouped || pipeHeld };
+    return { ...toOutcome(exit), background: grouped || pipeHeld };
   }
 
   #forgetBackground(group: number): void {
@@ -191,12 +221,22 @@ type Shell = ChildProcessByStdio<null, Readable, null>;
 
 const isWindows = process.platform === "win32";
 /** One pipe for both outputs preserves their order. */
-const ONE_PIPE = 'exec "$0" -c "$1" "$2" 2>&1';
+const ONE_PIPE = 'exec "$@" 2>&1';
 
-function spawnShell(shell: string, { command, cwd }: ShellCommand, env: NodeJS.ProcessEnv): Shell {
+/** The shell, and the command line that runs the command in it. */
+interface ShellLine {
+  readonly shell: string;
+  readonly argv: readonly string[];
+}
+
+function spawnShell(
+  { shell, argv }: ShellLine,
+  { command, cwd }: ShellCommand,
+  env: NodeJS.ProcessEnv,
+): Shell {
   const [program, args] = shell.endsWith("cmd.exe")
     ? [shell, ["/d", "/s", "/c", `"(${command}) 2>&1"`]]
-    : [isWindows ? shell : "/bin/sh", ["-c", ONE_PIPE, shell, command, basename(shell)]];
+    : [isWindows ? shell : "/bin/sh", ["-c", ONE_PIPE, basename(shell), ...argv]];
   return childProcess().spawn(program, args, {
     cwd,
     env,
@@ -210,12 +250,12 @@ function spawnShell(shell: string, { command, cwd }: ShellCommand, env: NodeJS.P
 
 /** Node throws some spawn errors and emits others. */
 async function startShell(
-  shell: string,
+  line: ShellLine,
   command: ShellCommand,
   env: NodeJS.ProcessEnv,
 ): Promise<Started | { error: unknown }> {
   try {
-    const child = spawnShell(shell, command, env);
+    const child = spawnShell(line, command, env);
     endWriting(child.stdout);
     if (child.pid !== undefined) return { child, group: child.pid };
     return { error: (await once(child, "error"))[0] };
@@ -259,6 +299,10 @@ function rejectWith(promise: Promise<void>): Promise<never> {
 
 function createOutcome(end: ProcessOutcome["end"]): ProcessOutcome {
   return { end, exitCode: null, signalName: null, background: false };
+}
+
+function toOutcome({ code, signal }: Exit): Omit<ProcessOutcome, "background"> {
+  return { end: "exited", exitCode: code, signalName: signal };
 }
 
 function createStartFailure(error: string): ProcessOutcome {

@@ -1,0 +1,136 @@
+import { realpathSync, statSync } from "node:fs";
+import { dirname, resolve } from "node:path";
+import type { PermissionRequest, Subject } from "../permission/rule.ts";
+import { listCredentialPlaces } from "./credentials.ts";
+import { findGitFolders } from "./git-folders.ts";
+import { isWithin, type SandboxProfile } from "./profile.ts";
+import { addRepository, type ProtectedFiles } from "./protected-files.ts";
+
+/** The folders of a session. */
+export interface SandboxFolders {
+  readonly cwd: string;
+  readonly roots: readonly string[];
+  readonly worktree: string | undefined;
+  readonly home: string;
+  /** The program's own configuration and data, which are hidden. */
+  readonly own: readonly string[];
+}
+
+/** What the user's configuration adds to every profile; paths are absolute. */
+export interface SandboxAdditions {
+  readonly writable: readonly string[];
+  readonly hidden: readonly string[];
+  readonly network: boolean;
+}
+
+/** A command line that was allowed, and what surrounds it. */
+export interface AllowedCommand {
+  /** Everything that it needs; all of it was allowed. */
+  readonly requests: readonly PermissionRequest[];
+  /** Where it starts. */
+  readonly start: string;
+  readonly folders: SandboxFolders;
+  readonly additions: SandboxAdditions;
+  readonly found: ProtectedFiles;
+  /** Absolute paths that rules for `read` name. */
+  readonly unreadable: readonly string[];
+  readonly temporary: string;
+  readonly env: Readonly<Record<string, string | undefined>>;
+}
+
+/**
+ * Derives what a command line may do from what was allowed:
+ * - it writes the workspace except what is always confirmed, the temporary folder, and paths that were allowed by name;
+ * - it reads everything except keys and what rules for `read` protect, unless that was allowed by name;
+ * - it has network only by configuration, or if something was allowed that cannot be undone, such as a push.
+ *
+ * What the analysis of the line did not see is therefore refused by the system.
+ */
+export function deriveProfile(command: AllowedCommand): SandboxProfile {
+  const { requests, folders, additions, found } = command;
+  const { cwd, roots, home } = folders;
+  const written = listPaths(requests, "edit", cwd);
+  const read = listPaths(requests, "read", cwd);
+  const git = findGitFolders(folders.worktree, roots);
+  const outsideGit = { pinned: [] as string[], readOnly: [] as string[] };
+  for (const folder of git) addRepository(folder, true, outsideGit);
+  const outside = written.filter((path) => !roots.some((root) => isWithin(path, root)) && !isPrivate(path));
+  const writable = [
+    ...roots,
+    ...git,
+    ...additions.writable,
+    ...outside.flatMap((path) => findWritableTarget(path, home) ?? []),
+  ];
+  const isConfirmed = (path: string) =>
+    written.some((allowed) => isWithin(path, allowed) || isWithin(allowed, path));
+  const isAllowedToRead = (path: string) => read.some((allowed) => isWithin(allowed, path));
+  const hidden = [
+    ...found.hidden,
+    ...command.unreadable,
+    ...additions.hidden,
+    ...folders.own,
+    ...listCredentialPlaces(home, command.env),
+  ];
+  return {
+    writable: resolveExisting(writable),
+    pinned: resolveExisting([...found.pinned, ...outsideGit.pinned]),
+    readOnly: resolveExisting([...found.readOnly, ...outsideGit.readOnly]).filter(
+      (path) => !isConfirmed(path),
+    ),
+    hidden: resolveExisting(hidden).filter((path) => !isAllowedToRead(path) && !isNeeded(path, command)),
+    temporary: command.temporary,
+    visible: resolveExisting([home, command.start]),
+    network: additions.network || requests.some(isIrreversible),
+  };
+}
+
+function listPaths(requests: readonly PermissionRequest[], permission: string, cwd: string): string[] {
+  return requests
+    .filter((request) => request.permission === permission)
+    .flatMap(({ subjects }) => subjects)
+    .flatMap(listNames)
+    .map((path) => resolve(cwd, path));
+}
+
+function listNames({ text, names, glob, opaque, isAlternativeReading }: Subject): readonly string[] {
+  if (opaque !== undefined || isAlternativeReading === true) return [];
+  return glob === true ? (names ?? []) : [text];
+}
+
+/**
+ * Returns what to make writable for a path outside the workspace: its folder, as programs replace files by renaming; in
+ * the home folder and above it only the file itself. Undefined if there is nothing that could be made writable alone.
+ */
+function findWritableTarget(path: string, home: string): string | undefined {
+  const kind = statSync(path, { throwIfNoEntry: false });
+  if (kind?.isDirectory() === true) return path;
+  const folder = dirname(path);
+  if (!isWithin(home, folder)) return folder;
+  return kind === undefined ? undefined : path;
+}
+
+/** On Linux a command has its own /tmp. */
+function isPrivate(path: string): boolean {
+  return process.platform === "linux" && isWithin(path, "/tmp");
+}
+
+/** Nothing may hide a folder in which the command works. */
+function isNeeded(path: string, { start, folders }: AllowedCommand): boolean {
+  return [start, ...folders.roots].some((folder) => isWithin(folder, path));
+}
+
+function isIrreversible({ subjects }: PermissionRequest): boolean {
+  return subjects.some(({ irreversible }) => irreversible !== undefined);
+}
+
+/** Returns the real paths of those that exist, each once. */
+function resolveExisting(paths: readonly string[]): string[] {
+  const existing = paths.flatMap((path) => {
+    try {
+      return realpathSync(path);
+    } catch {
+      return [];
+    }
+  });
+  return [...new Set(existing)];
+}

@@ -1,0 +1,28 @@
+/** What a confined process may do. All paths are absolute and real. Everything else may be read and not written. */
+export interface SandboxProfile {
+  /** Files and folders that may be written, with everything below. */
+  readonly writable: readonly string[];
+  /** Folders in `writable` that must stay where they are, so that nothing can replace what is protected in them. */
+  readonly pinned: readonly string[];
+  /** Files and folders in `writable` that may only be read. */
+  readonly readOnly: readonly string[];
+  /** Files and folders that may be neither read nor written. */
+  readonly hidden: readonly string[];
+  /** The folder for temporary files; on Linux it is also /tmp. */
+  readonly temporary: string;
+  /** Other folders that must stay visible if a parent of theirs is replaced. */
+  readonly visible: readonly string[];
+  /** Without network a process reaches only its own loopback ports (on macOS: all of this computer's). */
+  readonly network: boolean;
+}
+
+/** A file and a folder that nobody may read, to cover hidden paths with. */
+export interface Covers {
+  readonly file: string;
+  readonly folder: string;
+}
+
+/** Whether the path is the folder or below it. Both are absolute. */
+export function isWithin(path: string, folder: string): boolean {
+  return path === folder || path.startsWith(folder === "/" ? "/" : `${folder}/`);
+}

@@ -1,0 +1,58 @@
+import type { SandboxProfile } from "./profile.ts";
+
+/** Devices and folders that programs write whatever they do. */
+const writableDevices = [
+  "/dev/null",
+  "/dev/zero",
+  "/dev/stdout",
+  "/dev/stderr",
+  "/dev/tty",
+  "/dev/dtracehelper",
+];
+
+/** Returns a profile for `sandbox-exec`, in its language. The last rule that matches decides. */
+export function createSeatbeltProfile(profile: SandboxProfile): string {
+  const { writable, readOnly, hidden, pinned, temporary, network } = profile;
+  const folders = [temporary, ...writable];
+  return [
+    "(version 1)",
+    "(allow default)",
+    // Other programs would do it without the sandbox.
+    "(deny appleevent-send)",
+    "(deny lsopen)",
+    "(deny file-write*)",
+    rule("allow file-write*", [
+      ...folders.map(subpath),
+      ...writableDevices.map(literal),
+      '(regex #"^/dev/ttys[0-9]+$")',
+    ]),
+    ...optionalRule("deny file-write*", readOnly.map(subpath)),
+    ...optionalRule("deny file-write-unlink", pinned.map(literal)),
+    ...optionalRule("deny file-read* file-write*", hidden.map(subpath)),
+    ...(network ? [] : networkRules),
+    "",
+  ].join("\n");
+}
+
+/** Loopback ports are those of this computer. Sockets of services are refused, those in writable folders too. */
+const networkRules = [
+  "(deny network*)",
+  '(allow network* (local ip "localhost:*"))',
+  '(allow network-outbound (remote ip "localhost:*"))',
+];
+
+function rule(head: string, filters: readonly string[]): string {
+  return [`(${head}`, ...filters.map((filter) => `  ${filter}`)].join("\n") + ")";
+}
+
+function optionalRule(head: string, filters: readonly string[]): string[] {
+  return filters.length === 0 ? [] : [rule(head, filters)];
+}
+
+const subpath = (path: string): string => `(subpath ${quote(path)})`;
+const literal = (path: string): string => `(literal ${quote(path)})`;
+
+/** Quotes a path as a string of the profile language. */
+function quote(path: string): string {
+  return `"${path.replaceAll(/["\\]/g, "\\$&")}"`;
+}

@@ -1,0 +1,11 @@
+import { Sandbox } from "../../../src/sandbox/sandbox.ts";
+
+/** Why this machine has no sandbox; undefined if it has one. Throws where the tests of the sandbox must run. */
+export async function findSandboxProblem(): Promise<string | undefined> {
+  const problem = await new Sandbox({ env: () => process.env }).findProblem();
+  if (problem === undefined) return undefined;
+  if (process.env["FAIRLEAD_REQUIRE_SANDBOX"] === "1")
+    throw new Error(`FAIRLEAD_REQUIRE_SANDBOX is set. ${problem}`);
+  console.warn(`NOT RUN: the tests of the sandbox. ${problem}`);
+  return problem;
+}

@@ -1,0 +1,254 @@
+import { mkdir, symlink } from "node:fs/promises";
+import { realpathSync } from "node:fs";
+import { join } from "node:path";
+import { describe, expect, test } from "vitest";
+import type { PermissionRequest } from "../../../src/permission/rule.ts";
+import { findBlockedReason } from "../../../src/sandbox/blocked.ts";
+import { createBubblewrapArguments } from "../../../src/sandbox/bubblewrap.ts";
+import { type AllowedCommand, deriveProfile } from "../../../src/sandbox/derive-profile.ts";
+import type { SandboxProfile } from "../../../src/sandbox/profile.ts";
+import { ProtectedFileSearch } from "../../../src/sandbox/protected-files.ts";
+import { createReadFilter } from "../../../src/sandbox/read-filter.ts";
+import { createSeatbeltProfile } from "../../../src/sandbox/seatbelt.ts";
+import { wrapCommand } from "../../../src/sandbox/wrapper.ts";
+import { defaultRules } from "../../../src/permission/evaluate.ts";
+import { temporaryFolder } from "../../support/temp.ts";
+
+const rules = defaultRules({ outputFolder: "/o", skillFolders: [] });
+
+const profile: SandboxProfile = {
+  writable: ["/work/a"],
+  pinned: ["/work/a/.git"],
+  readOnly: ["/work/a/.git/hooks"],
+  hidden: ["/work/a/.env", "/home/u/.ssh", "/home/u/.ssh/id"],
+  temporary: "/var/tmp/t",
+  visible: ["/home/u", "/tmp/home"],
+  network: false,
+};
+
+describe("a profile as text", () => {
+  test("bubblewrap mounts what is protected over writable folders, and these over /tmp", () => {
+    const covers = { file: "/c/file", folder: "/c/folder" };
+    const isFolder = (path: string) => path.endsWith(".ssh");
+    const line = createBubblewrapArguments(profile, { cwd: "/work/a", covers, isFolder }).join(" ");
+    expect(line).toContain("--unshare-net");
+    expect(line).toMatch(
+      /--ro-bind \/ \/ .*--bind \/var\/tmp\/t \/tmp --ro-bind \/tmp\/home \/tmp\/home --bind \/var\/tmp\/t \/var\/tmp\/t --bind \/work\/a \/work\/a --bind \/work\/a\/\.git \/work\/a\/\.git --ro-bind \/work\/a\/\.git\/hooks \/work\/a\/\.git\/hooks --ro-bind \/c\/folder \/home\/u\/\.ssh --ro-bind \/c\/file \/work\/a\/\.env --chdir \/work\/a --$/,
+    );
+    const connected = createBubblewrapArguments(
+      { ...profile, network: true },
+      { cwd: "/", covers, isFolder },
+    );
+    expect(connected).not.toContain("--unshare-net");
+  });
+
+  test("Seatbelt denies all writes but the listed ones, then what is protected in these", () => {
+    const text = createSeatbeltProfile({ ...profile, writable: ['/work/a "b" \\c'] });
+    expect(text).toBe(`(version 1)
+(allow default)
+(deny appleevent-send)
+(deny lsopen)
+(deny file-write*)
+(allow file-write*
+  (subpath "/var/tmp/t")
+  (subpath "/work/a \\"b\\" \\\\c")
+  (literal "/dev/null")
+  (literal "/dev/zero")
+  (literal "/dev/stdout")
+  (literal "/dev/stderr")
+  (literal "/dev/tty")
+  (literal "/dev/dtracehelper")
+  (regex #"^/dev/ttys[0-9]+$"))
+(deny file-write*
+  (subpath "/work/a/.git/hooks"))
+(deny file-write-unlink
+  (literal "/work/a/.git"))
+(deny file-read* file-write*
+  (subpath "/work/a/.env")
+  (subpath "/home/u/.ssh")
+  (subpath "/home/u/.ssh/id"))
+(deny network*)
+(allow network* (local ip "localhost:*"))
+(allow network-outbound (remote ip "localhost:*"))
+`);
+    expect(createSeatbeltProfile({ ...profile, network: true })).not.toContain("network");
+  });
+
+  test("a configured command gets the command as words, or as one word for another shell", () => {
+    const docker = ["docker", "exec", "-w", "{cwd}", "dev"];
+    expect(wrapCommand(docker, "echo 'a b' $X", "/w d")).toEqual([
+      "docker",
+      "exec",
+      "-w",
+      "/w d",
+      "dev",
+      "bash",
+      "-c",
+      "echo 'a b' $X",
+    ]);
+    expect(wrapCommand(["ssh", "box", "cd {cwd} && {command}"], "echo 'a' $&", "/w d")).toEqual([
+      "ssh",
+      "box",
+      `cd '/w d' && bash -c 'echo '\\''a'\\'' $&'`,
+    ]);
+  });
+});
+
+describe("a profile", () => {
+  const derive = async (root: string, requests: PermissionRequest[], more: Partial<AllowedCommand> = {}) => {
+    const filter = createReadFilter([rules]);
+    return deriveProfile({
+      requests,
+      start: root,
+      folders: { cwd: root, roots: [root], worktree: root, home: "/home/nobody-here", own: [] },
+      additions: { writable: [], hidden: [], network: false },
+      found: await new ProtectedFileSearch().find([root], root, filter),
+      unreadable: filter.named,
+      temporary: "/t",
+      env: {},
+      ...more,
+    });
+  };
+  const request = (permission: string, text: string, more: object = {}): PermissionRequest => ({
+    permission,
+    subjects: [{ text, ...more }],
+    always: [],
+  });
+  const files = {
+    ".env": "",
+    "sub/prod.env": "",
+    ".env.example": "",
+    "node_modules/p/.env": "",
+    "fairlead.json": "{}",
+    ".claude/skills/a/SKILL.md": "",
+    ".git/config": "",
+    ".git/hooks/a": "",
+    ".git/modules/m/config": "",
+  };
+
+  test("protects git's hooks and configuration, the agent's own and what may not be read", async () => {
+    await using folder = await temporaryFolder(files);
+    const root = realpathSync(folder.path);
+    const derived = await derive(root, [request("bash", "make")]);
+    const inside = (paths: readonly string[]) => paths.map((path) => path.slice(root.length + 1)).toSorted();
+    expect(derived.writable).toEqual([root]);
+    expect(inside(derived.readOnly)).toEqual([
+      ".claude/skills",
+      ".git/config",
+      ".git/hooks",
+      ".git/modules/m/config",
+      "fairlead.json",
+    ]);
+    expect(inside(derived.pinned)).toEqual([".git", ".git/modules", ".git/modules/m"]);
+    expect(inside(derived.hidden)).toEqual([".env", "sub/prod.env"]);
+    expect(derived.network).toBe(false);
+  });
+
+  test("gives what was allowed by name, and nothing for what is unknown", async () => {
+    await using folder = await temporaryFolder(files);
+    await using outside = await temporaryFolder({ "a.txt": "" });
+    const root = realpathSync(folder.path);
+    const other = realpathSync(outside.path);
+    const derived = await derive(root, [
+      request("edit", ".git/config"),
+      request("read", ".env"),
+      request("edit", `${other}/new.txt`),
+      request("edit", "eval $X", { opaque: "unknown" }),
+      request("bash", "git push", { irreversible: "sends commits" }),
+    ]);
+    // On Linux /tmp is the command's own.
+    const isPrivate = process.platform === "linux" && other.startsWith("/tmp/");
+    expect(derived.writable).toEqual(isPrivate ? [root] : [root, other]);
+    expect(derived.readOnly).not.toContain(join(root, ".git/config"));
+    expect(derived.readOnly).toContain(join(root, ".git/hooks"));
+    expect(derived.hidden).toEqual([join(root, "sub/prod.env")]);
+    expect(derived.network).toBe(true);
+  });
+
+  test("a link to a protected file protects its target", async () => {
+    await using folder = await temporaryFolder({ "secret.txt": "" });
+    const root = realpathSync(folder.path);
+    await symlink(join(root, "secret.txt"), join(root, ".env"));
+    expect((await derive(root, [])).hidden).toEqual([join(root, "secret.txt")]);
+  });
+
+  test("a worktree may write its repository, but no folder that does not know it", async () => {
+    await using folder = await temporaryFolder({
+      "main/.git/config": "",
+      "main/.git/worktrees/w/commondir": "../..\n",
+      "main/.git/worktrees/w/gitdir": "",
+      "other/.git/worktrees/w/commondir": "../..\n",
+      "other/.git/worktrees/w/gitdir": "/elsewhere/.git\n",
+    });
+    const root = realpathSync(folder.path);
+    for (const [name, owner] of [
+      ["good", "main"],
+      ["bad", "other"],
+    ] as const)
+      await folder.write({ [`${name}/.git`]: `gitdir: ${root}/${owner}/.git/worktrees/w\n` });
+    await folder.write({ "main/.git/worktrees/w/gitdir": `${root}/good/.git\n` });
+    const writableOf = async (name: string) => {
+      const cwd = join(root, name);
+      const folders = { cwd, roots: [cwd], worktree: cwd, home: "/home/nobody-here", own: [] };
+      return (await derive(cwd, [], { folders })).writable;
+    };
+    expect(await writableOf("good")).toEqual([join(root, "good"), join(root, "main/.git")]);
+    expect(await writableOf("bad")).toEqual([join(root, "bad")]);
+  });
+
+  test("new protected files are found by the next search", async () => {
+    await using folder = await temporaryFolder({ "d/a.txt": "" });
+    const root = realpathSync(folder.path);
+    const search = new ProtectedFileSearch();
+    const filter = createReadFilter([rules]);
+    expect((await search.find([root], root, filter)).hidden).toEqual([]);
+    await mkdir(join(root, "d/e"));
+    await folder.write({ "d/e/.env": "" });
+    expect((await search.find([root], root, filter)).hidden).toEqual([join(root, "d/e/.env")]);
+  });
+});
+
+test("a filter for reading hides what rules name, not everything", () => {
+  const filter = createReadFilter([
+    [
+      ...rules,
+      { permission: "read", pattern: "*", action: "ask" },
+      { permission: "read", pattern: "keys/*", action: "deny" },
+      { permission: "read", pattern: "keys/public.pem", action: "allow" },
+      { permission: "read", pattern: "/etc/secret/*", action: "deny" },
+    ],
+  ]);
+  const shown = ["a.ts", ".env", "keys/a", "keys/public.pem", ".env.example"].filter(
+    (path) => !filter.hides(path),
+  );
+  expect(shown).toEqual(["a.ts", "keys/public.pem", ".env.example"]);
+  expect(filter.hidesFolder("keys")).toBe(true);
+  expect(filter.named).toEqual(["/etc/secret"]);
+  const opened = createReadFilter([[...rules, { permission: "*", pattern: "*", action: "allow" }]]);
+  expect(opened.hides(".env")).toBe(false);
+});
+
+test.each([
+  [
+    "bash: /etc/x: Read-only file system",
+    "it may write only in the workspace and in the folder for temporary files",
+  ],
+  ["Error: EROFS: read-only file system, open '/etc/x'", "it may write only in the workspace"],
+  ["OSError: [Errno 30] Read-only file system: 'x'", "it may write only in the workspace"],
+  ["bash: .git/hooks/a: Read-only file system", "it may not change /work/a/.git/hooks"],
+  ["mv: cannot move '.git' to 'x': Device or resource busy", "it may not change /work/a/.git"],
+  ["cat: .env: Permission denied", "it may not read /work/a/.env"],
+  ["Error: EACCES: permission denied, open '/home/u/.ssh/id'", "it may not read /home/u/.ssh"],
+  ["cat: secret: Permission denied", undefined],
+  ["curl: (6) Could not resolve host: example.org", "it has no network"],
+  ["npm error code EAI_AGAIN", "it has no network"],
+  ["error: failed to lookup address information", "it has no network"],
+  ["dial tcp: lookup proxy.golang.org: no such host", "it has no network"],
+  ["connect ECONNREFUSED 127.0.0.1:8080", undefined],
+  ["curl: (7) Failed to connect to localhost port 80", undefined],
+  ["3 tests failed", undefined],
+])("what the sandbox blocked is found in the output: %s", (output, reason) => {
+  const found = findBlockedReason(`start\n${output}\n`, profile);
+  if (reason === undefined) expect(found).toBeUndefined();
+  else expect(found).toContain(reason);
+});
