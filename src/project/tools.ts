@@ -2,7 +2,6 @@ import { join } from "node:path";
 import { once } from "../base/async.ts";
 import { computeStamp } from "../config/files/stamp.ts";
 import type { Config } from "../config/schema.ts";
-import { toShellRequests } from "../permission/shell-requests.ts";
 import type { FoundModules, ModuleSources } from "../plugin/modules.ts";
 import type { SharedPlugins, WantedPlugins } from "../plugin/shared-plugins.ts";
 import type { Project } from "../conversation/project.ts";
@@ -11,7 +10,6 @@ import type { CommandToRun, ProjectSandbox } from "../sandbox/project-sandbox.ts
 import type { Skill } from "../skill/skill.ts";
 import type { ShellFolders } from "../tool/bash/bash.ts";
 import type { Tool } from "../tool/tool.ts";
-import { createShellContext } from "../workspace/shell-context.ts";
 
 export interface ProjectToolsOptions {
   readonly skills: readonly Skill[];
@@ -56,31 +54,19 @@ async function loadBuiltIn({
   return builtInTools({ analyze, findShown, confine, skills, search, languages });
 }
 
-const loadAnalysis = () => import("../shell/analysis.ts");
+const loadAnalysis = () => import("./command-analysis.ts");
 
 /** Loads the shell grammar and parses one line, which makes the next parse three times as fast. */
 export async function warmUpAnalysis(): Promise<void> {
-  const { analyzeShell } = await loadAnalysis();
-  analyzeShell(sampleCommand, {
-    cwd: "/",
-    roots: ["/"],
-    home: "/",
-    resolve: (path) => path,
-    findCriticalReason: () => undefined,
-    list: () => [],
-  });
+  (await loadAnalysis()).analyzeSample();
 }
 
-const sampleCommand = 'cd src && git log --oneline -- "$1" | head -n 5 > out.txt; ls *.md';
-
 async function analyze(command: string, folders: ShellFolders) {
-  const { analyzeShell } = await loadAnalysis();
-  return toShellRequests(analyzeShell(command, createShellContext(folders)));
+  return (await loadAnalysis()).analyze(command, folders);
 }
 
 async function findShown(command: string, folders: ShellFolders) {
-  const { findShownText } = await loadAnalysis();
-  return findShownText(command, createShellContext(folders));
+  return (await loadAnalysis()).findShown(command, folders);
 }
 
 /** Finds plugin modules, with a stamp that changes when they do. Returns undefined when there are none. */
