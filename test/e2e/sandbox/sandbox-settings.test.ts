@@ -5,7 +5,7 @@ import { describe, expect, test } from "vitest";
 import { story, type StoryContext } from "../../support/editor/story.ts";
 import * as reply from "../../support/model/reply.ts";
 import { fairlead } from "../../support/program/cli.ts";
-import { findSandboxProblem } from "../../support/program/sandbox.ts";
+import { findSandboxProblem } from "./sandbox-problem.ts";
 import { thoughtText } from "../../support/transcript.ts";
 import { temporaryFolder, writeConfig } from "../../support/temp.ts";
 import { startModelServer } from "../../support/model/model-server.ts";

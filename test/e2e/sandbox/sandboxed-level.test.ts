@@ -6,7 +6,7 @@ import type { Editor } from "../../support/editor/editor.ts";
 import { storiesOfOneAgent, story as singleStory, type StoryContext } from "../../support/editor/story.ts";
 import { listen } from "../../support/listen.ts";
 import * as reply from "../../support/model/reply.ts";
-import { findSandboxProblem } from "../../support/program/sandbox.ts";
+import { findSandboxProblem } from "./sandbox-problem.ts";
 
 const problem = await findSandboxProblem();
 const story = storiesOfOneAgent();
