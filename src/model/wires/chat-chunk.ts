@@ -13,29 +13,36 @@ export interface CallFragment {
   signature: string;
 }
 
+const none: readonly never[] = [];
+
 /** Returns the content of a delta. Texts are empty where the server sent none. `field` has the reasoning if it is text. */
 export function parseContent(delta: Json) {
-  const { content, reasoning_content, reasoning, reasoning_details, refusal, tool_calls, function_call } =
-    delta;
-  const parts = recordsIn(content);
+  const { content, reasoning_content, reasoning, reasoning_details: details, refusal } = delta;
   const field = textIn(reasoning_content) ? "reasoning_content" : textIn(reasoning) ? "reasoning" : undefined;
-  // Some servers send reasoning only as details (Snowflake, MiniMax) or as parts (Mistral, Databricks).
-  const apart = () => textIn(reasoning_details) || textIn(parts.filter(isThought));
-  // Older servers send a single call.
-  const only = isRecord(function_call) ? [{ index: 0, function: function_call }] : [];
+  // Most contents are text. Mistral and Databricks send reasoning as parts.
+  const parts = Array.isArray(content) ? recordsIn(content) : undefined;
+  const thoughts = parts && textIn(parts.filter(isThought));
   return {
     field,
-    reasoning: field === undefined ? apart() : textIn(delta[field]),
-    text: textOf(content) || textIn(parts.filter((part) => !isThought(part))),
+    // Snowflake and MiniMax send reasoning only as details.
+    reasoning: field === undefined ? textIn(details) || (thoughts ?? "") : textIn(delta[field]),
+    text: parts === undefined ? textOf(content) : textIn(parts.filter((part) => !isThought(part))),
     refusal: textOf(refusal),
-    calls: (Array.isArray(tool_calls) ? recordsIn(tool_calls) : only).map(toCallFragment),
+    calls: listCalls(delta),
   };
+}
+
+/** Older servers send a single call in `function_call`. */
+function listCalls({ tool_calls: calls, function_call: only }: Json): readonly CallFragment[] {
+  if (Array.isArray(calls)) return recordsIn(calls).map(toCallFragment);
+  return isRecord(only) ? [toCallFragment({ index: 0, function: only })] : none;
 }
 
 /** Returns a string, or the text in an object or list, as vendors and gateways wrap it. */
 function textIn(value: unknown): string {
+  if (typeof value === "string") return value;
   if (Array.isArray(value)) return value.map(textIn).join("");
-  if (!isRecord(value)) return textOf(value);
+  if (!isRecord(value)) return "";
   return textIn(value.thinking) || textIn(value.text) || textIn(value.summary);
 }
 

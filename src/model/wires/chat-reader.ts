@@ -4,7 +4,7 @@ import { isRecord } from "../../base/text/record.ts";
 import { unnamedTool } from "../answer/call-arguments.ts";
 import { refusedCallForReason } from "../answer/refused-call.ts";
 import { invalidResponse, ProviderFailure } from "../failure.ts";
-import { AnswerReader, failOnError, type Json, recordsIn } from "./answer-reader.ts";
+import { AnswerReader, failOnError, type Json } from "./answer-reader.ts";
 import { type CallFragment, findUsage, parseContent } from "./chat-chunk.ts";
 import { ReasoningDetails } from "./reasoning-details.ts";
 
@@ -36,11 +36,13 @@ export class Reader extends AnswerReader {
 
   /** Returns only the choice with index 0 where the provider sends several. */
   #findChoice({ choices }: Json): Json | undefined {
-    const list = recordsIn(choices);
-    const first = list.find(({ index }) => index === 0);
+    if (!Array.isArray(choices)) return undefined;
+    const first: unknown = choices.find((choice: unknown) => isRecord(choice) && choice.index === 0);
     this.#hasFirstChoice ||= first !== undefined;
-    const [other] = list;
-    return first ?? (this.#hasFirstChoice && typeof other?.index === "number" ? undefined : other);
+    const choice: unknown = first ?? choices[0];
+    if (!isRecord(choice)) return undefined;
+    const isOfAnother = first === undefined && this.#hasFirstChoice && typeof choice.index === "number";
+    return isOfAnother ? undefined : choice;
   }
 
   /** Reads `delta`, or `message` of servers that do not stream. */
@@ -48,7 +50,7 @@ export class Reader extends AnswerReader {
     // MiniMax ends a stream with the whole message once more.
     if (this.#hasDelta && !isRecord(delta)) return;
     this.#hasDelta ||= isRecord(delta);
-    const content = [delta, message].find(isRecord) ?? {};
+    const content = isRecord(delta) ? delta : isRecord(message) ? message : {};
     this.#details.add(content);
     this.data = this.#details.fields;
     const { reasoning, field, text, refusal, calls } = parseContent(content);
