@@ -4,6 +4,7 @@ import { describe, expect, test } from "vitest";
 import { faulty } from "../../support/mcp/mcp.ts";
 import type { ModelRequest } from "../../support/model/model-server.ts";
 import * as reply from "../../support/model/reply.ts";
+import { expectSamePrefixes } from "../../support/model/same-prefixes.ts";
 import { withMovingClock } from "../../support/program/moving-clock-program.ts";
 import { story, type StoryContext } from "../../support/editor/story.ts";
 
@@ -18,6 +19,12 @@ function expectOneSystem({ model }: StoryContext): string {
   const [first = ""] = model.requests.map(({ system }) => system);
   for (const { system } of model.requests) expect(system).toBe(first);
   return first;
+}
+
+/** Milliseconds until the next local midnight. */
+function msToMidnight(): number {
+  const now = new Date();
+  return new Date(now.getFullYear(), now.getMonth(), now.getDate() + 1).getTime() - now.getTime();
 }
 
 async function restart({ editor }: StoryContext, sessionId: string): Promise<void> {
@@ -108,6 +115,24 @@ describe("the system prompt of a session stays the same and a reminder gives wha
       expect(newestOf(model.requests[1])).toMatch(
         /not from the user.*The MCP server own now says:\\n\\nBe vague\./,
       );
+    });
+  });
+
+  test("after midnight, when a reminder gives the new date", async () => {
+    const minutes = (count: number) => String(msToMidnight() + count * minuteMs);
+    const homeFiles = { clock: minutes(-3) };
+    await story({ program: withMovingClock, homeFiles }, async (context) => {
+      const { editor, model, home } = context;
+      model.otherwise("Yes.");
+      const { sessionId } = await editor.newSession();
+      await editor.prompt(sessionId, "First");
+      await writeFile(join(home.path, "clock"), minutes(3));
+      await editor.prompt(sessionId, "Second");
+      await editor.prompt(sessionId, "Third");
+      expectOneSystem(context);
+      expectSamePrefixes(model.requests);
+      const dates = model.requests.map((request) => /The date is now \w{3} \w{3}/.test(newestOf(request)));
+      expect(dates).toEqual([false, true, false]);
     });
   });
 
