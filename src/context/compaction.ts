@@ -108,7 +108,9 @@ export async function compact(
   await shortenTail(deps, remaining, fixed, plan.most);
   if (plan.part.auto) await addReminder(transcript, plan.info, goOn.trim());
   const left = fixed + estimateMessages(transcript.messages);
-  await transcript.amendParts(message.info.id, [{ ...plan.part, left }]);
+  const { size } = target;
+  await transcript.amendParts(message.info.id, [{ ...plan.part, size, left }]);
+  deps.emit({ sessionId, type: "compacted", messageId: message.info.id, size, left });
   return { outcome: "compacted", tokens, cost, left };
 }
 

@@ -10,6 +10,8 @@ export type SessionEvent = { sessionId: SessionId } & (
   | { type: "delta"; messageId: MessageId; partId: PartId; kind: "text" | "reasoning"; delta: string }
   /** Text appended to the summary for this message; stored only when complete. */
   | { type: "summary"; messageId: MessageId; delta: string }
+  /** The message's compaction has ended; estimated tokens of the request before and after. */
+  | { type: "compacted"; messageId: MessageId; size: number; left: number }
   /** Live output of a running call; not stored, because the call's result contains it. */
   | { type: "tool-output"; messageId: MessageId; partId: PartId; callId: string; delta: string }
   | { type: "usage"; usage: Usage }

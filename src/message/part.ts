@@ -260,7 +260,8 @@ const compactionPartSchema = z.object({
   /** The user's unanswered message, which stays verbatim regardless of age. */
   question: messageIdSchema.optional(),
   carried: carriedSchema.optional(),
-  /** Estimated tokens of the next request. */
+  /** Estimated tokens of the request before and after. */
+  size: z.number().optional(),
   left: z.number().optional(),
 });
 const subtaskPartSchema = z.object({

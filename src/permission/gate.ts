@@ -38,6 +38,8 @@ export interface GateCall {
 export interface QuestionPreview {
   readonly diffs?: readonly { path: string; oldText: string | null; newText: string }[];
   readonly text?: string;
+  /** Shown with its format. */
+  readonly markdown?: string;
 }
 
 /** A question to the user, with only the permissions that rules and approvals leave open. */

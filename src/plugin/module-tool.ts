@@ -1,3 +1,4 @@
+import { shortenTitle, titleLimit } from "../base/text/call-titles.ts";
 import { z } from "zod";
 import { showInvisible } from "../base/text/invisible.ts";
 import { defineTool, type Tool, type ToolContext, ToolFailure, type ToolResult } from "../tool/tool.ts";
@@ -6,8 +7,6 @@ import { type LoadedModule, ranToolSchema } from "./protocol.ts";
 
 /** Time limit of a call in milliseconds, the same as for commands. */
 export const runLimitMs = 10 * 60_000;
-/** Maximum length of the arguments in a call's title. */
-const titleLimit = 100;
 /** Maximum length of a call's metadata, as JSON. */
 const metadataLimit = 10_000;
 
@@ -67,7 +66,7 @@ function toResult(value: unknown): ToolResult {
 
 /** Sanitizes a title from a module to one short line. */
 export function sanitizeTitle(title: string): string {
-  return shorten(showInvisible(title.slice(0, titleLimit * 10).replaceAll(/\s+/g, " ")));
+  return shortenTitle(showInvisible(title.slice(0, titleLimit * 10).replaceAll(/\s+/g, " ")));
 }
 
 /** Limits the size of metadata from a module. */
@@ -86,9 +85,5 @@ function describeInputProblem(lines: string): string {
 }
 
 function createTitle(name: string, args: unknown): string {
-  return `${name} ${shorten(showInvisible(JSON.stringify(args).replaceAll(/\s+/g, " ")))}`;
-}
-
-function shorten(text: string): string {
-  return text.length > titleLimit ? `${text.slice(0, titleLimit)}…` : text;
+  return `${name} ${shortenTitle(showInvisible(JSON.stringify(args).replaceAll(/\s+/g, " ")))}`;
 }

@@ -128,6 +128,7 @@ export function toPluginEvents(
       return toPluginEvents(event.event, infoOf);
     case "delta":
     case "summary":
+    case "compacted":
     case "tool-output":
     case "approval":
     case "options":

@@ -2,6 +2,7 @@ import { fenced } from "../base/text/fence.ts";
 import type { Message, SessionInfo } from "../message/message.ts";
 import type { DropPart, Part, ToolPart } from "../message/part.ts";
 import { renderEvidence } from "../evidence/describe.ts";
+import { nameCall } from "../tool/presentation.ts";
 import { isCommandMessage } from "../conversation/checkpoints.ts";
 
 /** Maximum characters of a call's output or error. The JSON export is not cut. */
@@ -80,8 +81,9 @@ function renderDrop({ changes, isRedo }: DropPart): string {
   return isRedo ? `Restored dropped changes: ${paths}` : `Dropped changes of the agent: ${paths}`;
 }
 
-function renderCall({ tool, title, state }: ToolPart): string {
-  const what = `**${tool}** ${oneLine(title ?? "")}`.trim();
+function renderCall(part: ToolPart): string {
+  const { tool, title = "", kind, state } = part;
+  const what = oneLine(kind === "execute" ? `**${tool}** ${title}` : `**${nameCall(part)}**`);
   switch (state.status) {
     case "completed":
       return [what, ...block(state.output)].join("\n\n");

@@ -1,6 +1,7 @@
 import type { AssistantInfo, Message, SentRequest } from "../message/message.ts";
 import type { Part, ToolPart } from "../message/part.ts";
 import { startsTurn } from "../message/starts-turn.ts";
+import { nameCall } from "../tool/presentation.ts";
 import { firstWords, isCommandMessage } from "../conversation/checkpoints.ts";
 
 /** A timed step of a turn. Milliseconds since the start of the turn. */
@@ -138,8 +139,9 @@ function getTimes(part: Part): number[] {
   return [part.state.time.start - (part.decision?.waitedMs ?? 0)];
 }
 
-function createCallSpans({ tool, title, decision, state }: ToolPart, began: number): Span[] {
-  const what = [tool, title].filter((text) => text !== undefined && text !== "").join(" ");
+function createCallSpans(part: ToolPart, began: number): Span[] {
+  const { decision, state } = part;
+  const what = nameCall(part);
   const time = "time" in state ? state.time : undefined;
   if (time === undefined) return [];
   const waitedMs = decision?.waitedMs;

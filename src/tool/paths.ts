@@ -1,3 +1,4 @@
+import { titleOfPath } from "../base/text/call-titles.ts";
 import { basename, dirname, sep } from "node:path";
 import { readdir } from "node:fs/promises";
 import { distance } from "fastest-levenshtein";
@@ -72,7 +73,7 @@ export function pathPermissions(
 export async function getOutsideAccess(
   context: InWorkspace,
   raws: readonly (string | undefined)[],
-  { title, permission, own = () => [] }: OutsideUse,
+  { title, verb = "", permission, own = () => [] }: OutsideUse,
 ): Promise<Access | undefined> {
   const paths = await Promise.all(raws.map((raw) => resolveUnseen(context, raw?.trim() || ".")));
   if (!paths.some((resolved) => isOutside(context, resolved))) return undefined;
@@ -82,15 +83,16 @@ export async function getOutsideAccess(
       : pathPermissions(context, resolved, permission),
   );
   return {
-    title: title ?? paths.map((resolved) => titleOf(context, resolved)).join(", "),
+    title: title ?? titleOfPath(verb, paths.map((resolved) => titleOf(context, resolved)).join(", ")),
     locations: paths.map(({ path }) => ({ path })),
     permissions: [...paths.flatMap(own), ...needed],
   };
 }
 
 interface OutsideUse {
-  /** Defaults to the paths. */
+  /** Defaults to the verb and the paths. */
   readonly title?: string;
+  readonly verb?: string;
   readonly permission?: "read" | "edit";
   readonly own?: (resolved: ResolvedPath) => PermissionRequest[];
 }
@@ -135,21 +137,21 @@ export function searchRequest(
   return { permission, subjects: [subject], always: isOutput ? [] : ["*"] };
 }
 
-/** Creates a call that fails with words about a file's content, which the model must not read without permission. */
+/** Creates an edit that fails with words about a file's content, which the model must not read without permission. */
 export function failAfterReading(
   context: InWorkspace,
   resolved: ResolvedPath,
   problem: string,
 ): PreparedCall {
   return {
-    title: titleOf(context, resolved),
+    title: titleOfPath("Edit", titleOf(context, resolved)),
     locations: [{ path: resolved.path }],
     permissions: pathPermissions(context, resolved, "read"),
     run: () => Promise.reject(new ToolFailure(problem)),
   };
 }
 
-/** The path for titles: relative to the working directory if inside. */
+/** The path for titles and results: relative to the working directory if inside. */
 export function titleOf({ workspace }: InWorkspace, resolved: ResolvedPath): string {
   return formatPath(workspace.cwd, resolved.path);
 }

@@ -82,7 +82,7 @@ async function planPreview(context: ToolContext): Promise<Preview | undefined> {
   const { text } = await loadTextFile(context.workspace, path);
   const more = text.length - planPreviewLimit;
   const shown = more > 0 ? `${text.slice(0, planPreviewLimit)}\n… (${more} characters more)` : text;
-  return { text: `${formatPath(context.workspace.cwd, path)}\n\n${shown}` };
+  return { markdown: `\`${formatPath(context.workspace.cwd, path)}\`\n\n${shown}` };
 }
 
 async function newestPlan({ workspace, seen }: ToolContext): Promise<string | undefined> {

@@ -1,3 +1,4 @@
+import { shortenTitle, titleOfObject } from "../base/text/call-titles.ts";
 import { isRecord } from "../base/text/record.ts";
 import { isSessionId, type SessionId } from "../message/ids.ts";
 import type { ToolKind, ToolPart } from "../message/part.ts";
@@ -12,6 +13,8 @@ export interface Presentation {
   readonly hasCard: boolean;
   /** Set if the call runs a command. */
   readonly command?: CommandFacts;
+  /** Whether a completed call is shown as failed: its command did not succeed. */
+  readonly hasFailed?: boolean;
   /** Set if a child session does the call's work. */
   readonly child?: ChildFacts;
   /** Set when the call has ended. */
@@ -60,9 +63,11 @@ export const presentedTools: readonly string[] = [...presenters.keys()];
  */
 export function presentCall(part: ToolPart): Presentation {
   const result = resultText(part);
+  const { kind = "other" } = part;
+  const title = part.title || describeSubject(part) || part.tool;
   return {
-    kind: part.kind ?? "other",
-    title: part.title ?? findSubject(part) ?? part.tool,
+    kind,
+    title: kind === "execute" ? title : shortenTitle(title),
     hasCard: true,
     ...(result && { result }),
     ...presenters.get(part.tool)?.(part),
@@ -80,7 +85,8 @@ function presentCommand({ state, kind = "execute" }: ToolPart): Partial<Presenta
     exitCode: typeof exitCode === "number" ? exitCode : null,
     signal: typeof signal === "string" ? signal : null,
   };
-  return { kind, command };
+  const hasFailed = (command.exitCode ?? 0) !== 0 || command.signal !== null;
+  return { kind, command, ...(state.status === "completed" && hasFailed && { hasFailed }) };
 }
 
 /** Operations on one file read it; the others search. */
@@ -111,12 +117,27 @@ function metadataOf(state: ToolPart["state"]): Readonly<Record<string, unknown>>
   return ("metadata" in state ? state.metadata : undefined) ?? {};
 }
 
-/** Returns the main argument, for calls that were rejected before the tool set a title. */
-function findSubject({ kind = "other", state: { input } }: ToolPart): string | undefined {
+/** Names the main argument, for calls that were rejected before the tool set a title. */
+function describeSubject({ kind = "other", state: { input } }: ToolPart): string | undefined {
   if (kind === "other" || !isRecord(input)) return undefined;
-  return (
-    subjectFields.map((name) => input[name]).filter((value) => typeof value === "string")[0] || undefined
-  );
+  const subject = subjectFields.map((name) => input[name]).find((value) => typeof value === "string");
+  if (typeof subject !== "string" || subject === "") return undefined;
+  const verb = subjectVerbs.get(kind);
+  return verb === undefined ? subject : titleOfObject(verb, subject);
 }
 
+/** Verbs of titles by kind. A command is its own title. */
+const subjectVerbs: ReadonlyMap<ToolKind, string> = new Map([
+  ["read", "Read"],
+  ["edit", "Edit"],
+  ["search", "Search"],
+  ["fetch", "Fetch"],
+]);
+
 const subjectFields = ["command", "filePath", "path", "pattern", "url", "query", "description"];
+
+/** Names a call in one line: a command with its tool, any other call by its title. */
+export function nameCall({ tool, title = "", kind }: Pick<ToolPart, "tool" | "title" | "kind">): string {
+  if (kind === "execute") return `${tool} ${title}`.trim();
+  return title || tool;
+}

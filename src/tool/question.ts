@@ -1,3 +1,4 @@
+import { shortenTitle } from "../base/text/call-titles.ts";
 import { z } from "zod";
 import description from "../../prompts/tools/question.md";
 import type { InquiryAnswer, InquiryOutcome, InquiryQuestion } from "../message/inquiry.ts";
@@ -10,7 +11,6 @@ const headerLimit = 30;
 /** Characters of a label, and of a question or a description; the editor's panel is narrow. */
 const labelLimit = 200;
 const textLimit = 2_000;
-const titleLimit = 100;
 
 const optionSchema = z.object({
   label: z.string().trim().min(1).max(labelLimit).describe("The answer in a few words"),
@@ -66,8 +66,7 @@ function titleOf(questions: readonly InquiryQuestion[]): string {
     questions.length === 1 && first !== undefined
       ? first.question
       : `${questions.length} questions: ${questions.map(({ header }) => header).join(", ")}`;
-  const line = title.replaceAll(/\s+/g, " ");
-  return line.length > titleLimit ? `${line.slice(0, titleLimit)}…` : line;
+  return shortenTitle(title);
 }
 
 function toResult(questions: readonly InquiryQuestion[], inquiry: InquiryOutcome): ToolResult {

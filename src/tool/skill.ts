@@ -1,3 +1,4 @@
+import { titleOfObject } from "../base/text/call-titles.ts";
 import { realpath } from "node:fs/promises";
 import { relative } from "node:path";
 import { z } from "zod";
@@ -34,7 +35,7 @@ export function skillTool({ skills }: { skills: readonly Skill[] }): Tool {
       const skill = skills.find((one) => one.name === name);
       if (skill === undefined) throw new ToolFailure(unknownSkill(name, skills));
       return {
-        title: `Skill ${name}`,
+        title: titleOfObject("Load the skill", name),
         locations: [{ path: skill.path }],
         permissions: [{ permission: "skill", subjects: [{ text: name }], always: [name] }],
         run: () => loadSkill(skill),

@@ -150,6 +150,8 @@ export interface PreparedCall {
 export interface Preview {
   readonly diffs?: readonly { path: string; oldText: string | null; newText: string }[];
   readonly text?: string;
+  /** Shown with its format. */
+  readonly markdown?: string;
 }
 
 export interface RunContext {

@@ -170,8 +170,9 @@ function createPreview({ preview, reason }: Question): ToolCallContent[] {
     newText,
   }));
   const text = preview?.text === undefined ? [] : [textContent(fenced(showInvisible(preview.text)))];
+  const markdown = preview?.markdown === undefined ? [] : [textContent(showInvisible(preview.markdown))];
   const why = reason === "" ? [] : [textContent(`Asked because ${showInvisible(reason)}.`)];
-  return [...diffs, ...text, ...why];
+  return [...diffs, ...text, ...markdown, ...why];
 }
 
 /** Some clients send the reason of a rejection as `feedback`. The protocol has no field for it. */

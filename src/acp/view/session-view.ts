@@ -10,23 +10,15 @@ import { presentCall } from "../../tool/presentation.ts";
 import { toChangesCall } from "../../undo/changes-call.ts";
 import type { ClientFeatures } from "../client-capabilities.ts";
 import type { ClientPaths } from "../client-paths.ts";
-import { Compactions } from "./compactions.ts";
 import { createClientOptions } from "./config-options.ts";
 import { toUserUpdates } from "./content.ts";
 import { createPlanUpdates } from "./plan-documents.ts";
+import { Compactions, Retries } from "./program-cards.ts";
 import { StreamedText } from "./streamed-text.ts";
 import { Subagents } from "./subagents.ts";
 import { TaskQueue } from "./task-queue.ts";
 import { needsDiffs, toCancelledPart, ToolCalls } from "./tool-calls.ts";
-import {
-  evidenceUpdate,
-  listCommands,
-  planUpdate,
-  retryUpdate,
-  textChunk,
-  titleUpdate,
-  usageUpdate,
-} from "./updates.ts";
+import { evidenceUpdate, listCommands, planUpdate, textChunk, titleUpdate, usageUpdate } from "./updates.ts";
 import { type UpdateKind, ViewState } from "./view-state.ts";
 
 /** Sends one session's updates in the client's protocol version. */
@@ -54,6 +46,7 @@ export class SessionView {
   readonly #calls: ToolCalls;
   readonly #subagents: Subagents;
   readonly #compactions: Compactions;
+  readonly #retries: Retries;
   /** Text parts of the running turn. */
   readonly #streamed = new StreamedText();
   /** Notices that wait for the next turn, for clients that cannot show them outside of turns. */
@@ -86,6 +79,7 @@ export class SessionView {
     const loadSnapshot = (hash: string) => workspace.snapshots.load(hash);
     const send = (update: SessionUpdate) => this.#sendTurnUpdate(update);
     this.#compactions = new Compactions({ client, log, send });
+    this.#retries = new Retries(client, send);
     this.#calls = new ToolCalls({ client, cwd, loadSnapshot, send });
     this.#subagents = new Subagents({
       client,
@@ -129,6 +123,7 @@ export class SessionView {
   #endItems(): void {
     for (const part of this.#calls.unended) this.#call(toCancelledPart(part, turnEnded), noDiffs);
     this.#compactions.cancel(this.#compactions.open);
+    this.#retries.end();
   }
 
   /** Runs a task after all earlier events were shown, and after a running replay. */
@@ -169,6 +164,7 @@ export class SessionView {
   }
 
   #show(event: SessionEvent, diffs: Diffs): void {
+    if (turnEvents.has(event.type)) this.#retries.end();
     switch (event.type) {
       case "message":
         return this.#message(event.info);
@@ -178,6 +174,8 @@ export class SessionView {
         return this.#sendText(event.kind, event.partId, this.#streamed.add(event.partId, event.delta));
       case "summary":
         return this.#compactions.add(event.messageId, event.delta);
+      case "compacted":
+        return this.#compactions.measured(event.messageId, event);
       case "tool-output":
         return this.#calls.output(event.callId, event.delta);
       case "todos":
@@ -245,6 +243,7 @@ export class SessionView {
     this.#calls.forget();
     this.#subagents.forget();
     this.#compactions.forget();
+    this.#retries.forget();
     this.#streamed.clear();
     for await (const message of messages) {
       signal.throwIfAborted();
@@ -264,7 +263,8 @@ export class SessionView {
       for (const update of toUserUpdates({ info, parts })) this.#sendTurnUpdate(update);
     }
     for (const part of parts) {
-      if (part.type === "compaction") this.#compactions.beginReplayed(info.id);
+      if (part.type === "compaction") this.#compactions.beginReplayed(info.id, part);
+      else if (part.type === "retry") this.#retries.replay(part);
       else {
         const call = info.role === "assistant" && info.summary !== true ? toCall(part) : undefined;
         if (call === undefined) this.#part(part, info, noDiffs);
@@ -347,7 +347,7 @@ export class SessionView {
     if (call !== undefined) return this.#call(call, diffs);
     if (part.type === "text" || part.type === "reasoning") return this.#text(part);
     if (part.type === "evidence") return this.#sendTurnUpdate(evidenceUpdate(part, this.#client));
-    if (part.type === "retry") return this.#sendTurnUpdate(retryUpdate(part));
+    if (part.type === "retry") return this.#retries.begin(part);
   }
 
   /** Shows a call. The view of the child session that it started ends before it. */
@@ -416,6 +416,7 @@ const turnEvents: ReadonlySet<SessionEvent["type"]> = new Set([
   "part",
   "delta",
   "summary",
+  "compacted",
   "todos",
   "tool-output",
   "child",

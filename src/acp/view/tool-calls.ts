@@ -131,12 +131,12 @@ export class ToolCalls {
       toolCallId: part.callId,
       title: this.#title(facts.title, kind),
       kind,
-      status: toWireStatus(state.status),
+      status: facts.hasFailed === true ? "failed" : toWireStatus(state.status),
       ...(state.input !== undefined && { rawInput: limitInput(state.input) }),
       ...(part.locations && { locations: part.locations }),
       ...this.#endMeta(part, facts),
       content: limitContent(this.#content(part, facts, diffs)),
-      ...(state.status === "completed" && state.metadata && { rawOutput: state.metadata }),
+      ...toRawOutput(state),
     };
   }
 
@@ -286,6 +286,15 @@ function imageContent({ mime, url }: { mime: string; url: string }): ToolCallCon
   const data = /^data:[^,]*;base64,(.*)$/s.exec(url)?.[1];
   if (data === undefined || !mime.startsWith("image/")) return [];
   return [{ type: "content", content: { type: "image", mimeType: mime, data } }];
+}
+
+/** Returns what the protocol has no other fields for, without values that say nothing. */
+function toRawOutput(state: ToolPart["state"]): Pick<ToolCall, "rawOutput"> {
+  if (state.status !== "completed") return {};
+  const entries = Object.entries(state.metadata ?? {}).filter(
+    ([name, value]) => (value ?? false) !== false && !(name === "exitCode" && value === 0),
+  );
+  return entries.length === 0 ? {} : { rawOutput: Object.fromEntries(entries) };
 }
 
 function toWireStatus(

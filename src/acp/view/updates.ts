@@ -2,7 +2,7 @@ import type { AvailableCommand, SessionUpdate } from "@agentclientprotocol/sdk/u
 import { removeControls } from "../../base/text/controls.ts";
 import type { Todo } from "../../message/message.ts";
 import { renderEvidence, titleOf } from "../../evidence/describe.ts";
-import type { EvidencePart, Part } from "../../message/part.ts";
+import type { EvidencePart } from "../../message/part.ts";
 import type { Session } from "../../session/session.ts";
 import type { ClientFeatures } from "../client-capabilities.ts";
 import { limitContent } from "./card-limits.ts";
@@ -12,14 +12,6 @@ import { formatTitle } from "./titles.ts";
 export function textChunk(kind: "text" | "reasoning", messageId: string, text: string): SessionUpdate {
   const sessionUpdate = kind === "text" ? "agent_message_chunk" : "agent_thought_chunk";
   return { sessionUpdate, messageId, content: { type: "text", text } };
-}
-
-/** Reports that a model call failed and will be retried. */
-export function retryUpdate(retry: Part & { type: "retry" }): SessionUpdate {
-  const seconds = Math.max(1, Math.round(retry.delayMs / 1000));
-  const text = `${removeControls(retry.error)}\nTrying again in ${seconds} s (attempt ${retry.attempt} of ${retry.attempts}).\n\n`;
-  const { attempt, attempts, delayMs } = retry;
-  return { ...textChunk("reasoning", retry.id, text), _meta: { retry: { attempt, attempts, delayMs } } };
 }
 
 /** Shows what a turn changed and ran, as a completed tool call that the model did not make. */

@@ -90,11 +90,8 @@ export class Printer {
     switch (update.sessionUpdate) {
       case "agent_message_chunk":
         return this.#stream("answer", toPlainText(update.content), update.messageId);
-      case "agent_thought_chunk": {
-        const retry = update._meta?.["retry"];
-        if (isRecord(retry)) return this.#retry(toPlainText(update.content), retry);
+      case "agent_thought_chunk":
         return this.#stream("thought", toPlainText(update.content), update.messageId);
-      }
       case "user_message_chunk":
         return this.line(this.#style.bold(`> ${removeControls(toPlainText(update.content))}`));
       case "tool_call":
@@ -149,8 +146,13 @@ export class Printer {
     else this.#screen.progress(this.#style.dim(removeControls(text)));
   }
 
-  #retry(text: string, { delayMs }: Readonly<Record<string, unknown>>): void {
-    for (const line of text.trim().split("\n")) this.line(this.#style.yellow(removeControls(line)));
+  /** Prints why a model call is repeated, when the wait begins. */
+  #retry(
+    { status, content }: ToolCall | ToolCallUpdate,
+    { delayMs }: Readonly<Record<string, unknown>>,
+  ): void {
+    if (status !== "in_progress") return;
+    for (const line of textLines(content ?? [])) this.line(this.#style.yellow(removeControls(line)));
     this.#status.activity(
       "Waiting to try again",
       typeof delayMs === "number" ? Date.now() + delayMs : undefined,
@@ -162,6 +164,8 @@ export class Printer {
     if (changes !== undefined) return this.#changes(changes);
     const evidence = update._meta?.["evidence"];
     if (isRecord(evidence)) return this.#evidence(evidence, update.title ?? "");
+    const retry = update._meta?.["retry"];
+    if (isRecord(retry)) return this.#retry(update, retry);
     const { toolCallId, status, _meta } = update;
     const known = this.#calls.get(toolCallId);
     const call: PrintedCall = {
@@ -314,8 +318,8 @@ function formatTitle({ kind, name, title }: ToolCallUpdate): string {
   const text = toScreenLine((title ?? "").replaceAll(/\s*\n\s*/g, " ⏎ "));
   if (kind === "execute" && text !== "") return `$ ${text}`;
   const tool = toScreenLine(name ?? "");
-  const verb = /^[a-z]+$/.test(tool) ? tool.replace(/^./, (letter) => letter.toUpperCase()) : tool;
-  return text === "" || text === tool ? verb : `${verb} ${text}`.trim();
+  if (text !== "" && text !== tool) return text;
+  return /^[a-z]+$/.test(tool) ? tool.replace(/^./, (letter) => letter.toUpperCase()) : tool;
 }
 
 const toPlainText = (content: ContentBlock): string =>
@@ -330,21 +334,9 @@ function textLines(content: readonly ToolCallContent[]): string[] {
   );
 }
 
-/** Verbs of the permission question, by tool kind. */
-const verbs: Readonly<Record<string, string>> = {
-  read: "Read",
-  edit: "Edit",
-  delete: "Delete",
-  move: "Move",
-  search: "Search for",
-  execute: "Run",
-  fetch: "Fetch",
-};
-
 function formatQuestion({ kind, title, toolCallId }: ToolCallUpdate): string {
-  const verb = verbs[kind ?? "other"];
   const text = (title ?? toolCallId).replace(/\?$/, "");
-  return `${verb === undefined ? text : `${verb} ${text}`}?`;
+  return `${kind === "execute" ? `Run ${text}` : text}?`;
 }
 
 function removeFence(text: string): string {

@@ -1,3 +1,4 @@
+import { titleOfObject, titleOfPath } from "../../base/text/call-titles.ts";
 import { z } from "zod";
 import listDescription from "../../../prompts/tools/list_mcp_resources.md";
 import readDescription from "../../../prompts/tools/read_mcp_resource.md";
@@ -39,7 +40,7 @@ function listTool(servers: readonly McpServer[]): Tool {
     async prepare({ server }) {
       const wanted = server === undefined ? servers : [findServer(servers, server)];
       return {
-        title: `Resources of ${server ?? "all MCP servers"}`,
+        title: titleOfObject("List the resources of", server ?? "all MCP servers"),
         locations: [],
         permissions: [
           { permission: "list_mcp_resources", subjects: [{ text: server ?? "*" }], always: ["*"] },
@@ -64,7 +65,7 @@ function readTool(servers: readonly McpServer[], elicit: Elicit): Tool {
       const server = findServer(servers, name);
       const subject = { text: `${name}:${uri}`, reason: `reads ${uri} from the MCP server ${name}` };
       return {
-        title: `${name}: ${uri}`,
+        title: titleOfPath("Read", uri, `from ${name}`),
         locations: [],
         permissions: [{ permission: "read_mcp_resource", subjects: [subject], always: [subject.text] }],
         run: (run) => runRead(server, uri, elicit, run),

@@ -1,3 +1,4 @@
+import { titleOfPath } from "../../base/text/call-titles.ts";
 import { z } from "zod";
 import description from "../../../prompts/tools/edit.md";
 import type { FileChange } from "../../message/part.ts";
@@ -82,7 +83,8 @@ export const editTool = defineTool<Input>({
   input: inputSchema,
   kind: "edit",
   concurrency: "exclusive",
-  access: ({ filePath }, context) => getOutsideAccess(context, [filePath], { permission: "edit" }),
+  access: ({ filePath }, context) =>
+    getOutsideAccess(context, [filePath], { verb: "Edit", permission: "edit" }),
   prepare: ({ filePath, ...edit }, context) => prepareEdits(context, filePath, [edit]),
 });
 
@@ -126,7 +128,7 @@ function createCall(context: ToolContext, prepared: PreparedEdits): PreparedCall
     ({ permission }) => permission === "read",
   );
   return {
-    title: titleOf(context, resolved),
+    title: titleOfPath("Edit", titleOf(context, resolved), before === undefined ? "new" : ""),
     locations: [{ path, line: edited.comparison.firstLine }],
     preview: { diffs: [{ path, oldText: before?.text ?? null, newText: edited.text }] },
     // A match reveals the content of the file.

@@ -29,6 +29,7 @@ export const multieditTool = defineTool<Input>({
   input: inputSchema,
   kind: "edit",
   concurrency: "exclusive",
-  access: ({ filePath }, context) => getOutsideAccess(context, [filePath], { permission: "edit" }),
+  access: ({ filePath }, context) =>
+    getOutsideAccess(context, [filePath], { verb: "Edit", permission: "edit" }),
   prepare: ({ filePath, edits }, context) => prepareEdits(context, filePath, edits),
 });

@@ -1,3 +1,4 @@
+import { titleOfPath } from "../../base/text/call-titles.ts";
 import { z } from "zod";
 import description from "../../../prompts/tools/write.md";
 import type { ResolvedPath } from "../../workspace/paths.ts";
@@ -32,7 +33,8 @@ export const writeTool = defineTool<Input>({
   input: inputSchema,
   kind: "edit",
   concurrency: "exclusive",
-  access: ({ filePath }, context) => getOutsideAccess(context, [filePath], { permission: "edit" }),
+  access: ({ filePath }, context) =>
+    getOutsideAccess(context, [filePath], { verb: "Write", permission: "edit" }),
   async prepare(input, context) {
     const resolved = await resolveToolPath(context, input.filePath);
     if (resolved.kind === "directory")
@@ -66,7 +68,7 @@ function prepareUnchanged(
   { path, hash }: TextFile,
 ): PreparedCall {
   return {
-    title: titleOf(context, resolved),
+    title: titleOfPath("Write", titleOf(context, resolved)),
     locations: [{ path }],
     permissions: pathPermissions(context, resolved, "read"),
     run: async () => {
@@ -83,7 +85,7 @@ function prepareReplacement(context: ToolContext, resolved: ResolvedPath, change
   const { path, before, text } = change;
   const comparison = compareTexts(before?.text ?? null, text);
   return {
-    title: titleOf(context, resolved),
+    title: titleOfPath("Write", titleOf(context, resolved), before === undefined ? "new" : ""),
     locations: [{ path, line: comparison.firstLine }],
     preview: { diffs: [{ path, oldText: before?.text ?? null, newText: text }] },
     permissions: pathPermissions(context, resolved, "edit"),

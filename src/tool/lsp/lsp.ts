@@ -1,3 +1,4 @@
+import { shortenTitle } from "../../base/text/call-titles.ts";
 import { z } from "zod";
 import description from "../../../prompts/tools/lsp.md";
 import type { Answer, LanguageQueries, QueryContext } from "../../lsp/language-queries.ts";
@@ -251,7 +252,11 @@ async function subjectOf(
   return name === "" ? `${title}:${line ?? 1}` : name;
 }
 
-function describeCall({ operation }: Pick<Input, "operation">, subject: string): string {
+function describeCall(input: Pick<Input, "operation">, subject: string): string {
+  return shortenTitle(describeOperation(input, subject));
+}
+
+function describeOperation({ operation }: Pick<Input, "operation">, subject: string): string {
   const name = `\`${subject}\``;
   switch (operation) {
     case "goToDefinition":

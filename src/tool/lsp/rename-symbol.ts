@@ -1,3 +1,4 @@
+import { shortenTitle } from "../../base/text/call-titles.ts";
 import { z } from "zod";
 import description from "../../../prompts/tools/rename_symbol.md";
 import type { LanguageQueries } from "../../lsp/language-queries.ts";
@@ -43,7 +44,8 @@ export function renameSymbolTool(queries: LanguageQueries): Tool {
     input: inputSchema,
     kind: "edit",
     concurrency: "exclusive",
-    access: ({ filePath }, context) => getOutsideAccess(context, [filePath], { permission: "edit" }),
+    access: ({ filePath }, context) =>
+      getOutsideAccess(context, [filePath], { verb: "Rename a symbol in", permission: "edit" }),
     prepare: (input, context) => explainServerErrors(() => prepareRename(queries, input, context)),
   });
 }
@@ -70,7 +72,7 @@ async function prepareRename(queries: LanguageQueries, input: Input, context: To
     );
   const places = steps.reduce((sum, step) => sum + (step.type === "edit" ? step.edits.length : 0), 0);
   return preparePlans(context, plans, {
-    title: `Rename \`${oldName}\` to \`${newName}\``,
+    title: shortenTitle(`Rename \`${oldName}\` to \`${newName}\``),
     describe: (results) => {
       const head = `Renamed ${oldName} to ${newName}: ${places} places in ${results.length} ${results.length === 1 ? "file" : "files"}.`;
       const notes = [place.note, note].filter((one) => one !== "");

@@ -45,7 +45,10 @@ export const applyPatchTool = defineTool<Input>({
   kind: "edit",
   concurrency: "exclusive",
   access: ({ patchText }, context) =>
-    getOutsideAccess(context, parsePatch(patchText).flatMap(getNamedPaths), { permission: "edit" }),
+    getOutsideAccess(context, parsePatch(patchText).flatMap(getNamedPaths), {
+      verb: "Edit",
+      permission: "edit",
+    }),
   async prepare({ patchText }, context) {
     const plans: FilePlan[] = [];
     for (const patch of parsePatch(patchText)) {

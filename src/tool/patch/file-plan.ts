@@ -1,3 +1,4 @@
+import { titleOfObject, titleOfPath } from "../../base/text/call-titles.ts";
 import { sha256 } from "../../base/text/hash.ts";
 import type { FileChange, Location } from "../../message/part.ts";
 import type { PermissionRequest } from "../../permission/rule.ts";
@@ -55,11 +56,21 @@ export function pathsOf({ from, to }: Pick<FilePlan, "from" | "to">): string[] {
 
 const namedFiles = 3;
 
-/** Names the first files. */
+/** Names what is done to the first files. */
 export function titleOfPlans(context: ToolContext, plans: readonly FilePlan[]): string {
+  const [only] = plans;
+  if (plans.length === 1 && only !== undefined) return titleOfPlan(context, only);
   const names = plans.slice(0, namedFiles).map((plan) => nameOf(context, plan));
   const more = plans.length - names.length;
-  return `${names.join(", ")}${more > 0 ? ` and ${more} more` : ""}`;
+  return titleOfObject("Edit", `${names.join(", ")}${more > 0 ? ` and ${more} more` : ""}`);
+}
+
+const titleVerbs = { add: "Write", update: "Edit", move: "Move", delete: "Delete" } as const;
+
+function titleOfPlan(context: ToolContext, { operation, from, to }: FilePlan): string {
+  const [old, fresh] = [from, to].map((resolved) => (resolved ? titleOf(context, resolved) : ""));
+  if (operation === "move") return titleOfObject(titleVerbs.move, `${old} → ${fresh}`);
+  return titleOfPath(titleVerbs[operation], fresh || old || "", operation === "add" ? "new" : "");
 }
 
 function nameOf(context: ToolContext, { operation, from, to }: FilePlan): string {

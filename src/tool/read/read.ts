@@ -1,3 +1,4 @@
+import { titleOfPath } from "../../base/text/call-titles.ts";
 import type { FileHandle } from "node:fs/promises";
 import { basename, extname } from "node:path";
 import { z } from "zod";
@@ -59,13 +60,15 @@ export const readTool = defineTool<Input>({
   input: inputSchema,
   kind: "read",
   concurrency: "shared",
-  access: ({ filePath }, context) => getOutsideAccess(context, [filePath], { permission: "read" }),
+  access: ({ filePath }, context) =>
+    getOutsideAccess(context, [filePath], { verb: "Read", permission: "read" }),
   async prepare(input, context) {
     const { resolved, lines: named, note } = await resolvePathToRead(context, input.filePath);
     const first = Math.max(1, input.offset ?? named?.first ?? 1);
     const wanted = input.limit ?? (input.offset === undefined ? named?.count : undefined);
+    const part = describePart(first, wanted);
     return {
-      title: titleOf(context, resolved),
+      title: titleOfPath(resolved.kind === "directory" ? "List" : "Read", titleOf(context, resolved), part),
       locations: [{ path: resolved.path, line: first }],
       permissions: pathPermissions(context, resolved, "read"),
       run: async ({ signal, limits }) => {
@@ -77,6 +80,13 @@ export const readTool = defineTool<Input>({
     };
   },
 });
+
+/** Describes which lines are read; empty for the whole file. */
+function describePart(first: number, count: number | undefined): string {
+  if (count === 1) return `line ${first}`;
+  if (count !== undefined) return `lines ${first}-${first + count - 1}`;
+  return first > 1 ? `from line ${first}` : "";
+}
 
 function readPath(
   context: ToolContext,

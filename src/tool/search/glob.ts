@@ -1,3 +1,4 @@
+import { titleOfSearch } from "../../base/text/call-titles.ts";
 import { z } from "zod";
 import description from "../../../prompts/tools/glob.md";
 import { formatPath } from "../../workspace/paths.ts";
@@ -35,14 +36,14 @@ export const globTool: Tool = defineTool<z.infer<typeof inputSchema>>({
   concurrency: "shared",
   access: ({ pattern, path }, context) =>
     getOutsideAccess(context, [path], {
-      title: pattern,
+      title: titleOfSearch("Find", pattern, path?.trim() || "."),
       own: (found) => [searchRequest(context, "glob", pattern, found.path)],
     }),
   prepare: async ({ pattern, path }, context) => {
     const folder = await resolveSearchFolder(context, path);
     const { cwd, search } = context.workspace;
     return {
-      title: pattern,
+      title: titleOfSearch("Find", pattern, folder.title),
       locations: [{ path: folder.path }],
       permissions: [searchRequest(context, "glob", pattern, folder.path), ...folder.external],
       run: async (run) => {

@@ -1,3 +1,4 @@
+import { titleOfSearch } from "../../base/text/call-titles.ts";
 import { z } from "zod";
 import description from "../../../prompts/tools/grep.md";
 import { isAbort, sentenceOf } from "../../base/errors.ts";
@@ -64,7 +65,7 @@ export const grepTool: Tool = defineTool<z.infer<typeof inputSchema>>({
   concurrency: "shared",
   access: ({ pattern, path }, context) =>
     getOutsideAccess(context, [path], {
-      title: pattern,
+      title: titleOfSearch("Search", `"${pattern}"`, path?.trim() || "."),
       permission: "read",
       own: (found) => [searchRequest(context, "grep", pattern, found.path)],
     }),
@@ -72,7 +73,7 @@ export const grepTool: Tool = defineTool<z.infer<typeof inputSchema>>({
     const target = await resolveSearchTarget(context, path);
     const { cwd, search } = context.workspace;
     return {
-      title: pattern,
+      title: titleOfSearch("Search", `"${pattern}"`, target.title),
       locations: [{ path: target.path }],
       permissions: [
         searchRequest(context, "grep", pattern, target.path),

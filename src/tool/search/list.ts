@@ -1,3 +1,4 @@
+import { titleOfPath } from "../../base/text/call-titles.ts";
 import { z } from "zod";
 import description from "../../../prompts/tools/list.md";
 import type { PermissionRequest } from "../../permission/rule.ts";
@@ -31,11 +32,11 @@ export const listTool: Tool = defineTool<z.infer<typeof inputSchema>>({
   kind: "read",
   concurrency: "shared",
   access: ({ path }, context) =>
-    getOutsideAccess(context, [path], { own: (resolved) => [listRequest(context, resolved)] }),
+    getOutsideAccess(context, [path], { verb: "List", own: (resolved) => [listRequest(context, resolved)] }),
   prepare: async ({ path, ignore = [] }, context) => {
     const folder = await resolveSearchFolder(context, path);
     return {
-      title: folder.title,
+      title: titleOfPath("List", folder.title),
       locations: [{ path: folder.path }],
       permissions: [listRequest(context, folder.resolved), ...folder.external],
       run: async ({ signal }) => {

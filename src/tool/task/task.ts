@@ -1,3 +1,4 @@
+import { shortenTitle } from "../../base/text/call-titles.ts";
 import { z } from "zod";
 import introduction from "../../../prompts/tools/task.md";
 import schemas from "../../../schema/tools.json" with { type: "json" };
@@ -46,7 +47,7 @@ export function taskTool({ agents }: { agents: readonly TaskAgent[] }): Tool {
       const taskId = ids.task_id || ids.session_id || undefined;
       const { tasks } = context;
       return {
-        title: `${description} (@${agent})`,
+        title: shortenTitle(description, ` (@${agent})`),
         locations: [],
         preview: { text: prompt },
         permissions: [

@@ -1,3 +1,4 @@
+import { titleLimit, titleOfObject } from "../../base/text/call-titles.ts";
 import { excerpt } from "../../base/text/excerpt.ts";
 import type { PermissionRequest } from "../../permission/rule.ts";
 import { fitMedium } from "../image/media.ts";
@@ -9,6 +10,8 @@ import { resolveAddresses, sendRequest, systemLookup } from "./web-request.ts";
 import type { Lookup, WebResponse } from "./web-request.ts";
 
 const redirectLimit = 10;
+/** Characters of an address that its title shows whole. */
+const shownAddress = titleLimit - "Fetch ".length;
 /** Characters of an error page for the model. */
 const errorExcerpt = 1_000;
 
@@ -26,7 +29,8 @@ export async function prepareFetch(wanted: PageRequest): Promise<PreparedCall> {
   const inner = (await resolveAddresses(url, lookup)).filter((found) => !isPublicAddress(found));
   const agreed = { origin: url.origin, addresses: inner };
   return {
-    title: url.href,
+    title: titleOfObject("Fetch", url.href),
+    ...(url.href.length > shownAddress && { preview: { text: url.href } }),
     locations: [],
     permissions: [createPermission(url, inner)],
     run: async ({ signal }) =>

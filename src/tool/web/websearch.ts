@@ -1,3 +1,4 @@
+import { titleOfObject } from "../../base/text/call-titles.ts";
 import { z } from "zod";
 import { excerpt } from "../../base/text/excerpt.ts";
 import codesearchDescription from "../../../prompts/tools/codesearch.md";
@@ -53,7 +54,7 @@ function searchTool(name: string, description: string, endpoint: SearchEndpointC
     kind: "fetch",
     concurrency: "shared",
     prepare: async ({ query, numResults = usualResults }) => ({
-      title: query,
+      title: titleOfObject(name === "codesearch" ? "Search code for" : "Search the web for", `"${query}"`),
       locations: [],
       permissions: [{ permission: name, subjects: [{ text: query }], always: ["*"] }],
       run: (run) => runSearch(endpoint, query, numResults, run),

@@ -58,7 +58,7 @@ describe("an automatic compaction", () => {
         const updates = editor.updates(sessionId);
         expect(agentText(updates)).toBe("The fact is 42.");
         expect(toolCalls(updates).map(({ title, status }) => [title, status])).toContainEqual([
-          "Summarizing the conversation",
+          expect.stringMatching(/^Summarized the conversation: 100k → \d\.\dk tokens$/),
           "completed",
         ]);
       },
@@ -229,7 +229,7 @@ describe("/compact", () => {
         JSON.stringify(replayed.filter(({ sessionUpdate }) => sessionUpdate === "user_message_chunk")),
       ).toContain("/compact keep the password");
       expect(toolCalls(replayed).map(({ title, status }) => [title, status])).toEqual([
-        ["Summarizing the conversation", "completed"],
+        [expect.stringMatching(/^Summarized the conversation: \d\.\dk → \d\.\dk tokens$/), "completed"],
       ]);
       const kinds = replayed.map(({ sessionUpdate }) => sessionUpdate);
       expect(kinds, "it is shown as it ended, at once").not.toContain("tool_call_update");

@@ -127,7 +127,7 @@ describe("a card", () => {
         ["ls", "failed"],
         ["ls", "failed"],
         ["bash", "failed"],
-        ["README.md", "failed"],
+        ["Edit README.md", "failed"],
       ]);
     });
   });

@@ -436,7 +436,7 @@ export const a_ = tool(small);
       expect(ran).toBe("2");
       const updates = editor.updates(sessionId);
       expect(JSON.stringify(updates).length).toBeLessThan(30_000);
-      expect(toolCalls(updates).at(-1)?.title).toMatch(/^(T ){50}…$/);
+      expect(toolCalls(updates).at(-1)?.title).toMatch(/^(T ){39}T…$/);
       const notice = thoughtText(updates);
       expect(notice).toMatch(
         /The tool of_long of .*of\.js is ignored: its description has 300000 characters/,

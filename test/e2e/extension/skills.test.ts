@@ -54,7 +54,7 @@ describe("skills", () => {
       ]);
       expect(model.requests[2]?.toolResults.at(-1)).toContain("First test.");
       expect(toolCalls(editor.updates(sessionId)).map(({ title, status }) => [title, status])).toEqual([
-        ["Skill release", "completed"],
+        ["Load the skill release", "completed"],
         [expect.stringContaining("steps.md"), "completed"],
       ]);
     });

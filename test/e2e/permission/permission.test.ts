@@ -43,7 +43,7 @@ describe("a question", () => {
       expect(editor.permissionRequests).toMatchObject([
         {
           toolCall: {
-            title: "a.txt",
+            title: "Edit a.txt",
             kind: "edit",
             content: [
               { type: "diff", path, oldText: "one\ntwo\n", newText: "1\ntwo\n" },
@@ -173,7 +173,10 @@ describe("several questions", () => {
       expect(editor.permissionRequests).toHaveLength(1);
       first.resolve("allow_once");
       await turn;
-      expect(editor.permissionRequests.map(({ toolCall }) => toolCall.title)).toEqual(["one.txt", "two.txt"]);
+      expect(editor.permissionRequests.map(({ toolCall }) => toolCall.title)).toEqual([
+        "Write one.txt (new)",
+        "Write two.txt (new)",
+      ]);
       expect(await repository.git("status", "--porcelain")).toBe("?? one.txt\n?? two.txt");
     });
   });

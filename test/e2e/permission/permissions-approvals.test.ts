@@ -198,7 +198,11 @@ describe("the approval setting", () => {
         .reply("Done.");
       await editor.prompt(sessionId, "Go");
       const titles = editor.permissionRequests.map(({ toolCall }) => toolCall.title);
-      expect(titles).toEqual(["touch b.txt", join(home.path, "c.txt"), "fairlead.json"]);
+      expect(titles).toEqual([
+        "touch b.txt",
+        `Write ${join(home.path, "c.txt")} (new)`,
+        "Write fairlead.json (new)",
+      ]);
       expect(await repository.git("status", "--porcelain")).toBe("?? a.txt");
     });
   });

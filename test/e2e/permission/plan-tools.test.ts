@@ -37,7 +37,7 @@ describe.each(kinds)("in an editor that is %s", (_, client) => {
         kind: "switch_mode",
       });
       expect(JSON.stringify(request?.toolCall.content?.[0])).toContain(
-        ".fairlead/plans/p.md\\n\\n# Make it two\\n",
+        "`.fairlead/plans/p.md`\\n\\n# Make it two\\n",
       );
       expect([...new Set(request?.options.map(({ kind }) => kind))]).toEqual(["allow_once", "reject_once"]);
 

@@ -84,7 +84,7 @@ describe("a loaded session", () => {
         ["edit", "completed"],
         ["write", "completed"],
         ["edit", "failed"],
-        ["bash", "completed"],
+        ["bash", "failed"],
       ]);
       const [lastPlan] = editor.updates(sessionId, "plan").slice(-1);
       const prompt = { kind: "user_message_chunk", text: "Change a.txt" };

@@ -71,7 +71,7 @@ describe("calls that are nearly right", () => {
       [reply.call("read", { file_path: "src/a.txt", limit: "1" })],
       async ({ editor, sessionId }) => {
         expect(toolCalls(editor.updates(sessionId))).toMatchObject([
-          { title: "src/a.txt", rawInput: { filePath: "src/a.txt", limit: 1 } },
+          { title: "Read src/a.txt (line 1)", rawInput: { filePath: "src/a.txt", limit: 1 } },
         ]);
       },
     );
@@ -106,7 +106,7 @@ describe("calls in one call", () => {
       ],
       async ({ editor, sessionId }) => {
         expect(toolCalls(editor.updates(sessionId))).toMatchObject([
-          { title: "src/a.txt", name: "read", kind: "read", status: "completed" },
+          { title: "Read src/a.txt", name: "read", kind: "read", status: "completed" },
           { title: "cat b.txt", name: "bash", kind: "execute", status: "completed" },
         ]);
       },

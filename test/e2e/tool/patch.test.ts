@@ -58,7 +58,7 @@ describe("a model of the GPT family", () => {
       await expect(access(path("gone.txt"))).rejects.toThrow("ENOENT");
       const card = toolCalls(editor.updates(sessionId)).at(-1);
       expect({ title: card?.title, kind: card?.kind, status: card?.status, content: card?.content }).toEqual({
-        title: "new/a.txt, keep.txt, old name.txt → new/name.txt and 1 more",
+        title: "Edit new/a.txt, keep.txt, old name.txt → new/name.txt and 1 more",
         kind: "edit",
         status: "completed",
         content: [

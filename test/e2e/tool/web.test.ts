@@ -20,7 +20,7 @@ test("fetches a page of this computer only after a question, whatever the rules 
     ]);
     const [call] = toolCalls(editor.updates(sessionId));
     expect({ title: call?.title, kind: call?.kind, status: call?.status }).toEqual({
-      title: `${server.url}/page`,
+      title: `Fetch ${server.url}/page`,
       kind: "fetch",
       status: "completed",
     });

@@ -35,7 +35,8 @@ describe("an empty answer", () => {
       model.reply(steps).reply(steps).reply("Here.");
       expect((await editor.prompt(sessionId, "Go on")).stopReason).toBe("end_turn");
       expect(agentText(editor.updates(sessionId))).toMatch(/Here\.$/);
-      expect(thoughtText(editor.updates(sessionId))).toMatch(/Trying again in 1 s \(attempt 2 of [35]\)/);
+      const waits = toolCalls(editor.updates(sessionId)).map(({ title, status }) => `${title} ${status}`);
+      expect(waits.at(-1)).toMatch(/^Wait for the provider \(attempt 2 of [35]\) completed$/);
       const [first, ...others] = model.requests.map(({ messages }) => messages);
       expect(others).toEqual([first, first]);
     });

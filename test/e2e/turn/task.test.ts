@@ -34,7 +34,7 @@ describe("a task", () => {
       model.when(goesOn("Count the lines"), [isSeen, "There is one line."]);
       model.reply("It has one line.");
       const turn = editor.prompt(sessionId, "How long is it?");
-      await editor.waitFor(sessionId, (update) => JSON.stringify(update).includes("→ a.txt"));
+      await editor.waitFor(sessionId, (update) => JSON.stringify(update).includes("→ Read a.txt"));
       isSeen.release();
       expect(await turn).toMatchObject({ stopReason: "end_turn" });
       const [first, child] = model.requests;

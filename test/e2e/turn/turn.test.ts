@@ -62,7 +62,7 @@ describe("a turn", () => {
       ]);
       expect(toolCalls(updates)).toMatchObject([
         {
-          title: "a.txt",
+          title: "Read a.txt",
           kind: "read",
           status: "completed",
           rawInput: { filePath: "a.txt" },
@@ -152,8 +152,8 @@ describe("a turn", () => {
         .reply("Both.");
       await editor.prompt(sessionId, "Read both");
       expect(toolCalls(editor.updates(sessionId)).map(({ title, status }) => [title, status])).toEqual([
-        ["a.txt", "completed"],
-        ["b.txt", "completed"],
+        ["Read a.txt", "completed"],
+        ["Read b.txt", "completed"],
       ]);
       expect(model.requests[1]?.toolResults).toEqual([
         expect.stringContaining("1: one"),
@@ -210,7 +210,7 @@ describe("a turn", () => {
       await repository.write({ go: "" });
       await turn;
       expect(toolCalls(editor.updates(sessionId))).toMatchObject([
-        { title: command, kind: "execute", status: "completed", rawOutput: { exitCode: 3 } },
+        { title: command, kind: "execute", status: "failed", rawOutput: { exitCode: 3 } },
       ]);
       expect(model.requests[1]?.toolResults).toEqual(["begun\nover\n\n[exit code 3]"]);
     });

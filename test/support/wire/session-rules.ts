@@ -135,7 +135,8 @@ class SessionWatch {
     if (ended && this.#asked.delete(id))
       return [this.#violation("tool", item, `The call ${id} ended with what a question about it showed`)];
     if (kind === "tool_call") {
-      return before ? [this.#violation("tool", item, `The call ${id} was announced twice`)] : [];
+      const problem = before ? "was announced twice" : findTitleProblem(update);
+      return problem === undefined ? [] : [this.#violation("tool", item, `The call ${id} ${problem}`)];
     }
     if (!before) return [this.#violation("tool", item, `The call ${id} was updated before it was announced`)];
     return before === "ended"
@@ -171,4 +172,15 @@ class SessionWatch {
 
 function describe(item: Call | Notice): string {
   return isUpdate(item) ? `The update ${String(toObject(item.params.update).sessionUpdate)}` : item.method;
+}
+
+/** Maximum characters of the title of a tool's call, unless it is a command. */
+const titleLength = 80;
+
+/** Returns what is wrong with the title of a card. A backslash may come before each character of Markdown. */
+function findTitleProblem({ title, kind, name }: JsonObject): string | undefined {
+  const text = (toText(title) ?? "").replaceAll(/\\(?=[^\p{L}\p{N}\s])/gu, "");
+  if (text.trim() === "") return "has no title";
+  const isLong = name !== undefined && kind !== "execute" && text.length > titleLength;
+  return isLong ? `has a title of ${text.length} characters` : undefined;
 }
