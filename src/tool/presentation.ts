@@ -63,14 +63,15 @@ export const presentedTools: readonly string[] = [...presenters.keys()];
  */
 export function presentCall(part: ToolPart): Presentation {
   const result = resultText(part);
-  const { kind = "other" } = part;
-  const title = part.title || describeSubject(part) || part.tool;
+  const special = presenters.get(part.tool)?.(part);
+  const kind = special?.kind ?? part.kind ?? "other";
+  const title = part.title || describeSubject({ ...part, kind }) || part.tool;
   return {
     kind,
     title: kind === "execute" ? title : shortenTitle(title),
     hasCard: true,
     ...(result && { result }),
-    ...presenters.get(part.tool)?.(part),
+    ...special,
   };
 }
 

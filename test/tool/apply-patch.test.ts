@@ -129,7 +129,7 @@ describe("a patch of several files", () => {
       always: [name],
     });
     expect(await description(applyPatchTool, all, place)).toEqual({
-      title: "new/a.ts, b.ts, c.ts → moved/c.ts and 1 more",
+      title: "Edit new/a.ts, b.ts, c.ts → moved/c.ts and 1 more",
       kind: "edit",
       locations: [
         { path: place.path("new/a.ts"), line: 1 },

@@ -37,7 +37,7 @@ test("the question shows the whole texts before and after, and nothing has chang
   await read("a", place);
   const described = await description(editTool, { filePath: "a", oldString: "two", newString: "2" }, place);
   expect(described).toEqual({
-    title: "a",
+    title: "Edit a",
     kind: "edit",
     locations: [{ path: place.path("a"), line: 2 }],
     preview: { diffs: [{ path: place.path("a"), oldText: "one\ntwo\n", newText: "one\n2\n" }] },

@@ -115,7 +115,7 @@ test("reads a file URL of the workspace", async () => {
 test("asks permission for the file that is read", async () => {
   await using place = await shop();
   const { permissions, title } = await prepare(readTool, { filePath: "/src/cart.js:3" }, place);
-  expect(title).toBe("src/cart.js");
+  expect(title).toBe("Read src/cart.js (from line 3)");
   expect(permissions).toMatchObject([{ permission: "read", subjects: [{ text: "src/cart.js" }] }]);
 });
 

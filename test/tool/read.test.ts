@@ -23,7 +23,7 @@ test("the call is described before it runs", async () => {
   await using place = await toolPlace({ "src/a.ts": "one\n" });
   const described = await description(readTool, { filePath: place.path("src/a.ts"), offset: 3 }, place);
   expect(described).toEqual({
-    title: "src/a.ts",
+    title: "Read src/a.ts (from line 3)",
     kind: "read",
     locations: [{ path: place.path("src/a.ts"), line: 3 }],
     permissions: [

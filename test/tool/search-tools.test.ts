@@ -98,7 +98,7 @@ async function runPrepared(call: PreparedCall, signal = new AbortController().si
 test("glob says what it looks for", async () => {
   const call = await prepare(globTool, { pattern: "**/*.ts", path: "src" });
   expect({ ...call, run: undefined }).toEqual({
-    title: "**/*.ts",
+    title: "Find **/*.ts in src",
     locations: [{ path: join(cwd, "src") }],
     permissions: [{ permission: "glob", subjects: [{ text: "**/*.ts" }], always: ["*"] }],
     run: undefined,
@@ -182,7 +182,7 @@ test("grep cuts long lines and says when it shows only some", async () => {
 test("list shows a tree of folders and files", async () => {
   const call = await prepare(listTool, {});
   expect([call.title, listTool.kind, call.permissions]).toEqual([
-    ".",
+    "List .",
     "read",
     [{ permission: "list", subjects: [{ text: "." }], always: ["*"] }],
   ]);

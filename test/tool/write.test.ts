@@ -33,7 +33,7 @@ test("the question shows the whole texts before and after", async () => {
   await call(readTool, { filePath: "a" }, place);
   const described = await description(writeTool, { filePath: "a", content: "one\n2\n" }, place);
   expect(described).toEqual({
-    title: "a",
+    title: "Write a",
     kind: "edit",
     locations: [{ path: place.path("a"), line: 2 }],
     preview: { diffs: [{ path: place.path("a"), oldText: "one\ntwo\n", newText: "one\n2\n" }] },

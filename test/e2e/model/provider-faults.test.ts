@@ -158,8 +158,12 @@ describe("errors that waiting does not fix", () => {
       expect((await failureOf(editor, sessionId)).message).toMatch(
         /\(500\): Out of order again \(tried 3 times\)/,
       );
-      const notice = thoughtText(editor.updates(sessionId));
-      expect(notice).toMatch(/Out of order[^]*attempt 1 of 3[^]*Busy[^]*attempt 2 of 3/);
+      const waits = toolCalls(editor.updates(sessionId));
+      expect(waits.map(({ title, status }) => [title, status])).toEqual([
+        ["Wait for the provider (attempt 1 of 3)", "completed"],
+        ["Wait for the provider (attempt 2 of 3)", "completed"],
+      ]);
+      expect(JSON.stringify(waits)).toMatch(/Out of order[^]*Busy/);
     });
   });
 });
@@ -262,7 +266,10 @@ describe("errors that a retry fixes", () => {
       await editor.waitForKind(sessionId, "tool_call");
       gate.release();
       expect((await turn).stopReason).toBe("end_turn");
-      expect(toolCalls(editor.updates(sessionId))).toMatchObject([{ status: "failed" }]);
+      expect(toolCalls(editor.updates(sessionId))).toMatchObject([
+        { name: "bash", status: "failed" },
+        { title: "Wait for the provider (attempt 1 of 3)", status: "completed" },
+      ]);
       expect(await repository.git("status", "--porcelain")).toBe("");
     });
   });
@@ -283,8 +290,8 @@ describe("errors that a retry fixes", () => {
       await editor.waitForKind(sessionId, "tool_call");
       gate.release();
       expect((await turn).stopReason).toBe("end_turn");
-      const statuses = toolCalls(editor.updates(sessionId)).map(({ status }) => status);
-      expect(statuses).toEqual(["failed", "completed"]);
+      const calls = toolCalls(editor.updates(sessionId)).filter(({ name }) => name === "read");
+      expect(calls.map(({ status }) => status)).toEqual(["failed", "completed"]);
       expect(model.requests.at(-1)?.toolResults.at(-1)).toContain("1: one");
       expect(agentText(editor.updates(sessionId))).toBe("Reading.One.");
     });

@@ -152,7 +152,11 @@ test.each(clients)("a client that is %s sees each tool as the golden file says",
     const shown = [sessionId, patched].flatMap((id) => toolCalls(editor.updates(id)));
     // The list of steps has no card.
     expect(shown).toHaveLength(calls.length - 2 + 3);
-    expect(shown.filter(({ status }) => status !== "completed")).toEqual([]);
+    const failed = shown.filter(({ status }) => status !== "completed");
+    expect(
+      failed.map(({ name }) => name),
+      "a command with an exit code",
+    ).toEqual(["bash"]);
     await expectGolden(`tools.${name}`, editor.wire, {
       cwd: repository.path,
       home: home.path,

@@ -184,7 +184,7 @@ describe("permission", () => {
     const away = webfetchTool({ lookup: async () => ["93.184.215.14"] });
     await using place = await toolPlace();
     expect(await description(away, { url: "https://example.org/a?b#c" }, place)).toEqual({
-      title: "https://example.org/a?b",
+      title: "Fetch https://example.org/a?b",
       kind: "fetch",
       locations: [],
       permissions: [

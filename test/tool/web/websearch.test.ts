@@ -44,7 +44,7 @@ test("only what is configured is offered", () => {
 test("the question names the query", async () => {
   await using place = await toolPlace();
   expect(await description(webSearch({ url: "https://a/" }), { query: "cats" }, place)).toEqual({
-    title: "cats",
+    title: 'Search the web for "cats"',
     kind: "fetch",
     locations: [],
     permissions: [{ permission: "websearch", subjects: [{ text: "cats" }], always: ["*"] }],

@@ -42,8 +42,9 @@ test("a stored command without kind and title is shown as a command", () => {
   const part = stored("bash", { input: { command: "make" }, output: "no rule\n\n[exit code 2]", metadata });
   expect(presentCall(part)).toEqual({
     kind: "execute",
-    title: "bash",
+    title: "make",
     hasCard: true,
+    hasFailed: true,
     command: { printed: "no rule", exitCode: 2, signal: null },
     result: { type: "output", text: "no rule\n\n[exit code 2]" },
   });
@@ -73,5 +74,5 @@ test("a question about one file is shown as reading, others as searching", () =>
 
 test("a call that was rejected before it had a title shows its main argument", () => {
   const part: ToolPart = { ...stored("glob", { input: { pattern: "**/*.ts" } }), kind: "search" };
-  expect(presentCall(part).title).toBe("**/*.ts");
+  expect(presentCall(part).title).toBe("Search **/*.ts");
 });
