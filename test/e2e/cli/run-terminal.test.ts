@@ -207,7 +207,7 @@ describe("a turn on a terminal", () => {
         .split(/\n(?=[✓✗])/);
       expect(blocks.sort()).toMatchInlineSnapshot(`
         [
-          "✓ Glob *.txt
+          "✓ Find *.txt
           a.txt
           日本.txt",
           "✓ Read a.txt",

@@ -7,7 +7,7 @@ import { toObject } from "../../support/json.ts";
 import { startModelServer, type ModelRequest } from "../../support/model/model-server.ts";
 import * as reply from "../../support/model/reply.ts";
 import { storiesOfOneAgent, type StoryContext } from "../../support/editor/story.ts";
-import { agentText, thoughtText, toolCalls } from "../../support/transcript.ts";
+import { agentText, toolCalls } from "../../support/transcript.ts";
 
 const story = storiesOfOneAgent();
 
