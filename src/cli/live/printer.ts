@@ -3,6 +3,7 @@ import type {
   RequestPermissionRequest,
   SessionUpdate,
   ToolCallContent,
+  ToolCall,
   ToolCallUpdate,
 } from "@agentclientprotocol/sdk";
 import { structuredPatch } from "diff";
