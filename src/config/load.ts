@@ -7,6 +7,7 @@ import {
   listProblems,
   type ConfigProblem,
 } from "./files/config-file.ts";
+import { mcpFileNames } from "./files/mcp-file.ts";
 import { readConfigText } from "./files/config-text.ts";
 import { mergeConfigs } from "./merge.ts";
 import { configHome, managedFolder, userFolders, type Env } from "./paths.ts";
@@ -168,7 +169,9 @@ function listFileCandidates(options: LoadConfigOptions, folders: readonly Config
     ...(env.FAIRLEAD_CONFIG
       ? [{ path: resolve(options.cwd, env.FAIRLEAD_CONFIG), scope: "env" as const }]
       : []),
-    ...listFoldersFromRoot(options).flatMap((folder) => createSources(folder, "project", names)),
+    ...listFoldersFromRoot(options).flatMap((folder) =>
+      createSources(folder, "project", [...mcpFileNames, ...names]),
+    ),
     ...folders
       .filter(({ scope }) => scope !== "global")
       .flatMap(({ path, scope }) => createSources(path, scope, names)),

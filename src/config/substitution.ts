@@ -27,7 +27,7 @@ const fileLimitBytes = 1_000_000;
 const variable = /\{env:([^{}]*)\}/g;
 const file = /\{file:([^{}]*)\}/g;
 
-/** Replaces `{env:NAME}` and `{file:path}` in all strings of a value. */
+/** Replaces `{env:NAME}`, `{env:NAME:-default}` and `{file:path}` in all strings of a value. */
 export async function substitute(value: unknown, context: SubstitutionContext): Promise<SubstitutionResult> {
   const failures: { path: (string | number)[]; message: string }[] = [];
   const refused: (string | number)[][] = [];
@@ -81,9 +81,11 @@ type Resolved =
   | { outcome: "missing"; message: string }
   | { outcome: "refused" };
 
-function fromEnvironment(name: string, { env, within }: SubstitutionContext): Resolved {
+/** `written` is the name of a variable, or `NAME:-default`. */
+function fromEnvironment(written: string, { env, within }: SubstitutionContext): Resolved {
   if (within !== undefined) return { outcome: "refused" };
-  const text = env[name];
+  const [name = "", ...rest] = written.split(":-");
+  const text = env[name] ?? (rest.length === 0 ? undefined : rest.join(":-"));
   if (text === undefined) {
     return { outcome: "missing", message: `the environment variable ${name} is not set; the value is empty` };
   }

@@ -1,5 +1,3 @@
-import { existsSync } from "node:fs";
-import { join } from "node:path";
 import { removeSecretForms } from "../../base/secrets/secret-forms.ts";
 import type { ModelRef } from "../../message/message.ts";
 import { presets } from "../../model/catalog/catalog.ts";
@@ -87,14 +85,11 @@ function judgeApi(
   }
 }
 
-/** Reports providers and MCP files that are configured but not usable. */
-export async function unusedFindings({ config, models, workspace }: Project): Promise<Finding[]> {
+/** Reports providers that are configured but not usable. */
+export async function unusedFindings({ config, models }: Project): Promise<Finding[]> {
   const usable = new Set(models.providers().map(({ id }) => id));
   const unused = Object.keys(config.provider ?? {}).filter((id) => !usable.has(id) && isEnabled(id, config));
-  return [
-    ...(await Promise.all(unused.map((id) => unusedProvider(id, models)))),
-    ...(existsSync(join(workspace.worktree ?? workspace.cwd, ".mcp.json")) ? [mcpFile] : []),
-  ];
+  return Promise.all(unused.map((id) => unusedProvider(id, models)));
 }
 
 async function unusedProvider(id: string, models: OpenModels): Promise<Finding> {
@@ -102,9 +97,3 @@ async function unusedProvider(id: string, models: OpenModels): Promise<Finding> 
   const note = state.outcome === "failed" ? state.message : undefined;
   return { what: "Provider", found: `${id} is configured and cannot be used`, ...(note && { note }) };
 }
-
-const mcpFile: Finding = {
-  what: "MCP",
-  found: ".mcp.json is not read",
-  note: 'Put its servers under "mcp" in fairlead.json (docs/mcp.md).',
-};

@@ -14,6 +14,7 @@ import {
   type RepeatedKey,
   findRepeatedKeys,
 } from "./json-tree.ts";
+import { fromMcpFile, isMcpFile } from "./mcp-file.ts";
 import { checkAddresses } from "./provider-address.ts";
 import { configSchema, keysWithoutMeaning, type Config } from "../schema.ts";
 
@@ -71,7 +72,9 @@ export function parseConfigFile(path: string, text: string): ParsedFile {
   });
   const repeated = root === undefined ? [] : findRepeatedKeys(root);
   const problems = createProblems(path, text, errors, syntaxMessage);
-  return { path, text, root, value: root === undefined ? {} : getNodeValue(root), problems, repeated };
+  const written: unknown = root === undefined ? {} : getNodeValue(root);
+  const value = isMcpFile(path) ? fromMcpFile(written) : written;
+  return { path, text, root, value, problems, repeated };
 }
 
 /** Returns syntax errors and repeated keys, independent of the schema. */

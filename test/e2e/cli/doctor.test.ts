@@ -127,16 +127,11 @@ test("doctor waits two seconds for a server that does not answer", async () => {
   expect([exitCode, provider]).toEqual([1, expect.stringContaining("did not answer within 2 s.")]);
 });
 
-test("doctor lists unused providers and files of other programs", async () => {
+test("doctor lists unused providers of other programs", async () => {
   await withServer(list("coder"), async (url) => {
     const config = oneProvider(url);
     const foreign = { "amazon-bedrock": { options: { region: "eu" } }, azure: {}, "github-copilot": {} };
-    const files = { ".mcp.json": "{}" };
-    const { exitCode, stdout } = await doctor(
-      { ...config, provider: { ...config.provider, ...foreign } },
-      [],
-      files,
-    );
+    const { exitCode, stdout } = await doctor({ ...config, provider: { ...config.provider, ...foreign } });
     expect(exitCode).toBe(0);
     for (const [id, name] of [
       ["amazon-bedrock", "Amazon Bedrock"],
@@ -146,7 +141,6 @@ test("doctor lists unused providers and files of other programs", async () => {
       expect(stdout).toContain(`note Provider       ${id} is configured and cannot be used`);
       expect(stdout).toContain(`Fairlead does not speak the protocol of ${name}.`);
     }
-    expect(stdout).toMatch(/note MCP +\.mcp\.json is not read\n +Put its servers under "mcp"/);
   });
 });
 
