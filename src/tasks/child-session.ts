@@ -26,7 +26,7 @@ import {
   partlyTrackedCommandsOf,
 } from "../conversation/checkpoints.ts";
 import { taskActivityLimit, toActivity } from "../evidence/activity.ts";
-import { netChanges } from "./net-changes.ts";
+import { netChanges } from "./merged-changes.ts";
 import type { InterruptedTask } from "../undo/interrupted-turn.ts";
 import { IdleWatch } from "./idle-watch.ts";
 import type { SessionStore } from "../storage/session-store.ts";

@@ -32,6 +32,11 @@ export function planRevert(steps: readonly FileStep[]): FileRevert[] {
   return reverts.sort((one, other) => (one.path < other.path ? -1 : 1));
 }
 
+/** Removals come first: a file may have taken the place of a folder, or a folder that of a file. */
+export function removes(revert: FileRevert): boolean {
+  return revert.reach !== "none" && revert.back === null;
+}
+
 /** Swaps the contents, to redo a reverted file. */
 export function reverse(revert: FileRevert): FileRevert {
   if (revert.reach === "none") return revert;

@@ -17,7 +17,15 @@ import { omitReverted } from "../conversation/visible-messages.ts";
 import { formatPath, toAbsolute } from "../workspace/paths.ts";
 import { listChange, loadLines, type NumberedItem, numberItems } from "./change-list.ts";
 import { findNetChanges, type StoredContent, toMergeableText } from "./net-changes.ts";
-import { type FileOutcome, type FileRevert, findThing, planRevert, reverse, revertFile } from "./revert.ts";
+import {
+  type FileOutcome,
+  type FileRevert,
+  findThing,
+  planRevert,
+  removes,
+  reverse,
+  revertFile,
+} from "./revert.ts";
 import {
   afterDrop,
   describeCard,
@@ -445,10 +453,6 @@ function toFileChange(revert: FileRevert): FileChange[] {
   const metadata = { mode, newMode, wasLink, isLink };
   if (before === after && newMode === undefined && wasLink === isLink) return [];
   return [invert({ path, operation: "update", before, after, additions: 0, deletions: 0, ...metadata })];
-}
-
-function removes(revert: FileRevert): boolean {
-  return revert.reach !== "none" && revert.back === null;
 }
 
 function isApplied({ outcome }: AppliedChange): boolean {

@@ -1,4 +1,7 @@
+import { lstat, readdir } from "node:fs/promises";
+import { join } from "node:path";
 import { messageOf } from "../base/errors.ts";
+import { isBelow } from "../base/files/paths.ts";
 import type { MessageId } from "../message/ids.ts";
 import type { Message } from "../message/message.ts";
 import type { FileChange, Part } from "../message/part.ts";
@@ -10,6 +13,7 @@ import {
   findLinkObstacle,
   findObstacle,
   findThing,
+  removes,
   staleReason,
 } from "./revert.ts";
 import type { rewindModes } from "./rewind-modes.ts";
@@ -57,24 +61,64 @@ export interface RewindPoint {
   readonly previousId: string | undefined;
 }
 
-/** Returns what {@link revertFile} would do, and changes nothing. */
-export async function previewRevert(workspace: Workspace, revert: FileRevert): Promise<FileOutcome> {
+/** Returns what reverting the files would do, and changes nothing. */
+export async function previewReverts(
+  workspace: Workspace,
+  plan: readonly FileRevert[],
+): Promise<{ revert: FileRevert; outcome: FileOutcome }[]> {
+  const removed = new Set<string>();
+  for (const revert of plan)
+    if (removes(revert) && (await previewRevert(workspace, revert)) === "removed") removed.add(revert.path);
+  const previews = plan.map(async (revert) => ({
+    revert,
+    outcome: await previewRevert(workspace, revert, removed),
+  }));
+  return Promise.all(previews);
+}
+
+/**
+ * Returns what {@link revertFile} would do, and changes nothing. `removed`: files that are removed before, whose places
+ * become free.
+ */
+export async function previewRevert(
+  workspace: Workspace,
+  revert: FileRevert,
+  removed: ReadonlySet<string> = new Set(),
+): Promise<FileOutcome> {
   if (revert.reach === "none") return { kept: "its content was too large to store" };
   try {
-    return await preview(workspace, revert);
+    return await preview(workspace, revert, removed);
   } catch (error) {
     return { kept: messageOf(error) };
   }
 }
 
+/** Whether the path becomes free when files are removed that are in its folder, or in the place of a folder above it. */
+async function isFreed(path: string, removed: ReadonlySet<string>): Promise<boolean> {
+  for (const other of removed) if (isBelow(path, other)) return true;
+  try {
+    if (!(await lstat(path)).isDirectory()) return false;
+    const entries = await readdir(path, { withFileTypes: true, recursive: true });
+    return entries.every((entry) => entry.isDirectory() || removed.has(join(entry.parentPath, entry.name)));
+  } catch {
+    return false;
+  }
+}
+
 type ReachableRevert = Exclude<FileRevert, { reach: "none" }>;
 
-async function preview(workspace: Workspace, revert: ReachableRevert): Promise<FileOutcome> {
+async function preview(
+  workspace: Workspace,
+  revert: ReachableRevert,
+  removed: ReadonlySet<string>,
+): Promise<FileOutcome> {
   const { path, left, back, newMode, wasLink = false, isLink = false } = revert;
   if (left === back && newMode === undefined && wasLink === isLink) return "unchanged";
-  const obstacle = await (wasLink || isLink ? findLinkObstacle : findObstacle)(workspace, path);
+  const isFree = left === null && (await isFreed(path, removed));
+  const findReason = wasLink || isLink ? findLinkObstacle : findObstacle;
+  const obstacle = isFree ? undefined : await findReason(workspace, path);
   if (obstacle !== undefined) return { kept: obstacle };
-  const found = await findThing(workspace.files, path);
+  const found = isFree ? { hash: null, isLink: false } : await findThing(workspace.files, path);
   const isThere = (hash: string | null, link: boolean) =>
     found.hash === hash && (hash === null || found.isLink === link);
   if (!isThere(left, isLink))

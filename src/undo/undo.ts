@@ -14,13 +14,13 @@ import {
   partlyTrackedCommandsOf,
   readCheckpoints,
 } from "../conversation/checkpoints.ts";
-import { type FileOutcome, type FileRevert, planRevert, reverse, revertFile } from "./revert.ts";
+import { type FileOutcome, type FileRevert, planRevert, removes, reverse, revertFile } from "./revert.ts";
 import type { SessionDiff } from "../conversation/session-diff.ts";
 import type { Transcript } from "../conversation/transcript.ts";
 import { checkpointsText, reportText, type Reverted } from "./undo-report.ts";
 import {
   findLastId,
-  previewRevert,
+  previewReverts,
   type RewindOptions,
   type RewindOutcome,
   type RewindPoint,
@@ -186,11 +186,8 @@ export class Undo {
   async #previewRewind(dropped: readonly Message[], { mode }: RewindOptions): Promise<RewindResult> {
     const changes = changesOf(dropped);
     const plan = mode === "conversation" ? [] : planRevert(fileSteps(changes));
-    const preview = plan.map(async (revert) => ({
-      revert,
-      outcome: await previewRevert(this.#deps.workspace, revert),
-    }));
-    return this.#toResult(dropped, mode, toRewoundFiles(await Promise.all(preview), changes));
+    const preview = await previewReverts(this.#deps.workspace, plan);
+    return this.#toResult(dropped, mode, toRewoundFiles(preview, changes));
   }
 
   /** Changes the files before the conversation, as an undo does. */
@@ -336,10 +333,6 @@ export class Undo {
     await this.#deps.save(change);
     await this.#deps.writer.flush();
   }
-}
-
-function removes(revert: FileRevert): boolean {
-  return revert.reach !== "none" && revert.back === null;
 }
 
 /**

@@ -1,7 +1,7 @@
 import { describe, expect, test } from "vitest";
 import { type MessageId, newMessageId, newPartId, newSessionId } from "../../src/message/ids.ts";
 import type { Message, UserInfo } from "../../src/message/message.ts";
-import { netChanges } from "../../src/tasks/net-changes.ts";
+import { netChanges } from "../../src/tasks/merged-changes.ts";
 import type { FileChange, Part, ToolPart, ToolState } from "../../src/message/part.ts";
 import {
   changesOf,

@@ -99,6 +99,25 @@ describe("a rewind in version 1", () => {
     });
   });
 
+  test("as a dry run knows of folders and files that took each other's places", async () => {
+    const bash = { permission: { edit: "allow", bash: "allow" } } as const;
+    const files = { a: "one\n", "lib/b": "two\n" };
+    await story({ files, config: bash }, async ({ editor, model, repository }) => {
+      const { sessionId } = await editor.newSession();
+      const command =
+        "rm a && mkdir -p a/deep && echo x > a/deep/x && rm -r lib && echo y > lib && ln -s a c";
+      model.reply(reply.call("bash", { command })).reply("Ran.");
+      await editor.prompt(sessionId, "Run it");
+      const [first] = await getPoints(editor, sessionId);
+      const params = { sessionId, messageId: String(first?.messageId), mode: "files" };
+      const paths = ["a", "a/deep/x", "c", "lib", "lib/b"].map((name) => join(repository.path, name));
+      const expected = { files: { filesChanged: paths, skipped: [] } };
+      expect(await rewind(editor, { ...params, dryRun: true })).toMatchObject(expected);
+      expect(await rewind(editor, params)).toMatchObject(expected);
+      expect(await readFile(join(repository.path, "lib/b"), "utf8")).toBe("two\n");
+    });
+  });
+
   test("of both spares the edits of the user, and another client sees the same", async () => {
     await story({ config }, async (context) => {
       const { editor, repository, model, home } = context;
