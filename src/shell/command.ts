@@ -46,18 +46,21 @@ function judgeScripts(
   scan: Scan,
   name: string,
   args: readonly Argument[],
-  { workingDirs, findIrreversible }: EvalContext,
+  evalContext: EvalContext,
 ): Reversibility {
   const scripts = findProjectScripts(name, args);
   if (scripts === undefined) return "unknown";
-  const { readText } = scan.context;
+  const { workingDirs } = evalContext;
   const folder = workingDirs?.length === 1 ? workingDirs[0] : undefined;
   const file =
     folder === undefined
       ? undefined
-      : scripts.files.map((one) => readText?.(join(folder, one))).find((one) => one !== undefined);
+      : scripts.files
+          .map((one) => scan.context.readText?.(join(folder, one)))
+          .find((one) => one !== undefined);
   const text = file === undefined ? undefined : findScriptText(scripts, file);
-  const found = (text === undefined ? undefined : findIrreversible(text)) ?? judgeScriptNames(scripts);
+  const found =
+    (text === undefined ? undefined : evalContext.findIrreversible(text)) ?? judgeScriptNames(scripts);
   return found === undefined ? "unknown" : { irreversible: found };
 }
 
