@@ -131,6 +131,7 @@ export const commands: readonly Command[] = [
   {
     names: ["setup"],
     about: "choose a provider, store its key, test it, and connect your editor",
+    operands: { text: "[PROVIDER]", least: 0, most: 1, values: "providers" },
     flags: [
       { name: "provider", value: "ID", values: "providers", about: "the provider, instead of asking" },
       { name: "base-url", value: "URL", about: "its address, for an unknown provider" },
@@ -163,6 +164,7 @@ export const commands: readonly Command[] = [
     ],
     more: [
       "Asks for everything that no flag gives; line by line if the terminal cannot draw.",
+      "fairlead setup ollama (or lmstudio, llamacpp, vllm) finds the running server, picks one of its models, tries it and stores it; fairlead setup local finds out which of them runs.",
       "Example: pass show openai | fairlead setup --provider openai --key-from stdin --model gpt-5 --editor none",
     ],
     load: async () => (await import("./setup/setup.ts")).setup,
@@ -180,7 +182,7 @@ export const commands: readonly Command[] = [
   {
     names: ["doctor"],
     about: "check the configuration, providers and storage",
-    flags: [{ name: "offline", about: "send no requests to providers" }, cwd, json],
+    flags: [{ name: "offline", about: "send no requests to providers and start no MCP servers" }, cwd, json],
     more: ["Asks each provider once for its models, with a limit of two seconds."],
     load: async () => (await import("./doctor/doctor.ts")).doctor,
   },

@@ -79,6 +79,37 @@ const contextLengthPatterns: readonly RegExp[] = [
 const quotaPattern =
   /insufficient_quota|exceeded your current quota|billing|insufficient balance|out of credits/i;
 
+/** A reason why a provider refuses requests although the key is right. `lead` is what the user reads first. */
+interface Refusal {
+  readonly pattern: RegExp;
+  readonly code: AgentError["code"];
+  readonly lead: string;
+}
+
+const otherRegion: Refusal = {
+  pattern:
+    /unsupported_country|country, region,? or territory|not (available|supported|offered) in your (country|region|location)|location is not supported|restricted region/i,
+  code: "bad-request",
+  lead: "The provider does not serve your region{status}",
+};
+const noCredit: Refusal = {
+  pattern:
+    /insufficient[_ ](quota|balance|credits?|funds)|credit balance|out of credits|exceeded your current quota|billing|payment required/i,
+  code: "bad-request",
+  lead: "The account has no credit left{status}",
+};
+const noModelAccess: Refusal = {
+  pattern:
+    /model_not_found|(does not have|no) access to (the |this )?model|not (allowed|authorized|permitted|entitled) to (use|access|call|sample from|invoke) (the |this )?model|model access/i,
+  code: "bad-request",
+  lead: "The key may not use this model{status}; choose another one, or have it enabled for the account",
+};
+const flagged: Refusal = {
+  pattern: /moderation|was flagged|content[_ ]policy/i,
+  code: "content-filter",
+  lead: "The provider's filter stopped the request{status}",
+};
+
 /** Errors about the key of OpenAI and Anthropic. */
 const keyPattern = /authentication_error|permission_error|invalid_api_key|invalid x-api-key/i;
 
@@ -99,7 +130,7 @@ export function parseErrorAnswer(answer: FailedAnswer): AgentError {
   const window = kind.code === "context-length" ? parseStatedWindow(answer.body) : undefined;
   return {
     ...kind,
-    message: `${leadFor(kind.code, answer.status)}${text}`,
+    message: `${leadFor(kind.code, answer.status, findRefusal(answer.status, texts)?.lead)}${text}`,
     ...(answer.status !== undefined && { status: answer.status }),
     ...(retryAfterMs !== undefined && { retryAfterMs }),
     ...(window !== undefined && { window }),
@@ -226,8 +257,18 @@ function findStatus(value: unknown, depth: number): number | undefined {
   return findStatus(value.error, depth - 1);
 }
 
+/** Gemini answers 400 to other regions. 402 always means credit. */
+function findRefusal(status: number | undefined, texts: string): Refusal | undefined {
+  if (status === 402) return noCredit;
+  if (status === 400) return otherRegion.pattern.test(texts) ? otherRegion : undefined;
+  if (status !== 403) return undefined;
+  return [otherRegion, noCredit, noModelAccess, flagged].find(({ pattern }) => pattern.test(texts));
+}
+
 /** Classifies an error by status and texts. */
 function classify(status: number | undefined, texts: string): Pick<AgentError, "code" | "retryable"> {
+  const refusal = findRefusal(status, texts);
+  if (refusal !== undefined) return { code: refusal.code, retryable: false };
   if (status === 401 || status === 403) return { code: "auth", retryable: false };
   if (notRetryablePattern.test(texts)) return { code: "bad-request", retryable: false };
   if (status === 429) return { code: "rate-limit", retryable: !quotaPattern.test(texts) };
@@ -299,8 +340,8 @@ const leads: Readonly<Partial<Record<AgentError["code"], string>>> = {
   "bad-request": "The provider refused the request{status}",
 };
 
-function leadFor(code: AgentError["code"], status: number | undefined): string {
-  const lead = leads[code] ?? "The provider failed{status}";
+function leadFor(code: AgentError["code"], status: number | undefined, refusal?: string): string {
+  const lead = refusal ?? leads[code] ?? "The provider failed{status}";
   return `${lead.replace("{status}", status === undefined ? "" : ` (${status})`)}: `;
 }
 

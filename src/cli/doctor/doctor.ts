@@ -13,7 +13,9 @@ import { unreadableEntry } from "../compile-cache.ts";
 import type { Finding } from "./finding.ts";
 import { openLocalApp } from "../local-app.ts";
 import { print, printJson } from "../terminal/output.ts";
-import { providerFindings, unusedFindings } from "./provider-findings.ts";
+import { editorFindings } from "./editor-findings.ts";
+import { mcpFindings } from "./mcp-findings.ts";
+import { agentFindings, providerFindings, unusedFindings } from "./provider-findings.ts";
 import { languageFindings } from "./language-findings.ts";
 import { sandboxFinding } from "./sandbox-findings.ts";
 import { damageFindings } from "./store-findings.ts";
@@ -31,6 +33,9 @@ export async function doctor(call: Call): Promise<number> {
     ...modelFindings(project),
     ...(await providerFindings(project, call.has("offline"))),
     ...(await unusedFindings(project)),
+    ...agentFindings(project),
+    ...(await mcpFindings(app, project, call.has("offline"))),
+    ...(await editorFindings({ home: app.home, env: process.env, platform: process.platform })),
     await storeFinding(app.folders),
     ...(await damageFindings(app)),
     ...(await folderFindings(app.folders)),
@@ -42,6 +47,7 @@ export async function doctor(call: Call): Promise<number> {
     ...(await noteFindings(app, project)),
     ...project.problems.map((problem) => ({ what: "Configuration", found: "a problem", todo: problem })),
   ];
+  await app.close();
   const style = styleFor(process.stdout, process.env);
   if (call.has("json")) await printJson(findings);
   else for (const finding of findings) await print(toLine(finding, style));

@@ -1,6 +1,6 @@
 import { removeSecretForms } from "../../base/secrets/secret-forms.ts";
 import type { ModelRef } from "../../message/message.ts";
-import { presets } from "../../model/catalog/catalog.ts";
+import { formatModelRef, presets } from "../../model/catalog/catalog.ts";
 import { apiPaths } from "../../model/catalog/check-api.ts";
 import type { OpenModels, ProviderState, ProviderSummary } from "../../model/providers/providers.ts";
 import { isEnabled } from "../../model/catalog/usable-providers.ts";
@@ -90,6 +90,17 @@ export async function unusedFindings({ config, models }: Project): Promise<Findi
   const usable = new Set(models.providers().map(({ id }) => id));
   const unused = Object.keys(config.provider ?? {}).filter((id) => !usable.has(id) && isEnabled(id, config));
   return Promise.all(unused.map((id) => unusedProvider(id, models)));
+}
+
+/** Reports agents whose own model cannot be used. */
+export function agentFindings({ agents, models }: Project): Finding[] {
+  return [...agents.values()].flatMap(({ name, model }) => {
+    if (model === undefined || models.find(model) !== undefined) return [];
+    const found = `${name} wants the model ${formatModelRef(model)}, which cannot be used`;
+    return [
+      { what: "Agent", found, todo: `Configure the provider ${model.provider}, or another "model" for it.` },
+    ];
+  });
 }
 
 async function unusedProvider(id: string, models: OpenModels): Promise<Finding> {

@@ -4,6 +4,7 @@ import type { ProviderConfig } from "../../config/schema.ts";
 import { isKnownToken } from "../../base/secrets/secret-forms.ts";
 import type { Check, Choice, Questions } from "../terminal/questions.ts";
 import type { ChosenProvider } from "./setup-provider.ts";
+import { readKey } from "./typed-key.ts";
 import { UsageError } from "../command-line/usage.ts";
 
 /** Where a provider's key comes from. */
@@ -50,15 +51,15 @@ async function askForKey(choice: string, questions: Questions): Promise<KeySourc
     check?: Check,
   ): Promise<KeySource> => {
     const answer = await questions.text(question, {
-      check: (text) => (isKnownToken(text) ? undefined : check?.(text)),
+      check: (text) => (isKnownToken(readKey(text)) ? undefined : check?.(text)),
     });
-    return isKnownToken(answer) ? acceptAsKey(answer, questions) : toWay(answer);
+    return isKnownToken(readKey(answer)) ? acceptAsKey(answer, questions) : toWay(answer);
   };
   switch (choice) {
     case "none":
       return { from: "nowhere" };
     case "type":
-      return { from: "input", key: await questions.secret("The key:", checkKey) };
+      return { from: "input", key: readKey(await questions.secret("The key:", checkKey)) };
     case "env":
       return ask("The variable's name:", (name) => ({ from: "variable", name }), checkName);
     case "file":
@@ -74,13 +75,14 @@ async function askForKey(choice: string, questions: Questions): Promise<KeySourc
   }
 }
 
-function acceptAsKey(key: string, questions: Questions): KeySource {
+function acceptAsKey(typed: string, questions: Questions): KeySource {
   questions.say("That looks like a key, so it is used as the key.");
-  return { from: "input", key };
+  return { from: "input", key: readKey(typed) };
 }
 
 /** Whether a text may be a key: a known token, or one long word of letters and digits. */
-function isLikeKey(text: string): boolean {
+function isLikeKey(typed: string): boolean {
+  const text = readKey(typed);
   return (
     isKnownToken(text) || (/^[\w.~+-]{20,500}={0,2}$/.test(text) && /\d/.test(text) && /[a-z]/i.test(text))
   );
@@ -90,7 +92,7 @@ function isLikeKey(text: string): boolean {
 async function parseKeySource(given: string, questions: Questions): Promise<KeySource> {
   const [, kind = "", rest = ""] = /^(\w+):?(.*)$/s.exec(given) ?? [];
   if (kind === "none") return { from: "nowhere" };
-  if (kind === "stdin") return { from: "input", key: await questions.secret("The key:", checkKey) };
+  if (kind === "stdin") return { from: "input", key: readKey(await questions.secret("The key:", checkKey)) };
   if (kind === "env" && checkName(rest) === undefined) return { from: "variable", name: rest };
   if (kind === "file" && rest !== "") return { from: "file", path: resolve(rest) };
   if (kind === "command" && checkCommand(rest) === undefined)
@@ -119,8 +121,8 @@ export function createKeyOptions(
   }
 }
 
-function checkKey(key: string): string | undefined {
-  return /^[!-~]+$/.test(key) ? undefined : "A key has no blanks and only ASCII characters.";
+function checkKey(typed: string): string | undefined {
+  return /^[!-~]+$/.test(readKey(typed)) ? undefined : "A key has no blanks and only ASCII characters.";
 }
 
 function checkCommand(text: string): string | undefined {

@@ -1,9 +1,12 @@
 import type { Api } from "../../config/api.ts";
+import type { Env } from "../../config/paths.ts";
 import { isLoopback } from "../../base/loopback.ts";
 import { isKnownToken } from "../../base/secrets/secret-forms.ts";
+import { nearest } from "../../base/text/nearest.ts";
 import { type Preset, presets } from "../../model/catalog/catalog.ts";
 import type { Catalog, KnownModel } from "../../model/catalog/known-models.ts";
 import type { Questions } from "../terminal/questions.ts";
+import { findLocalServer } from "./local-servers.ts";
 import { readAddress } from "./typed-address.ts";
 import { UsageError } from "../command-line/usage.ts";
 
@@ -28,26 +31,33 @@ const customId = "custom";
 /** Asks for the provider, unless the flags name it. */
 export async function chooseProvider(
   given: { id?: string | undefined; baseURL?: string | undefined },
-  { questions, catalog }: { questions: Questions; catalog: Catalog },
+  { questions, catalog, env }: { questions: Questions; catalog: Catalog; env: Env },
 ): Promise<ChosenProvider> {
-  if (given.baseURL !== undefined) checkBaseURL(given.baseURL);
-  const answer = given.id ?? (given.baseURL === undefined ? await askForProvider(questions) : customId);
+  const baseURL = given.baseURL === undefined ? undefined : await readBaseURL(given.baseURL);
+  const answer = given.id ?? (baseURL === undefined ? await askForProvider(questions) : customId);
   const isAddress = given.id === undefined && readAddress(answer).outcome !== "none";
   if (isAddress) return createCustomProvider(customId, await askForAddress(questions, answer), questions);
   const id = answer;
   const preset = presets.find((one) => one.id === id);
-  if (preset !== undefined && given.baseURL === undefined) return fromPreset(preset, catalog);
-  if (preset === undefined && id !== customId && given.baseURL === undefined)
+  if (preset !== undefined && baseURL === undefined) return fromPreset(preset, catalog, env);
+  if (preset === undefined && id !== customId && baseURL === undefined)
     throw new UsageError(
-      `there is no provider "${id}"; there are ${presets.map((one) => one.id).join(", ")}. Another one needs --base-url`,
+      `there is no provider "${id}"${suggestProvider(id)}; there are ${presets.map((one) => one.id).join(", ")}. Another one needs --base-url`,
       "setup",
     );
-  return createCustomProvider(id, given.baseURL ?? (await askForAddress(questions)), questions);
+  return createCustomProvider(id, baseURL ?? (await askForAddress(questions)), questions);
 }
 
-function checkBaseURL(given: string): void {
+function suggestProvider(word: string): string {
+  const names = presets.flatMap(({ id, name }) => [id, name.toLowerCase()]);
+  const near = nearest(word.toLowerCase(), names);
+  const preset = presets.find(({ id, name }) => id === near || name.toLowerCase() === near);
+  return preset === undefined ? "" : ` (did you mean ${preset.id}?)`;
+}
+
+async function readBaseURL(given: string): Promise<string> {
   const address = readAddress(given);
-  if (address.outcome === "address") return;
+  if (address.outcome === "address") return addMissingPath(address.url);
   const hint = address.outcome === "guess" ? `. Did you mean ${address.url}?` : "";
   throw new UsageError(`--base-url takes an address such as http://localhost:8000/v1${hint}`, "setup");
 }
@@ -79,16 +89,35 @@ async function askForAddress(questions: Questions, typed?: string): Promise<stri
           },
         })),
     );
-    if (address.outcome === "address") return address.url;
+    if (address.outcome === "address") return addMissingPath(address.url);
     if (address.outcome === "none") continue;
     if (await questions.confirm(`Did you mean ${address.url}?`, true)) return address.url;
   }
 }
 
-function fromPreset(preset: Preset, catalog: Catalog): ChosenProvider {
-  const { id, name, baseURL, local = false, keyVariables, defaultModel } = preset;
+/** Time limit to find out whether a server answers below /v1. */
+const pathLimitMs = 2_000;
+
+/** Appends /v1 to an address without a path if the server lists its models there. */
+async function addMissingPath(address: string): Promise<string> {
+  if (new URL(address).pathname !== "/") return address;
+  try {
+    const signal = AbortSignal.timeout(pathLimitMs);
+    const { status, headers } = await fetch(`${address}/v1/models`, { signal, redirect: "error" });
+    const isPage = /text\/html/i.test(headers.get("content-type") ?? "");
+    return status === 404 || isPage ? address : `${address}/v1`;
+  } catch {
+    return address;
+  }
+}
+
+/** Creates the choice of a known provider. Programs on this machine may have another address, which a variable names. */
+function fromPreset(preset: Preset, catalog: Catalog, env: Env): ChosenProvider {
+  const { id, name, local = false, keyVariables, defaultModel } = preset;
   const models = catalog.modelsOf(id);
-  return { id, name, baseURL, isCustom: false, isLocal: local, keyVariables, models, defaultModel };
+  const baseURL = local ? (findLocalServer(id, env)?.provider.baseURL ?? preset.baseURL) : preset.baseURL;
+  const isCustom = baseURL !== preset.baseURL;
+  return { id, name, baseURL, isCustom, isLocal: local, keyVariables, models, defaultModel };
 }
 
 async function createCustomProvider(

@@ -14,7 +14,7 @@ import { KeyCommands } from "../../model/keys/key-command.ts";
 import { Catalog } from "../../model/catalog/known-models.ts";
 import { omitDefaultEffort } from "../../model/catalog/efforts.ts";
 import { isApi } from "../../config/api.ts";
-import { listModels } from "../../model/catalog/list-models.ts";
+import { type ListedModels, listModels } from "../../model/catalog/list-models.ts";
 import { openModels } from "../../model/providers/providers.ts";
 import { usableProviders } from "../../model/catalog/usable-providers.ts";
 import { lockFolderOf } from "../../storage/json/lock.ts";
@@ -29,6 +29,14 @@ import { writeNotice } from "../terminal/output.ts";
 import { type Questions, QuestionsCancelledError } from "../terminal/questions.ts";
 import { choosePermissionLevel, createPermissionSettings, type PermissionLevel } from "./setup-permission.ts";
 import { chooseKey, createKeyOptions, type KeySource } from "./setup-key.ts";
+import {
+  describeModel,
+  describeNoModels,
+  describeStarts,
+  findRunningServers,
+  isLocalPreset,
+  suggestModel,
+} from "./local-servers.ts";
 import { type ChosenProvider, chooseProvider } from "./setup-provider.ts";
 import { UsageError } from "../command-line/usage.ts";
 
@@ -68,22 +76,70 @@ async function run(setup: Setup): Promise<void> {
   if (organization !== undefined) return joinOrganization(organization, setup.app, setup.questions);
   const choices = await choose(setup);
   const { loaded } = await setup.app.projects.readConfiguration(setup.app.home);
-  const level = await choosePermissionLevel(setup.call, loaded.config, setup.questions);
+  const isBrief = isQuick(setup) && choices.provider.isLocal;
+  const level =
+    isBrief && !setup.call.has("ask-for")
+      ? undefined
+      : await choosePermissionLevel(setup.call, loaded.config, setup.questions);
   await store(setup, choices);
   if (level !== undefined) await storePermissionLevel(setup, level, loaded.config);
   const isReady = await check(setup, choices);
-  await showEditorConfig(setup);
+  if (!isBrief || setup.call.has("editor")) await showEditorConfig(setup);
+  else
+    setup.questions.say(`For your editor: fairlead setup ${choices.provider.id} --editor ${editorNames()}`);
   if (isReady) setup.questions.say('Ready. Try: fairlead run "explain this repository"');
+}
+
+/** Whether one command does all of it: `setup ollama`. Then nothing is asked that has a sensible answer. */
+const isQuick = ({ call }: Setup): boolean => call.operands.length > 0;
+
+/** Returns the provider that the operand or the flag names; for `local`, the program that runs. */
+async function readProviderName({ call, questions }: Setup): Promise<string | undefined> {
+  const [operand] = call.operands;
+  const flag = call.text("provider");
+  if (operand !== undefined && flag !== undefined && operand !== flag)
+    throw new UsageError(`${operand} and --provider ${flag} name different providers`, "setup");
+  if (operand !== "local") return operand ?? flag;
+  const running = await questions.wait(
+    "Looking for model servers on this machine",
+    findRunningServers(process.env),
+  );
+  const [first] = running;
+  if (first === undefined)
+    throw new UserError(
+      `No model server answers on this machine. Start one: ${describeStarts(process.env)}.`,
+    );
+  if (running.length === 1 || !process.stdin.isTTY) return first.preset.id;
+  const choices = running.map(({ preset: { id, name }, provider: { baseURL } }) => ({
+    value: id,
+    label: name,
+    hint: baseURL,
+  }));
+  return questions.choose("Several servers answer. Which one?", choices, { suggestion: first.preset.id });
+}
+
+/** Returns the source of a local server's key for {@link isQuick}: a variable that is set, else none is needed. */
+function findQuickKey(setup: Setup, { isLocal, keyVariables }: ChosenProvider): string | undefined {
+  if (!isQuick(setup) || !isLocal) return undefined;
+  const known = keyVariables.find((name) => process.env[name]);
+  return known === undefined ? "none" : `env:${known}`;
 }
 
 async function choose(setup: Setup): Promise<Choices> {
   const { call, questions } = setup;
-  const given = { id: call.text("provider"), baseURL: call.text("base-url") };
+  const given = { id: await readProviderName(setup), baseURL: call.text("base-url") };
   const api = call.text("api");
-  const chosen = await chooseProvider(given, { questions, catalog: new Catalog(setup.app.log) });
+  const chosen = await chooseProvider(given, {
+    questions,
+    catalog: new Catalog(setup.app.log),
+    env: process.env,
+  });
   const provider = isApi(api) ? { ...chosen, api } : chosen;
   for (;;) {
-    const key = await chooseKey(provider, call.text("key-from"), { questions, env: process.env });
+    const key = await chooseKey(provider, call.text("key-from") ?? findQuickKey(setup, provider), {
+      questions,
+      env: process.env,
+    });
     const model = call.text("model") ?? (await chooseModel(setup, provider, key));
     const choices = { provider, key, model: removeProviderPrefix(model, provider) };
     if (call.has("no-test")) return choices;
@@ -111,38 +167,68 @@ async function choose(setup: Setup): Promise<Choices> {
 /** Asks for a model of the catalog, or of the server's own list when the catalog has none. */
 async function chooseModel(setup: Setup, provider: ChosenProvider, key: KeySource): Promise<string> {
   const { questions } = setup;
+  if (isLocalPreset(provider.id)) return chooseLocalModel(setup, provider, key);
   const known = provider.models.map(({ id, name }) => ({ value: id, label: name, hint: id }));
   const other = { value: "another", label: "Another one" };
-  const listed = known.length > 0 ? [] : await fetchModelIds(setup, provider, key);
-  const choices = [...known, ...listed.map((id) => ({ value: id, label: id }))];
-  const askForName = () =>
-    questions.text("What does the provider call the model?", { check: checkModelName });
-  if (choices.length === 0) return askForName();
+  const listed = known.length > 0 ? undefined : await fetchModels(setup, provider, key);
+  if (listed?.outcome === "failed") questions.say(`Its models could not be listed: ${listed.message}`);
+  const names = listed?.outcome === "listed" ? listed.models.map(({ id }) => id) : [];
+  const choices = [...known, ...names.map((id) => ({ value: id, label: id }))];
+  if (choices.length === 0) return askForModelName(questions);
   const first = provider.defaultModel ?? choices[0]?.value;
   const model = await questions.choose(
     "Which model?",
     [...choices, other],
     first === undefined ? {} : { suggestion: first },
   );
-  return model === other.value ? askForName() : model;
+  return model === other.value ? askForModelName(questions) : model;
 }
 
-async function fetchModelIds(
-  setup: Setup,
-  provider: ChosenProvider,
-  key: KeySource,
-): Promise<readonly string[]> {
+/** Asks for one of the models that a program on this machine has; asks what to do if it does not run or has none. */
+async function chooseLocalModel(setup: Setup, provider: ChosenProvider, key: KeySource): Promise<string> {
+  const { questions } = setup;
+  for (;;) {
+    const found = await fetchModels(setup, provider, key);
+    const models = found.outcome === "listed" ? found.models : [];
+    const suggested = suggestModel(models);
+    if (suggested !== undefined) {
+      if (isQuick(setup) && (models.length === 1 || !process.stdin.isTTY)) return suggested.id;
+      const choices = models.map((model) => ({
+        value: model.id,
+        label: model.name,
+        hint: describeModel(model),
+      }));
+      return questions.choose("Which model?", choices, { suggestion: suggested.id });
+    }
+    const problem = found.outcome === "failed" ? found.message : describeNoModels(provider);
+    if (isQuick(setup) && !process.stdin.isTTY) throw new UserError(`${problem} Nothing was stored.`);
+    questions.say(problem);
+    const next = await questions.choose(
+      "What now?",
+      [
+        { value: "again", label: "Try again" },
+        { value: "name", label: "Type the model's name" },
+        { value: "stop", label: "Stop" },
+      ],
+      { suggestion: "again" },
+    );
+    if (next === "stop") throw new QuestionsCancelledError("nothing was stored");
+    if (next === "name") return askForModelName(questions);
+  }
+}
+
+const askForModelName = (questions: Questions): Promise<string> =>
+  questions.text("What does the provider call the model?", { check: checkModelName });
+
+/** Asks the server for its models. */
+async function fetchModels(setup: Setup, provider: ChosenProvider, key: KeySource): Promise<ListedModels> {
   const { questions } = setup;
   const config = await createConfig(setup, { provider, key, model: "" });
   const usable = usableProviders({ config, env: process.env, credentials: {} }).get(provider.id);
-  if (usable === undefined) return [];
+  if (usable === undefined) return { outcome: "listed", models: [], isCut: false };
   const apiKey = await resolveKey(setup, provider, key);
-  const signal = AbortSignal.timeout(testTimeoutMs);
-  const asking = listModels({ ...usable, apiKey }, signal);
-  const found = await questions.wait(`Asking ${provider.baseURL} for its models`, asking);
-  if (found.outcome === "listed") return found.models.map(({ id }) => id);
-  questions.say(`Its models could not be listed: ${found.message}`);
-  return [];
+  const asking = listModels({ ...usable, apiKey }, AbortSignal.timeout(testTimeoutMs));
+  return questions.wait(`Asking ${provider.baseURL} for its models`, asking);
 }
 
 /** Returns the key; undefined when its source has none. */
@@ -313,6 +399,8 @@ async function showEditorConfig({ call, questions, app }: Setup): Promise<void> 
     questions.say(messageOf(error));
   }
 }
+
+const editorNames = (): string => editors.map(({ id }) => id).join("|");
 
 function checkModelName(name: string): string | undefined {
   if (isKnownToken(name)) return "That looks like a key, not a model.";

@@ -6,8 +6,15 @@ export type TypedAddress =
   | { outcome: "guess"; url: string }
   | { outcome: "none"; problem: string };
 
+/** Paths of single requests, which people copy from examples. */
+const requestPaths = /\/(?:chat\/completions|completions|responses|messages|models)\/*$/;
+
 /** Reads the address of an OpenAI-compatible server as people type it. */
-export function readAddress(typed: string): TypedAddress {
+export function readAddress(written: string): TypedAddress {
+  const typed = written
+    .trim()
+    .replace(/^["'`<]+|["'`>,;]+$/g, "")
+    .replace(requestPaths, "");
   if (isKnownToken(typed)) return noAddress("That looks like a key, not an address.");
   if (/^https?:\/\//i.test(typed)) {
     if (/\s/.test(typed) || !URL.canParse(typed)) return noAddress(`Not an address. ${example}`);

@@ -281,3 +281,80 @@ test("doctor lists language servers with their state, and what to do", async () 
     `note Language       gopls (${program}): installed, not used yet`,
   ]);
 });
+
+test("doctor distinguishes region, credit and model access from a wrong key", async () => {
+  for (const [message, found] of [
+    ["Country, region, or territory not supported", "The provider does not serve your region (403)"],
+    ["insufficient credits", "The account has no credit left (403)"],
+    ["You do not have access: no access to this model", "The key may not use this model (403)"],
+  ] as const) {
+    const refuse: Answer = () => ({ status: 403, body: { error: { message } } });
+    await withServer(refuse, async (url) => {
+      const { exitCode, provider } = await doctor(oneProvider(url));
+      expect([exitCode, provider]).toEqual([1, expect.stringContaining(found)]);
+      expect(provider).not.toContain("refused the key");
+    });
+  }
+});
+
+test("doctor connects to MCP servers, and names agents whose model cannot be used", async () => {
+  const server = join(
+    import.meta.dirname,
+    "../../../node_modules/@modelcontextprotocol/server-memory/dist/index.js",
+  );
+  await withServer(list("coder"), async (url) => {
+    const config = {
+      ...oneProvider(url),
+      mcp: {
+        memory: { type: "local", command: [process.execPath, server] },
+        gone: { type: "local", command: ["no-such-program-0"] },
+        off: { type: "local", command: ["x"], enabled: false },
+      },
+      agent: { poet: { model: "nowhere/verse", prompt: "Verse.", mode: "primary" } },
+    };
+    const { exitCode, stdout } = await doctor(config);
+    expect(exitCode).toBe(1);
+    expect(stdout).toMatch(/^ok {3}MCP +memory: connected, \d+ tools$/m);
+    expect(stdout).toMatch(/^todo MCP +gone: does not connect\n +\S.*no-such-program-0/m);
+    expect(stdout).toMatch(/^ok {3}MCP +off: disabled/m);
+    expect(stdout).toMatch(
+      /^todo Agent +poet wants the model nowhere\/verse, which cannot be used\n +Configure/m,
+    );
+    const offline = await doctor(config, ["--offline"]);
+    expect(offline.stdout).toMatch(/^ok {3}MCP +memory, gone, off \(not started\)$/m);
+  });
+});
+
+test("doctor checks which program each editor starts", async () => {
+  const own = join(import.meta.dirname, "../../../bin/fairlead.js");
+  const zed = (...command: string[]) =>
+    JSON.stringify({
+      agent_servers: { Fairlead: { type: "custom", command: command[0], args: command.slice(1) } },
+    });
+  const editors = async (files: Record<string, string>) => {
+    await using home = await temporaryFolder(files, "fairlead-home-");
+    const { stdout } = await fairlead(home.path, ["doctor", "--offline"]);
+    return stdout.slice(stdout.search(/^\S+ +Editor/m)).split(/\n(?=\S+ +(?!Editor)[A-Z])/)[0];
+  };
+  const settings = ".config/zed/settings.json";
+  expect(await editors({ [settings]: `// mine\n${zed(process.execPath, own, "acp")}` })).toBe(
+    "ok   Editor         Zed: Fairlead starts this program",
+  );
+  expect(await editors({ [settings]: zed(process.execPath, "/gone/bin/fairlead.js", "acp") })).toMatch(
+    /^todo Editor .*\n +\/gone\/bin\/fairlead\.js does not exist\. fairlead setup --editor zed/,
+  );
+  expect(await editors({ [settings]: zed("no-such-program-0", "acp") })).toMatch(
+    /^todo Editor +Zed: Fairlead starts no-such-program-0 acp\n +no-such-program-0 does not exist/,
+  );
+  expect(await editors({ [settings]: zed(process.execPath, own) })).toContain("The argument acp is missing");
+  expect(await editors({ [settings]: "{}" })).toMatch(/^note Editor +Zed: not connected/);
+  expect(
+    await editors({
+      ".jetbrains/acp.json": zed(process.execPath, own, "acp"),
+      ".config/nvim/lua/agents.lua": 'adapter = "fairlead"',
+      ".emacs.d/init.el": "(setq x 1)",
+    }),
+  ).toMatch(
+    /^ok {3}Editor +JetBrains IDEs: Fairlead starts this program\nok {3}Editor +Neovim: \S+agents\.lua names Fairlead\nnote Editor +Emacs: not connected/,
+  );
+});

@@ -593,6 +593,53 @@ test.each([
 test.each([
   [401, { error: { message: "bad key" } }, { code: "auth", retryable: false }],
   [403, { error: { message: "no" } }, { code: "auth", retryable: false }],
+  [
+    403,
+    {
+      error: {
+        code: "unsupported_country_region_territory",
+        message: "Country, region, or territory not supported",
+      },
+    },
+    {
+      code: "bad-request",
+      retryable: false,
+      message: expect.stringContaining("does not serve your region (403)"),
+    },
+  ],
+  [
+    400,
+    { error: { message: "User location is not supported for the API use.", status: "FAILED_PRECONDITION" } },
+    {
+      code: "bad-request",
+      retryable: false,
+      message: expect.stringContaining("does not serve your region (400)"),
+    },
+  ],
+  [
+    403,
+    { error: { message: "Your team has no credits: insufficient balance" } },
+    { code: "bad-request", retryable: false, message: expect.stringContaining("has no credit left (403)") },
+  ],
+  [
+    402,
+    { error: { message: "Pay first" } },
+    { code: "bad-request", retryable: false, message: expect.stringContaining("has no credit left (402)") },
+  ],
+  [
+    403,
+    { error: { message: "Project p does not have access to model gpt-x", code: "model_not_found" } },
+    {
+      code: "bad-request",
+      retryable: false,
+      message: expect.stringContaining("may not use this model (403)"),
+    },
+  ],
+  [
+    403,
+    { error: { message: "Your input was flagged", metadata: { reasons: ["violence"] } } },
+    { code: "content-filter", retryable: false },
+  ],
   [400, { error: { message: "no such field" } }, { code: "bad-request", retryable: false }],
   [404, { error: { message: "no model m" } }, { code: "not-found", retryable: false }],
   [408, {}, { code: "timeout", retryable: true }],
