@@ -165,6 +165,7 @@ export const commands: readonly Command[] = [
     more: [
       "Asks for everything that no flag gives; line by line if the terminal cannot draw.",
       "fairlead setup ollama (or lmstudio, llamacpp, vllm) finds the running server, picks one of its models, tries it and stores it; fairlead setup local finds out which of them runs.",
+      "fairlead setup search chooses a web search: brave, tavily, exa, or your own searxng.",
       "Example: pass show openai | fairlead setup --provider openai --key-from stdin --model gpt-5 --editor none",
     ],
     load: async () => (await import("./setup/setup.ts")).setup,

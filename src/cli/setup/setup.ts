@@ -74,6 +74,7 @@ interface Choices {
 async function run(setup: Setup): Promise<void> {
   const organization = setup.call.text("organization");
   if (organization !== undefined) return joinOrganization(organization, setup.app, setup.questions);
+  if (setup.call.operands[0] === "search") return (await import("./setup-search.ts")).setupSearch(setup);
   const choices = await choose(setup);
   const { loaded } = await setup.app.projects.readConfiguration(setup.app.home);
   const isBrief = isQuick(setup) && choices.provider.isLocal;

@@ -68,10 +68,20 @@ async function runSearch(
   count: number,
   { signal }: RunContext,
 ): Promise<ToolResult> {
+  return { status: "completed", output: await searchWeb(endpoint, query, count, signal) };
+}
+
+/** Asks a search service. Returns the results as text for the model. */
+export async function searchWeb(
+  endpoint: SearchEndpointConfig,
+  query: string,
+  count: number,
+  signal: AbortSignal,
+): Promise<string> {
   const timeout = AbortSignal.timeout(timeoutMs);
   try {
     const answer = await askEndpoint(endpoint, query, AbortSignal.any([signal, timeout]));
-    return { status: "completed", output: describeResults(extractResults(endpoint, answer).slice(0, count)) };
+    return describeResults(extractResults(endpoint, answer).slice(0, count));
   } catch (error) {
     if (signal.aborted || !timeout.aborted) throw error;
     throw new ToolFailure(`The search did not answer within ${timeoutMs / 1000} seconds. Try again.`, {
