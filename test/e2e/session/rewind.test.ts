@@ -118,6 +118,30 @@ describe("a rewind in version 1", () => {
     });
   });
 
+  test("as a dry run of one part reports only that part, and changes nothing", async () => {
+    await story({ config }, async (context) => {
+      const { editor, repository } = context;
+      const sessionId = await playTurns(context);
+      const [, second] = await getPoints(editor, sessionId);
+      const messageId = String(second?.messageId);
+      const dryRun = (mode: string) => rewind(editor, { sessionId, messageId, mode, dryRun: true });
+      expect(await dryRun("files")).toEqual({
+        files: {
+          canRewind: true,
+          filesChanged: [join(repository.path, "two.txt")],
+          insertions: 0,
+          deletions: 1,
+          skipped: [],
+        },
+      });
+      expect(await dryRun("conversation")).toEqual({
+        conversation: { rewound: false, messagesDropped: 3 },
+      });
+      expect(await exists(join(repository.path, "two.txt"))).toBe(true);
+      expect(await replay(editor, sessionId)).toContain("Wrote two.");
+    });
+  });
+
   test("of both spares the edits of the user, and another client sees the same", async () => {
     await story({ config }, async (context) => {
       const { editor, repository, model, home } = context;
@@ -245,6 +269,53 @@ describe("a rewind in version 2", () => {
       const replayed = editor.updates(sessionId).slice(before);
       expect(draftText(replayed, "user_message_chunk")).toBe("Write oneAnd?");
       expect(draftText(replayed, "agent_message_chunk")).toBe("I see.");
+    });
+  });
+
+  test("of files and conversation apart announces only what the conversation lost", async () => {
+    await draftStory({ config }, async ({ editor, model, repository }) => {
+      const { sessionId, first } = await start({ editor, model, cwd: repository.path });
+      const path = join(repository.path, "one.txt");
+      const send = (more: Record<string, string | boolean>) =>
+        editor.request("_session/rewind", { sessionId, messageId: first, ...more });
+      expect(await send({ mode: "both", dryRun: true })).toMatchObject({
+        files: { filesChanged: [path] },
+        conversation: { rewound: false },
+      });
+      expect(await exists(path)).toBe(true);
+      expect(Object.keys(await send({ mode: "files" }))).toEqual(["files"]);
+      expect(await exists(path)).toBe(false);
+      expect(truncations(editor, sessionId)).toEqual([]);
+      expect(await send({ mode: "conversation" })).toMatchObject({ conversation: { rewound: true } });
+      expect(truncations(editor, sessionId)).toEqual([
+        { sessionUpdate: "history_truncated", lastMessageId: null },
+      ]);
+      expect(await sentTexts(model, () => editor.turn(sessionId, "Afresh"))).not.toContain("Write one");
+    });
+  });
+
+  test("is seen by a client of version 1, whose rewind is seen by one of version 2", async () => {
+    await draftStory({ config }, async ({ editor, model, repository, home }) => {
+      const { sessionId, first } = await start({ editor, model, cwd: repository.path });
+      await editor.request("session/rewind", { sessionId, toMessageId: first });
+      await sentTexts(model, () => editor.turn(sessionId, "And?"));
+      await editor.request("session/close", { sessionId });
+      const other = new Editor({ home, cwd: repository.path });
+      await other.initialize();
+      expect(await replay(other, sessionId)).toEqual(["Write one", "And?", "I see."]);
+      const points = await getPoints(other, sessionId);
+      expect(points).toMatchObject([{ text: "Write one" }, { text: "And?" }]);
+      await rewind(other, { sessionId, messageId: String(points[1]?.messageId), mode: "both" });
+      await other.close();
+      other.assertClean();
+      const before = editor.updates(sessionId).length;
+      await editor.request("session/resume", {
+        sessionId,
+        cwd: repository.path,
+        replayFrom: { type: "start" },
+      });
+      expect(draftText(editor.updates(sessionId).slice(before), "user_message_chunk")).toBe("Write one");
+      expect(await getPoints(editor, sessionId)).toMatchObject([{ text: "Write one", index: 1 }]);
     });
   });
 
