@@ -340,4 +340,33 @@ describe("/drop", () => {
       expect(JSON.parse(await diff())).toMatchObject({ additions: 1, deletions: 1 });
     });
   });
+
+  test("is whole after a kill in its middle", async () => {
+    const names = Array.from({ length: 60 }, (_, index) => `file-${index}`);
+    await story({ files: {}, ...allowAll }, async ({ editor, model, repository }) => {
+      const { sessionId } = await editor.newSession();
+      model
+        .reply(...names.map((filePath) => reply.call("write", { filePath, content: "new\n" })))
+        .reply("Written.");
+      await editor.prompt(sessionId, "Write files");
+      const left = async () => {
+        const there = await Promise.all(names.map((name) => exists(join(repository.path, name))));
+        return there.filter(Boolean).length;
+      };
+      const drop = editor.prompt(sessionId, "/drop all");
+      drop.catch(() => "the kill answers it");
+      await expect.poll(left, { interval: 1 }).toBeLessThan(names.length);
+      await editor.kill();
+      await editor.restart();
+      await editor.initialize();
+      await editor.load(sessionId);
+      expect(await left()).toBe(0);
+      model.reply("I see.");
+      await editor.prompt(sessionId, "And now?");
+      expect(JSON.stringify(model.requests.at(-1)?.messages)).toContain("undid the ones below");
+      await say(editor, sessionId, "/undo 2");
+      await say(editor, sessionId, "/redo");
+      expect(await left()).toBe(0);
+    });
+  });
 });

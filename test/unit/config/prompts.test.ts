@@ -35,6 +35,8 @@ const expectedPlaceholders: Record<string, string[]> = {
   "reminders/announced-step.md": [],
   "reminders/build-switch.md": ["from", "to"],
   "reminders/carried.md": ["sections"],
+  "reminders/changes-dropped.md": ["changes"],
+  "reminders/changes-restored.md": ["changes"],
   "reminders/compacted.md": [],
   "reminders/date.md": ["date"],
   "reminders/empty-answer.md": [],
