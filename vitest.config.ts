@@ -36,7 +36,7 @@ const slowProgram = [
   "test/e2e/*/{crossing-wires,custom-tools,disk-faults,docs,doctor,editor-files,harness-editor,kit,kit-v2}.test.ts",
   "test/e2e/*/{instruction-urls,language-servers,launcher,lifecycle,lsp-tool,mcp-auth,mcp-authorization,mcp-faults,mcp-life}.test.ts",
   "test/e2e/*/{mcp-servers,models,near-right,outside-paths,permissions-check,permissions-plan,permissions-trust}.test.ts",
-  "test/e2e/*/{plugins,prefix-sessions,prefix-trace,provider-faults,read-gate,run,run-choices,sessions-commands,setup,setup-answers}.test.ts",
+  "test/e2e/*/{plugins,prefix-sessions,prefix-trace,provider-faults,read-gate,run,run-choices,sessions-commands,sessions-view,setup,setup-answers}.test.ts",
   "test/e2e/*/{shared-approvals,two-processes,undo,unstable,windows,wire-abuse,wire-prices,written-calls}.test.ts",
 ];
 

@@ -62,13 +62,12 @@ function spansOf(text: string): Span[] {
   const stable = text
     .replaceAll(/fairlead-demo-\w{6}/g, "fairlead-demo")
     .replaceAll(/127\.0\.0\.1:\d+/g, "127.0.0.1:8080");
-  for (const part of stable.split(/(\u001b\[\d+m)/)) {
-    const [, code] = /^\u001b\[(\d+)m$/.exec(part) ?? [];
-    if (code === undefined) {
-      if (part !== "") spans.push({ text: part, color, isBold });
-    } else if (code === "1") isBold = true;
+  for (const [at, part] of stable.split("\u001b[").entries()) {
+    const [, code, rest] = at === 0 ? [part, undefined, part] : (/^(\d+)m([^]*)$/.exec(part) ?? []);
+    if (code === "1") isBold = true;
     else if (code === "0") [color, isBold] = [colors.text, false];
-    else color = named[code] ?? color;
+    else if (code !== undefined) color = named[code] ?? color;
+    if (rest !== undefined && rest !== "") spans.push({ text: rest, color, isBold });
   }
   return spans;
 }

@@ -298,6 +298,18 @@ export const commands: readonly Command[] = [
     load: async () => (await import("./sessions/sessions.ts")).exportSession,
   },
   {
+    names: ["sessions view"],
+    about: "show a session as a page in the browser",
+    operands: session,
+    flags: [
+      { name: "output", short: "o", value: "FILE", about: "write the page to this file" },
+      { name: "no-open", about: "only print the path of the page" },
+      ...lastFlags,
+    ],
+    more: [...sessionNames, "The page is one file, which loads nothing: it can be sent to others."],
+    load: async () => (await import("./sessions/view.ts")).viewSession,
+  },
+  {
     names: ["sessions import"],
     about: "import sessions exported as JSON, and print their ids",
     operands: { text: "FILE…", least: 1, most: Number.POSITIVE_INFINITY },
@@ -327,6 +339,8 @@ export const commands: readonly Command[] = [
       },
       { name: "days", value: "N", number: "amount", about: "only the last N days" },
       { ...cwd, about: "only this folder" },
+      { name: "view", about: "show it as a page in the browser" },
+      { name: "no-open", about: "with --view: only print the path of the page" },
       json,
     ],
     load: async () => (await import("./sessions/sessions.ts")).sessionStats,

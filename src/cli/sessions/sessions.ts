@@ -193,7 +193,8 @@ async function confirmDeletion(
 
 /** Shows token usage and cost by model, day, folder or session. */
 export async function sessionStats(call: Call): Promise<number> {
-  const store = await openApp().store();
+  const app = openApp();
+  const store = await app.store();
   const since = Date.now() - (call.number("days") ?? Number.POSITIVE_INFINITY) * 24 * 60 * 60 * 1000;
   const cwd = call.has("cwd") ? await existingFolder(call.text("cwd") ?? ".") : undefined;
   const by = call.text("by") ?? "model";
@@ -216,6 +217,13 @@ export async function sessionStats(call: Call): Promise<number> {
   const total = stats.total();
   if (call.has("json")) {
     await printJson({ by, sessions, rows: rows.map(({ name, spending }) => ({ name, ...spending })), total });
+    return 0;
+  }
+  if (call.has("view")) {
+    const { openPage, viewFile } = await import("./view.ts");
+    const { renderStatsPage } = await import("../../reports/view/stats-page.ts");
+    const path = await viewFile(app.folders.cache, "stats");
+    await openPage(call, path, renderStatsPage(by, rows, total));
     return 0;
   }
   const right = ["calls", "input", "cache read", "output", "reasoning", "cost"];
