@@ -42,7 +42,7 @@ async function place() {
   };
 }
 
-test("sessions view writes one page that loads and runs nothing, with diff, task and plots", async () => {
+test("sessions view writes a page that loads nothing, with diff, task and plots", async () => {
   await using at = await place();
   const { stdout, stderr, exitCode } = await at.run(
     "sessions",
