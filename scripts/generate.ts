@@ -165,6 +165,7 @@ async function toolSchemas(): Promise<Record<string, unknown>> {
   const tools = [
     ...builtInTools({
       analyze,
+      analyzeInput: analyze,
       findShown: analyze,
       skills: [],
       search: { web: endpoint, code: endpoint },

@@ -325,6 +325,18 @@ export const configSchema = z
       .positive()
       .optional()
       .describe("Seconds without activity after which a task is ended."),
+    jobs: z
+      .strictObject({
+        commands: z.number().int().nonnegative().optional().describe("Commands at the same time: 8."),
+        tasks: z.number().int().nonnegative().optional().describe("Background tasks at the same time: 4."),
+        foreground_seconds: z
+          .number()
+          .positive()
+          .optional()
+          .describe("Seconds after which a command without a time limit goes on in the background: 120."),
+      })
+      .optional()
+      .describe("Limits of work in the background."),
     agent: z.record(z.string(), agentConfigSchema).optional(),
     mode: z.record(z.string(), agentConfigSchema).optional().describe("Old name of agent."),
     command: z.record(z.string(), commandConfigSchema).optional().describe("Commands by name."),

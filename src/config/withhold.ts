@@ -15,12 +15,12 @@ export interface UntrustedSettings {
 const settingsWithSideEffects = ["plugin", "lsp", "search"] as const;
 
 /**
- * Settings that lift a limit: costs, nested tasks, undo, effects of a rejection, retries, or what the model
+ * Settings that lift a limit: costs, nested tasks, background work, undo, effects of a rejection, retries, or what the model
  * sees.
  */
 function findLoosenedLimits(config: Config): (keyof Config)[] {
   const { max_cost, subagent_depth, snapshot, experimental } = config;
-  const { retry, tool_output, subagent_idle_seconds } = config;
+  const { retry, tool_output, subagent_idle_seconds, jobs } = config;
   const loosened: [keyof Config, boolean][] = [
     ["max_cost", max_cost !== undefined],
     ["subagent_depth", (subagent_depth ?? 0) > 1],
@@ -29,6 +29,7 @@ function findLoosenedLimits(config: Config): (keyof Config)[] {
     ["retry", retry !== undefined],
     ["tool_output", tool_output !== undefined],
     ["subagent_idle_seconds", subagent_idle_seconds !== undefined],
+    ["jobs", jobs !== undefined],
   ];
   return loosened.filter(([, isLoosened]) => isLoosened).map(([key]) => key);
 }

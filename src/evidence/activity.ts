@@ -1,7 +1,7 @@
 import { isRecord } from "../base/text/record.ts";
 import type { Activity, ChangedPath, CommandEnd } from "../message/activity.ts";
 import type { Message } from "../message/message.ts";
-import type { ToolPart } from "../message/part.ts";
+import { hasRunningJob, type ToolPart } from "../message/part.ts";
 
 /** Longest command line and title, in characters. */
 const textLimit = 4_000;
@@ -11,7 +11,7 @@ const changeLimit = 40;
 export const taskActivityLimit = 100;
 
 /** Tools of kind `other` whose effect is known: they change nothing and run nothing. */
-const harmlessTools: ReadonlySet<string> = new Set(["question", "invalid"]);
+const harmlessTools: ReadonlySet<string> = new Set(["question", "invalid", "job"]);
 
 /** Returns what the calls of messages did, in the order in which they ran. */
 export function listActivity(messages: readonly Message[]): Activity[] {
@@ -96,7 +96,8 @@ function readEnd(state: ToolPart["state"]): CommandEnd | undefined {
     return isCut && hasRun ? { end: "cancelled" } : undefined;
   }
   if (state.status !== "completed") return undefined;
-  const exitCode = state.metadata?.["exitCode"];
+  if (hasRunningJob(state)) return { end: "background" };
+  const exitCode = state.job === undefined ? state.metadata?.["exitCode"] : state.job.end?.exitCode;
   return typeof exitCode === "number" ? { end: "exited", exitCode } : { end: "stopped" };
 }
 
@@ -119,7 +120,7 @@ function readActivity(item: unknown): Activity | undefined {
     ...(read.length > 0 && { changes: read }),
   } as const;
   if (end === "exited" && typeof exitCode === "number") return { ...common, end, exitCode };
-  return end === "stopped" || end === "cancelled" ? { ...common, end } : undefined;
+  return end === "stopped" || end === "cancelled" || end === "background" ? { ...common, end } : undefined;
 }
 
 function readChange(item: unknown): ChangedPath | undefined {

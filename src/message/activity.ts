@@ -1,7 +1,10 @@
-/** How a command ended, as far as its call says. `stopped`: by a signal or because its time was up. */
+/**
+ * How a command ended, as far as its call says. `stopped`: by a signal or because its time was up. `background`: it had
+ * not ended.
+ */
 export type CommandEnd =
   | { readonly end: "exited"; readonly exitCode: number }
-  | { readonly end: "stopped" | "cancelled" };
+  | { readonly end: "stopped" | "cancelled" | "background" };
 
 /** A changed file, with the hashes of its content; a hash is missing if the content was not stored. */
 export interface ChangedPath {

@@ -1,6 +1,6 @@
 import type { MessageId, PartId, SessionId } from "./ids.ts";
 import type { ApprovalMode, MessageInfo, ModelRef, Todo } from "./message.ts";
-import type { CallDecision, Part } from "./part.ts";
+import type { CallDecision, Part, ToolPart } from "./part.ts";
 
 /** One change of a session. */
 export type SessionEvent = { sessionId: SessionId } & (
@@ -14,6 +14,10 @@ export type SessionEvent = { sessionId: SessionId } & (
   | { type: "compacted"; messageId: MessageId; size: number; left: number }
   /** Live output of a running call; not stored, because the call's result contains it. */
   | { type: "tool-output"; messageId: MessageId; partId: PartId; callId: string; delta: string }
+  /** Live output of a job, whose call is already answered; not stored. */
+  | { type: "job-output"; callId: string; delta: string }
+  /** A job ended. The part is its call with the end. */
+  | { type: "job-ended"; messageId: MessageId; part: ToolPart }
   | { type: "usage"; usage: Usage }
   | { type: "title"; title: string; updatedAt: number }
   | { type: "todos"; todos: Todo[] }

@@ -132,6 +132,32 @@ export type CallDecision = z.infer<typeof callDecisionSchema>;
 /** Absent while the model is still writing the arguments, and when it was cut off there. */
 const inputSchema = z.unknown().optional();
 
+export const jobEndStates = ["completed", "failed", "stopped", "lost"] as const;
+
+/** Work of a call that goes on after the call was answered. */
+export const jobSchema = z.object({
+  /** Number in the session. */
+  id: z.number().int().positive(),
+  /** Absent while it runs. */
+  end: z
+    .object({
+      /** `stopped`: on request; `lost`: the program ended first. */
+      state: z.enum(jobEndStates),
+      /** For the user and the model, such as "ended with exit code 1". */
+      description: z.string(),
+      /** What it printed, or a task's report; the end of it if it is long. */
+      output: z.string(),
+      exitCode: z.number().nullish(),
+      signal: z.string().nullish(),
+      time: z.number(),
+      /** Whether the model knows about the end. */
+      isReported: z.boolean().optional(),
+    })
+    .optional(),
+});
+export type JobRecord = z.infer<typeof jobSchema>;
+export type JobEnd = NonNullable<JobRecord["end"]>;
+
 const pendingStateSchema = z.object({ status: z.literal("pending"), input: inputSchema });
 const runningStateSchema = z.object({
   status: z.literal("running"),
@@ -147,6 +173,8 @@ const completedStateSchema = z.object({
   changes: z.array(fileChangeSchema).optional(),
   /** Small data for the editor and for tools that continue (exit code, child session). */
   metadata: z.record(z.string(), z.unknown()).optional(),
+  /** Set if the call's work continued in the background. */
+  job: jobSchema.optional(),
   time: spanSchema,
   /** When pruning cleared the output for the model. */
   compactedAt: z.number().optional(),
@@ -402,6 +430,23 @@ export const visibleOutput = ({ output, shownOutput }: CompletedState): string =
 
 export const isFinished = (state: ToolState): boolean =>
   state.status === "completed" || state.status === "error";
+
+/** Whether the work of an answered call still runs. */
+export const hasRunningJob = (state: ToolState): boolean =>
+  state.status === "completed" && state.job !== undefined && state.job.end === undefined;
+
+/** Returns the part with the end of its job; other parts unchanged. */
+export function endJob(part: ToolPart, end: JobEnd): ToolPart {
+  const { state } = part;
+  if (state.status !== "completed" || state.job === undefined) return part;
+  return { ...part, state: { ...state, job: { ...state.job, end } } };
+}
+
+/** Returns the end of a job whose program ended first. */
+export function createLostEnd({ state }: ToolPart): JobEnd {
+  const output = state.status === "completed" ? state.output : "";
+  return { state: "lost", description: "ended with the program", output, time: Date.now() };
+}
 
 /** Replaces an output that was cleared for the model. */
 export const clearedOutput = "[Old tool result content cleared]";

@@ -130,6 +130,8 @@ export function toPluginEvents(
     case "summary":
     case "compacted":
     case "tool-output":
+    case "job-ended":
+    case "job-output":
     case "approval":
     case "options":
     case "commands":

@@ -8,7 +8,8 @@ import type { Project } from "../conversation/project.ts";
 import type { LanguageQueries } from "../lsp/language-queries.ts";
 import type { CommandToRun, ProjectSandbox } from "../sandbox/project-sandbox.ts";
 import type { Skill } from "../skill/skill.ts";
-import type { ShellFolders } from "../tool/bash/bash.ts";
+import type { TypedInput } from "../tool/job/job.ts";
+import type { ShellFolders } from "../tool/paths.ts";
 import type { Tool } from "../tool/tool.ts";
 
 export interface ProjectToolsOptions {
@@ -51,7 +52,7 @@ async function loadBuiltIn({
 }: ProjectToolsOptions): Promise<readonly Tool[]> {
   const [{ builtInTools }, languages] = await Promise.all([import("../tool/registry.ts"), queries()]);
   const confine = async (command: CommandToRun) => (await sandbox()).open(command);
-  return builtInTools({ analyze, findShown, confine, skills, search, languages });
+  return builtInTools({ analyze, analyzeInput, findShown, confine, skills, search, languages });
 }
 
 const loadAnalysis = () => import("./command-analysis.ts");
@@ -63,6 +64,10 @@ export async function warmUpAnalysis(): Promise<void> {
 
 async function analyze(command: string, folders: ShellFolders) {
   return (await loadAnalysis()).analyze(command, folders);
+}
+
+async function analyzeInput(input: TypedInput, folders: ShellFolders) {
+  return (await loadAnalysis()).analyzeInput(input, folders);
 }
 
 async function findShown(command: string, folders: ShellFolders) {

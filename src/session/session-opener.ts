@@ -9,7 +9,7 @@ import { Gate } from "../permission/gate.ts";
 import type { SessionStore, SessionWriter } from "../storage/session-store.ts";
 import { reportWrites } from "../workspace/changes/report-writes.ts";
 import { EditorFiles } from "../workspace/files/editor-files.ts";
-import { type ChildSession, findTask } from "../tasks/child-session.ts";
+import type { ChildSession } from "../tasks/child-session.ts";
 import { Decisions } from "../conversation/decisions.ts";
 import type { SessionHost } from "./session-host.ts";
 import { PluginEvents } from "../session-state/plugin-events.ts";
@@ -111,7 +111,10 @@ export class SessionOpener {
       files: store.files,
       snapshots: onDisk.workspace.snapshots,
     });
-    const taskOf = (callId: string) => findTask(store, info.id, callId);
+    const taskOf = async (callId: string) => {
+      const { findTask } = await import("../tasks/child-session.ts");
+      return findTask(store, info.id, callId);
+    };
     const stored = { info, project: onDisk, writer, diff, messagesFromNewest, taskOf };
     // Loaded on first use: a new session has nothing to recover.
     const { recoverSession } = await import("../undo/recover-session.ts");

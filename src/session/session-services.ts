@@ -15,6 +15,7 @@ import { CurrentProject } from "../conversation/current-project.ts";
 import type { Project } from "../conversation/project.ts";
 import type { SessionDiff } from "../conversation/session-diff.ts";
 import { SessionInstructions } from "../session-state/session-instructions.ts";
+import { LazyJobs } from "../session-state/lazy-jobs.ts";
 import { SessionInfoStore } from "../conversation/session-info-store.ts";
 import type { ChildSession } from "../tasks/child-session.ts";
 import { type OpenedChild, SessionTasks } from "../tasks/session-tasks.ts";
@@ -53,6 +54,8 @@ export interface SessionServicesDeps {
   messagesFromNewest: () => AsyncIterable<Message>;
   /** Services of the parent session, for a child. */
   parent: SessionServices | undefined;
+  /** Whether a turn runs or waits. */
+  isBusy: () => boolean;
   /** Opens a child of this session. Throws {@link UserError} on failure. */
   open: (child: ChildSession) => Promise<OpenedChild>;
 }
@@ -70,6 +73,7 @@ export interface SessionServices {
   readonly steering: Steering;
   readonly usage: UsageTracker;
   readonly tasks: SessionTasks;
+  readonly jobs: LazyJobs;
   readonly title: SessionTitle;
   readonly todos: StoredTodos;
   readonly openCalls: OpenCalls;
@@ -169,6 +173,14 @@ export function createSessionServices(deps: SessionServicesDeps): SessionService
       emit,
       inquire: deps.inquire,
       open: deps.open,
+    }),
+    jobs: new LazyJobs({
+      sessionId,
+      transcript,
+      config: () => project().config,
+      emit,
+      log,
+      isBusy: deps.isBusy,
     }),
     title: new SessionTitle({ sessionId, infoStore, usageTracker, emit, log, project, model, warn }),
     todos: new StoredTodos(deps.todos, { sessionId, writer, emit }),

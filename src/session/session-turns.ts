@@ -142,7 +142,7 @@ export class SessionTurns {
       return result;
     }
     const turnSignal = (await this.#prepare(signal)) ? signal : AbortSignal.abort();
-    const context = this.#toolContext(turnSignal);
+    const context = await this.#toolContext(turnSignal);
     const ended = await this.#addMessage(input, context, { agent, model, effort });
     if (ended !== undefined) return ended;
     const result = await this.#runToEnd(context, turnSignal);
@@ -270,6 +270,7 @@ export class SessionTurns {
         offers: await this.#getOffers(),
         shown: this.#shown,
         instructions: (abort) => instructions.load(abort),
+        takeJobReport: async () => (await this.#services.jobs.load()).takeReport(),
         takeSteering: () => steering.flushTo(messages, context),
         modelFor: (message) => settings.modelFor(message),
         refusedMedia: this.#refusedMedia,
@@ -315,8 +316,8 @@ export class SessionTurns {
     return { ...project, config: { ...config, compaction: { ...config.compaction, auto: autoCompact } } };
   }
 
-  #toolContext(signal: AbortSignal): ToolContext {
-    const { project, settings, steering, tasks, todos } = this.#services;
+  async #toolContext(signal: AbortSignal): Promise<ToolContext> {
+    const { project, settings, steering, tasks, jobs, todos } = this.#services;
     return {
       sessionId: this.#deps.sessionId,
       agent: settings.agent.name,
@@ -333,6 +334,7 @@ export class SessionTurns {
         },
       },
       tasks,
+      jobs: await jobs.load(),
       signal,
     };
   }

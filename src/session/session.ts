@@ -14,6 +14,7 @@ import type { SessionSettings } from "../session-state/session-settings.ts";
 import type { Command } from "../slash-commands/commands.ts";
 import type { Decisions } from "../conversation/decisions.ts";
 import type { OpenCalls } from "../tool-calls/open-calls.ts";
+import type { LazyJobs } from "../session-state/lazy-jobs.ts";
 import type { PluginEvents } from "../session-state/plugin-events.ts";
 import type { Project } from "../conversation/project.ts";
 import type { PromptInput } from "../conversation/prompt-input.ts";
@@ -26,7 +27,9 @@ import type { TurnResult } from "../conversation/turn-result.ts";
 import type { LazyUndo } from "../undo/lazy-undo.ts";
 
 export interface SessionDeps
-  extends Omit<SessionServicesDeps, "parent" | "open">, Omit<SessionTurnsDeps, "sessionId" | "isChild"> {
+  extends
+    Omit<SessionServicesDeps, "parent" | "open" | "isBusy">,
+    Omit<SessionTurnsDeps, "sessionId" | "isChild"> {
   /** Called when a turn was answered. Must not throw. */
   onTurnEnd(): void;
   /** The parent session, for a child. */
@@ -68,6 +71,7 @@ export class Session {
       diff,
       messagesFromNewest: deps.messagesFromNewest,
       parent: parent === undefined ? undefined : parent.#services,
+      isBusy: () => this.#queue.isBusy,
       open: (child) => deps.openChild(child, this),
     });
     this.#turns = new SessionTurns(
@@ -170,6 +174,11 @@ export class Session {
     return this.#services.openCalls;
   }
 
+  /** Commands and tasks in the background. */
+  get jobs(): LazyJobs {
+    return this.#services.jobs;
+  }
+
   get isBusy(): boolean {
     return this.#queue.isBusy;
   }
@@ -254,10 +263,10 @@ export class Session {
   /** Cancels the running turn, waits for its end and releases the session. */
   async close(): Promise<void> {
     const { parent, gate, writer } = this.#deps;
-    const { title, tasks, plugins } = this.#services;
+    const { title, tasks, jobs, plugins } = this.#services;
     const ended = this.#queue.close();
     title.close();
-    await ended;
+    await Promise.all([ended, jobs.close()]);
     await tasks.waitForChildren();
     plugins.leave();
     if (parent === undefined) this.servers.close();
@@ -269,5 +278,6 @@ export class Session {
   #onAnswered(ended: TurnResult | undefined): void {
     this.events.idle(this.id, ended?.end === "failed" ? ended.error : undefined);
     this.#deps.onTurnEnd();
+    if (!this.#queue.hasWaiting) this.jobs.noticeEnds();
   }
 }

@@ -5,8 +5,7 @@ import { newSessionId, type SessionId } from "../message/ids.ts";
 import type { GivenPrompt, Message, SessionInfo } from "../message/message.ts";
 import type { SessionPage, SessionQuery, SessionRow } from "../storage/session-list.ts";
 import { ChildSessions } from "./child-sessions.ts";
-import { copyPrompts } from "../turn/frozen-prompts.ts";
-import { copyMessages, type ForkPoint, inheritInfo, collectMessages } from "./fork.ts";
+import type { ForkPoint } from "./fork.ts";
 import type { Folders, Project } from "../conversation/project.ts";
 import { type OpenResult, SessionOpener, type SessionOpenerDeps } from "./session-opener.ts";
 import type { Session } from "./session.ts";
@@ -73,6 +72,10 @@ export class Sessions {
 
   /** Creates a session with a copy of another one's messages, all of them or up to a message. */
   async fork(id: SessionId, folders: Folders, point?: ForkPoint): Promise<ForkResult> {
+    const [{ collectMessages, copyMessages, inheritInfo }, { copyPrompts }] = await Promise.all([
+      import("./fork.ts"),
+      import("../turn/frozen-prompts.ts"),
+    ]);
     const store = await this.#deps.store();
     const source = this.#live.get(id)?.info ?? (await store.load(id));
     if (source === undefined) return { status: "missing" };

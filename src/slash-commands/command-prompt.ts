@@ -41,12 +41,20 @@ function hasContent(block: PromptBlock): boolean {
   return block.type !== "text" || block.text.trim() !== "";
 }
 
-function createPrompt(deps: CommandPromptDeps, effect: PromptEffect, typed: string): Promise<CommandPrompt> {
+async function createPrompt(
+  deps: CommandPromptDeps,
+  effect: PromptEffect,
+  typed: string,
+): Promise<CommandPrompt> {
   switch (effect.kind) {
     case "skill":
       return skillPrompt(deps, effect.skill, typed);
     case "template":
-      return templatePrompt(deps, effect.template, typed);
+      return templatePrompt(
+        deps,
+        typeof effect.template === "string" ? effect.template : await effect.template(),
+        typed,
+      );
     case "server-prompt":
       return serverPrompt(deps, effect.prompt, typed);
   }

@@ -1,5 +1,3 @@
-import initTemplate from "../../prompts/commands/init.md";
-import reviewTemplate from "../../prompts/commands/review.md";
 import type { Command as WrittenCommand } from "../command/command.ts";
 import type { Usage } from "../message/event.ts";
 import type { ModelRef, SessionInfo } from "../message/message.ts";
@@ -9,6 +7,7 @@ import type { ShownContext } from "./context-command.ts";
 import type { McpCommandContext } from "./mcp-command.ts";
 import type { ModelContext } from "./model-command.ts";
 import type { PermissionsContext } from "./permissions-command.ts";
+import type { Job } from "../tool/job/jobs.ts";
 import type { Project } from "../conversation/project.ts";
 import { normalizeTitle } from "../session-state/title.ts";
 import type { LazyUndo } from "../undo/lazy-undo.ts";
@@ -27,7 +26,8 @@ export interface Command {
 export type PromptEffect =
   | {
       readonly kind: "template";
-      readonly template: string;
+      /** A text, or a function that loads it. */
+      readonly template: string | (() => Promise<string>);
       /** Agent for this message, instead of the session's. */
       readonly agent?: string | undefined;
       /** Whether it comes from an untrusted project. */
@@ -66,6 +66,8 @@ export interface CommandContext
   readonly settings: ModelContext["settings"] & AgentsContext["settings"];
   /** Returns what fills the context window; undefined without a model. */
   contextUse(signal: AbortSignal): Promise<ShownContext | undefined>;
+  /** Commands and tasks in the background. */
+  readonly jobs: { readonly all: readonly Job[] };
   readonly usage: Usage | undefined;
   readonly info: SessionInfo;
   readonly history: Pick<LazyUndo, "load" | "loadReview">;
@@ -79,6 +81,8 @@ export interface CommandContext
 const problemsLimit = 40;
 /** Maximum length of a description in characters. */
 const descriptionLimit = 200;
+
+const loadTemplates = async () => (await import("./prompt-templates.ts")).promptTemplates;
 
 /** The code of a command loads when it is called. */
 const builtIn: readonly Command[] = [
@@ -94,13 +98,13 @@ const builtIn: readonly Command[] = [
     name: "init",
     description: "Write or improve AGENTS.md for this project",
     hint: "what to pay attention to",
-    effect: { kind: "template", template: initTemplate },
+    effect: { kind: "template", template: async () => (await loadTemplates()).init },
   },
   {
     name: "review",
     description: "Review uncommitted changes, a commit or a branch",
     hint: "commit, branch or focus",
-    effect: { kind: "template", template: reviewTemplate },
+    effect: { kind: "template", template: async () => (await loadTemplates()).review },
   },
   {
     name: "compact",
@@ -171,6 +175,15 @@ const builtIn: readonly Command[] = [
     effect: {
       kind: "answer",
       run: async (session, rest, signal) => (await import("./mcp-command.ts")).runMcp(session, rest, signal),
+    },
+  },
+  {
+    name: "jobs",
+    description: "List commands and tasks in the background, or stop one",
+    hint: "stop N",
+    effect: {
+      kind: "answer",
+      run: async ({ jobs }, rest) => (await import("./jobs-command.ts")).runJobs(jobs.all, rest),
     },
   },
   {

@@ -79,21 +79,24 @@ export class ToolCallRecord {
   }
 
   async complete(result: ToolResult & { status: "completed" }, output: string): Promise<CallOutcome> {
-    const { attachments, changes, metadata, title, locations } = result;
+    const { attachments, changes, metadata, title, locations, job } = result;
     const part = {
       ...this.part,
       title: title ?? this.part.title,
       locations: locations === undefined ? this.part.locations : [...locations],
     };
-    await this.#settle(part, {
+    const isSettled = await this.#settle(part, {
       status: "completed",
       input: part.state.input,
       output,
       ...(attachments && { attachments: [...attachments] }),
       ...(changes && { changes: [...changes] }),
       ...(metadata && { metadata }),
+      ...(job && { job: { id: job.id } }),
       time: this.#timeSpan(),
     });
+    if (isSettled) job?.settle(this.messageId, this.part);
+    else job?.discard();
     return { changes: changes ?? [] };
   }
 
@@ -160,12 +163,14 @@ export class ToolCallRecord {
     return { start: this.#start ?? end, end };
   }
 
-  async #settle(part: ToolPart, state: ToolState): Promise<void> {
-    if (this.#settled) return;
+  /** Returns false if the call was settled before. */
+  async #settle(part: ToolPart, state: ToolState): Promise<boolean> {
+    if (this.#settled) return false;
     this.#settled = true;
     this.part = { ...part, state };
     this.#log(state);
     await this.#deps.transcript.settleCall(this.messageId, this.part);
+    return true;
   }
 
   #log(state: ToolState): void {

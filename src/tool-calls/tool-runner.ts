@@ -369,6 +369,7 @@ export class ToolRunner {
       });
     }
     if (signal.aborted) {
+      result.job?.discard();
       const text = `${abandonedText("cancelled")}\n${result.output}${found}`;
       const shown = await this.#prepareForModel(text, share, result.notes);
       return record.fail("cancelled", shown, { changes, metadata: result.metadata });

@@ -38,6 +38,7 @@ const smallSet: ReadonlySet<string> = new Set([
   "write",
   "apply_patch",
   "bash",
+  "job",
   "grep",
   "glob",
 ]);
@@ -243,9 +244,19 @@ function selectPermitted(
 /** Whether rules forbid every call of the tool. */
 export function isForbidden(name: string, rulesets: readonly Ruleset[]): boolean {
   if (onDemandTools.has(name)) {
-    const naming = rulesets.map((rules) => rules.filter(({ permission }) => permission !== "*"));
-    return naming.some((rules) => isHidden(name, rules));
+    return rulesets.some((rules) => isNamedHidden(name, rules));
   }
+  // A job was permitted as a command; reading and stopping it needs nothing more.
+  if (name === "job")
+    return isForbidden("bash", rulesets) || rulesets.some((rules) => isNamedHidden(name, rules));
   const alternatives = planTools.includes(name) ? planTools : [getToolPermission(name)];
   return alternatives.every((permission) => rulesets.some((rules) => isHidden(permission, rules)));
+}
+
+/** Whether rules that name the tool forbid every call of it. */
+function isNamedHidden(name: string, rules: Ruleset): boolean {
+  return isHidden(
+    name,
+    rules.filter(({ permission }) => permission !== "*"),
+  );
 }

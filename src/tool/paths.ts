@@ -294,3 +294,13 @@ async function listNames(folder: string): Promise<string[]> {
     return [];
   }
 }
+
+/** Where a command line runs, to resolve its relative paths and `~`. */
+export interface ShellFolders {
+  /** The session's working directory, to which paths in rules are relative; an absolute real path. */
+  cwd: string;
+  /** The folder in which the command runs; an absolute real path. */
+  start: string;
+  home: string;
+  roots: readonly string[];
+}

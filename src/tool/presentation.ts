@@ -1,7 +1,7 @@
 import { shortenTitle, titleOfObject } from "../base/text/call-titles.ts";
 import { isRecord } from "../base/text/record.ts";
 import { isSessionId, type SessionId } from "../message/ids.ts";
-import type { ToolKind, ToolPart } from "../message/part.ts";
+import type { JobEnd, ToolKind, ToolPart } from "../message/part.ts";
 import { removeEndNote } from "./bash/command-end.ts";
 import { removeTaskNotes } from "./task/task-report.ts";
 
@@ -15,6 +15,8 @@ export interface Presentation {
   readonly command?: CommandFacts;
   /** Whether a completed call is shown as failed: its command did not succeed. */
   readonly hasFailed?: boolean;
+  /** Number of the job that goes on after the call was answered. */
+  readonly job?: number;
   /** Set if a child session does the call's work. */
   readonly child?: ChildFacts;
   /** Set when the call has ended. */
@@ -71,6 +73,7 @@ export function presentCall(part: ToolPart): Presentation {
     title: kind === "execute" ? title : shortenTitle(title),
     hasCard: true,
     ...(result && { result }),
+    ...(part.state.status === "completed" && part.state.job && { job: part.state.job.id }),
     ...special,
   };
 }
@@ -80,13 +83,18 @@ function presentTodos(): Partial<Presentation> {
 }
 
 function presentCommand({ state, kind = "execute" }: ToolPart): Partial<Presentation> {
-  const { exitCode, signal } = metadataOf(state);
+  const { exitCode, signal } = endOfJob(state) ?? metadataOf(state);
   const command = {
-    ...(state.status === "completed" && { printed: removeEndNote(state.output, state.metadata) }),
+    ...(state.status === "completed" && {
+      printed: endOfJob(state)?.output ?? removeEndNote(state.output, state.metadata),
+    }),
     exitCode: typeof exitCode === "number" ? exitCode : null,
     signal: typeof signal === "string" ? signal : null,
   };
-  const hasFailed = (command.exitCode ?? 0) !== 0 || command.signal !== null;
+  const end = endOfJob(state);
+  // A job that was stopped did what it was asked to do.
+  const hasFailed =
+    end === undefined ? (command.exitCode ?? 0) !== 0 || command.signal !== null : end.state === "failed";
   return { kind, command, ...(state.status === "completed" && hasFailed && { hasFailed }) };
 }
 
@@ -102,16 +110,28 @@ function presentTask({ state }: ToolPart): Partial<Presentation> {
   const child = isSessionId(sessionId) && typeof agent === "string" ? { sessionId, agent } : undefined;
   return {
     ...(child && { child }),
-    ...(state.status === "completed" && { result: { type: "report", text: removeTaskNotes(state.output) } }),
+    ...(state.status === "completed" && {
+      result: { type: "report", text: endOfJob(state)?.output ?? removeTaskNotes(state.output) },
+    }),
   };
 }
 
 function resultText({ state }: ToolPart): ResultText | undefined {
-  if (state.status === "completed") return { type: "output", text: state.output };
+  if (state.status === "completed") return { type: "output", text: describeOutput(state) };
   if (state.status !== "error") return undefined;
   // A failed call has an exit code if its error is what a program printed.
   const isPrinted = "exitCode" in metadataOf(state);
   return { type: isPrinted ? "output" : "message", text: state.error };
+}
+
+/** Returns the output with the end of a job, which the call's own output does not contain. */
+function describeOutput(state: ToolPart["state"] & { status: "completed" }): string {
+  const end = state.job?.end;
+  return end === undefined ? state.output : `${end.output}\n\n[${end.description}]`;
+}
+
+function endOfJob(state: ToolPart["state"]): JobEnd | undefined {
+  return state.status === "completed" ? state.job?.end : undefined;
 }
 
 function metadataOf(state: ToolPart["state"]): Readonly<Record<string, unknown>> {

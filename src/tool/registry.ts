@@ -3,6 +3,7 @@ import { applyPatchTool } from "./patch/apply-patch.ts";
 import { bashTool, type ShellAnalysis } from "./bash/bash.ts";
 import type { ConfineCommand } from "./bash/sandboxed-command.ts";
 import { editTool } from "./edit/edit.ts";
+import { type InputAnalysis, jobTool } from "./job/job.ts";
 import { globTool } from "./search/glob.ts";
 import { grepTool } from "./search/grep.ts";
 import { listTool } from "./search/list.ts";
@@ -24,14 +25,15 @@ import { writeTool } from "./edit/write.ts";
 
 /** Creates the built-in tools. */
 export function builtInTools(
-  deps: ShellAnalysis & {
-    skills: readonly Skill[];
-    search: Config["search"];
-    /** Decides how commands run; without it they are not confined. */
-    confine?: ConfineCommand;
-    /** Undefined if no language server may run. */
-    languages?: LanguageQueries | undefined;
-  },
+  deps: ShellAnalysis &
+    InputAnalysis & {
+      skills: readonly Skill[];
+      search: Config["search"];
+      /** Decides how commands run; without it they are not confined. */
+      confine?: ConfineCommand;
+      /** Undefined if no language server may run. */
+      languages?: LanguageQueries | undefined;
+    },
 ): Tool[] {
   const { languages } = deps;
   return [
@@ -40,6 +42,7 @@ export function builtInTools(
     editTool,
     globTool,
     grepTool,
+    jobTool(deps),
     listTool,
     ...(languages === undefined ? [] : [lspTool(languages), renameSymbolTool(languages)]),
     multieditTool,

@@ -6,6 +6,7 @@ import type { ModelRef, Todo } from "../message/message.ts";
 import type { Attachment, FileChange, Location, ToolKind } from "../message/part.ts";
 import type { Decision, PermissionRequest, Ruleset } from "../permission/rule.ts";
 import type { Workspace } from "../workspace/workspace.ts";
+import type { Jobs, StartedJob } from "./job/jobs.ts";
 import type { OutputLimits } from "./output-limit.ts";
 import type { SeenFiles } from "./seen-files.ts";
 
@@ -56,6 +57,7 @@ export interface ToolContext {
   readonly inquire: Inquire;
   readonly agents: AgentSwitch;
   readonly tasks: Tasks;
+  readonly jobs: Jobs;
   /** Aborts when the turn is cancelled. */
   readonly signal: AbortSignal;
 }
@@ -187,6 +189,8 @@ export type ToolResult =
       attachments?: readonly Attachment[];
       changes?: readonly FileChange[];
       metadata?: Record<string, unknown>;
+      /** Set if the work continues in the background. */
+      job?: StartedJob;
     }
   | {
       status: "failed";

@@ -27,6 +27,11 @@ export class TurnQueue {
     return this.#running !== undefined || this.#queue.length > 0;
   }
 
+  /** Whether messages wait for the running turn. */
+  get hasWaiting(): boolean {
+    return this.#queue.length > 0;
+  }
+
   /** Whether the running turn is cancelled. */
   get isCancelled(): boolean {
     return this.#running?.abort.signal.aborted === true;

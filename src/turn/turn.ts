@@ -58,6 +58,8 @@ export interface TurnDeps extends AgentCallsDeps, StepRequestDeps {
   instructions(signal: AbortSignal): Promise<readonly Instruction[]>;
   /** Instructions already in the model's context, which are not repeated when it reads files. */
   shown: ShownInstructions;
+  /** Returns a description of jobs that ended and that the model does not know; undefined if there are none. */
+  takeJobReport(): Promise<string | undefined>;
   /** Adds messages that arrived during the turn to the transcript. */
   takeSteering(): Promise<void>;
   /** Returns the model for a message, or the error why none can be used. */
@@ -225,6 +227,7 @@ class Turn {
   /** Makes one model call and runs its tool calls. Returns undefined to continue. */
   async #step(question: UserInfo, model: Model, signal: AbortSignal): Promise<TurnEnd | undefined> {
     const { project, transcript } = this.#deps;
+    if (await this.#remindOfJobs(question)) return undefined;
     const agent = agentOf(project, question);
     const isLast = this.#steps >= maxSteps(agent, project) - 1;
     if (isLast && !this.#isLimitAnnounced) {
@@ -301,6 +304,21 @@ class Turn {
     if (reminder === undefined) return;
     transcript.putPart(newest.info.id, { id: newPartId(), type: "text", synthetic: true, ...reminder });
     await transcript.seal(newest.info.id);
+  }
+
+  /** Tells the model which jobs have ended. Returns whether it added a message. */
+  async #remindOfJobs(question: UserInfo): Promise<boolean> {
+    const { transcript } = this.#deps;
+    const report = await this.#deps.takeJobReport();
+    if (report === undefined) return false;
+    const newest = transcript.messages.at(-1);
+    if (newest?.info.role !== "user") {
+      await addReminder(transcript, question, report);
+      return true;
+    }
+    transcript.putPart(newest.info.id, { id: newPartId(), type: "text", text: report, synthetic: true });
+    await transcript.seal(newest.info.id);
+    return false;
   }
 
   #isTooLarge(request: Pick<ModelRequest, "system" | "tools" | "messages">, model: Model): boolean {

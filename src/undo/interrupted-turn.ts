@@ -1,6 +1,13 @@
 import type { SessionId } from "../message/ids.ts";
 import type { Message } from "../message/message.ts";
-import { type FileChange, isFinished, type ToolPart } from "../message/part.ts";
+import {
+  createLostEnd,
+  endJob,
+  type FileChange,
+  hasRunningJob,
+  isFinished,
+  type ToolPart,
+} from "../message/part.ts";
 import { isCommandMessage } from "../conversation/checkpoints.ts";
 import type { Transcript } from "../conversation/transcript.ts";
 import type { PartlyTrackedCommand } from "../tool/tool.ts";
@@ -70,6 +77,20 @@ function endsInTurn(messages: readonly Message[]): boolean {
   const last = messages.at(-1)?.info;
   if (last?.role !== "assistant") return last !== undefined;
   return last.finish === "tool-calls" || last.error?.code === "cancelled";
+}
+
+/** Ends the jobs that ended with an earlier process. Returns a notice for the user; undefined if there were none. */
+export async function endLostJobs(transcript: Transcript): Promise<string | undefined> {
+  const names: string[] = [];
+  for (const { info, parts } of transcript.messages)
+    for (const part of parts) {
+      if (part.type !== "tool" || !hasRunningJob(part.state)) continue;
+      names.push(part.title ?? part.tool);
+      await transcript.amendParts(info.id, [endJob(part, createLostEnd(part))]);
+    }
+  return names.length === 0
+    ? undefined
+    : `Work in the background has ended with the program: ${names.join(", ")}.`;
 }
 
 /** Builds the result of an interrupted call; for a task, with its session and its changes so far. */

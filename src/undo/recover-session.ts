@@ -5,7 +5,7 @@ import type { Message, SessionInfo } from "../message/message.ts";
 import type { SessionWriter } from "../storage/session-store.ts";
 import { startsTurn } from "../message/starts-turn.ts";
 import { addAnswer } from "../conversation/command-messages.ts";
-import { endInterrupted, type FindTask } from "./interrupted-turn.ts";
+import { endInterrupted, endLostJobs, type FindTask } from "./interrupted-turn.ts";
 import type { Project } from "../conversation/project.ts";
 import type { SessionDiff } from "../conversation/session-diff.ts";
 import { Transcript } from "../conversation/transcript.ts";
@@ -30,8 +30,8 @@ export interface RecoveredSession {
 }
 
 /**
- * Recovers a stored session before it is opened: completes an interrupted undo, ends an interrupted turn, and
- * updates the session's diff. `wasLeft`: its process did not close it.
+ * Recovers a stored session before it is opened: completes an interrupted undo, ends an interrupted turn and jobs of an
+ * earlier process, and updates the session's diff. `wasLeft`: its process did not close it.
  */
 export async function recoverSession(
   stored: StoredSession,
@@ -62,6 +62,7 @@ export async function recoverSession(
   const undone = info.revert === undefined ? undefined : await recoverUndo(undo, transcript, log);
   const dropped = await recoverDrop(undo, transcript, log);
   const interrupted = await endInterrupted(transcript, wasLeft, stored.taskOf);
+  const lost = await endLostJobs(transcript);
   if (info.summary !== undefined && !diff.isStored) {
     const summary = await diff.rebuild(omitReverted(messagesFromNewest(), info.revert));
     if (summary !== undefined) await save({ summary });
@@ -70,7 +71,7 @@ export async function recoverSession(
     const summary = await diff.save();
     if (summary !== undefined) await save({ summary });
   }
-  const notices = [undone, dropped, interrupted].filter((notice) => notice !== undefined);
+  const notices = [undone, dropped, interrupted, lost].filter((notice) => notice !== undefined);
   const notice = notices.length === 0 ? undefined : notices.join("\n\n");
   return { info, messages: [...transcript.messages], notice };
 }

@@ -1,3 +1,4 @@
+import { noJobs } from "./tool-place.ts";
 import {
   mkdirSync,
   mkdtempSync,
@@ -17,7 +18,8 @@ import { Watchdog } from "../../src/workspace/process/watchdog.ts";
 import type { Search } from "../../src/workspace/search/search.ts";
 import type { Snapshots } from "../../src/workspace/files/snapshot.ts";
 import { SeenFiles } from "../../src/tool/seen-files.ts";
-import { bashTool, type ShellFolders } from "../../src/tool/bash/bash.ts";
+import { bashTool } from "../../src/tool/bash/bash.ts";
+import type { ShellFolders } from "../../src/tool/paths.ts";
 import {
   ToolFailure,
   type PreparedCall,
@@ -81,6 +83,7 @@ function context(): ToolContext {
     agents: { names: [], switchTo: unused },
 
     tasks: { agents: [], isRequested: () => false, start: unused },
+    jobs: noJobs,
     signal: new AbortController().signal,
   };
 }
@@ -314,7 +317,10 @@ test("a cancelled command fails with what was seen", async () => {
 
 test("says that something runs on in the background", async () => {
   const { result } = await run({ command: "sleep 1000 & echo started" });
-  expect(result).toEqual(completed("started\n\n[Processes that it started still run in the background.]"));
+  const advice = "To read or stop such a process, start it with background: true and without &.";
+  expect(result).toEqual(
+    completed(`started\n\n[Processes that it started still run in the background, unseen. ${advice}]`),
+  );
 });
 
 test("handles 50 MB in bounded time and sends little of it", async () => {

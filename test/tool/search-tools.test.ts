@@ -1,3 +1,4 @@
+import { noJobs } from "./tool-place.ts";
 import {
   mkdirSync,
   mkdtempSync,
@@ -72,6 +73,7 @@ function context(): ToolContext {
     agents: { names: [], switchTo: unused },
 
     tasks: { agents: [], isRequested: () => false, start: unused },
+    jobs: noJobs,
     signal: new AbortController().signal,
   };
 }

@@ -1,3 +1,4 @@
+import type { Jobs } from "../../src/tool/job/jobs.ts";
 import { mkdir, readFile } from "node:fs/promises";
 import { join } from "node:path";
 import { newSessionId } from "../../src/message/ids.ts";
@@ -145,10 +146,21 @@ function toolContext(folder: string, cwd: string): ToolContext {
     agents: { names: ["build", "plan"], switchTo: async () => {} },
 
     tasks: { agents: [], isRequested: () => false, start: unused },
+    jobs: noJobs,
     signal: new AbortController().signal,
   };
 }
 
 const unused = (): never => {
   throw new Error("file tools use no processes and no search");
+};
+
+/** The jobs of a session that allows none. */
+export const noJobs: Jobs = {
+  all: [],
+  foregroundSeconds: 120,
+  findRefusal: () => "No jobs are allowed.",
+  start: () => {
+    throw new Error("no jobs are allowed");
+  },
 };

@@ -11,6 +11,7 @@ export class DraftChannel implements Channel {
   readonly #cwd: string;
   readonly #outbox: Outbox;
   readonly #onUserMessage: (id: MessageId, isSteering: boolean) => void;
+  readonly #onBackgroundChanged: () => void;
   readonly cancellable: Cancellable;
   /** Terminals whose command was not sent yet. */
   readonly #withoutCommand = new Set<string>();
@@ -26,11 +27,13 @@ export class DraftChannel implements Channel {
     onUserMessage(id: MessageId, isSteering: boolean): void;
     /** Whether the call is running and can be cancelled. */
     isOpenCall(callId: string): boolean;
+    onBackgroundChanged(): void;
   }) {
     this.#id = deps.id;
     this.#cwd = deps.cwd;
     this.#outbox = deps.outbox;
     this.#onUserMessage = (id, isSteering) => deps.onUserMessage(id, isSteering);
+    this.#onBackgroundChanged = () => deps.onBackgroundChanged();
     this.cancellable = new Cancellable((callId) => deps.isOpenCall(callId));
   }
 
@@ -58,6 +61,10 @@ export class DraftChannel implements Channel {
 
   userMessage(id: MessageId, isSteering: boolean): void {
     this.#onUserMessage(id, isSteering);
+  }
+
+  backgroundChanged(): void {
+    this.#onBackgroundChanged();
   }
 
   /** Sends the terminal's command, which is complete only after the terminal was announced. */

@@ -27,8 +27,15 @@ type Meta = Record<string, unknown>;
 export type DraftUpdate =
   | { sessionUpdate: ChunkKind; messageId: string; content: draft.ContentBlock }
   | { sessionUpdate: MessageUpdate; messageId: string; content: draft.ContentBlock[] }
-  | { sessionUpdate: "state_update"; state: "running" | "requires_action" }
-  | { sessionUpdate: "state_update"; state: "idle"; stopReason?: string; error?: draft.Error; _meta?: Meta }
+  | {
+      sessionUpdate: "state_update";
+      state: "running" | "requires_action" | "idle";
+      /** Only when idle. */
+      stopReason?: string;
+      error?: draft.Error;
+      background: draft.BackgroundWork[];
+      _meta?: Meta;
+    }
   | ({ sessionUpdate: "tool_call_update" } & draft.ToolCallUpdate)
   | ({ sessionUpdate: "terminal_update" } & draft.TerminalUpdate)
   | ({ sessionUpdate: "terminal_output_chunk" } & draft.TerminalOutputChunk)

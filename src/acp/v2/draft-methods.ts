@@ -126,7 +126,9 @@ function toStored(given: draft.NewSessionRequest & { sessionId: string }) {
 async function getState(acp: AcpConnection, sessions: DraftSessions, sessionId: string) {
   const status = await getStatus(acp, sessionId);
   const view = acp.findView(sessionId);
-  return { ...status, ...(view && { state: sessions.get(view.session).turns.state }) };
+  if (view === undefined) return status;
+  const { sessionUpdate: _, ...state } = sessions.get(view.session).turns.state;
+  return { ...status, state };
 }
 
 /** Answers when the message is stored; the end of the turn is reported as the session's state. */
@@ -210,7 +212,9 @@ function cancelTerminal(
 }
 
 function cancel(session: Session, what: string, id: string, isOffered: boolean): Record<string, never> {
-  if (!isOffered || !session.openCalls.cancel(id))
+  const job = session.jobs.findRunning(id);
+  if (!isOffered || (job === undefined && !session.openCalls.cancel(id)))
     throw invalidParams(`No cancellable ${what} "${id}" found.`);
+  job?.stop("user");
   return {};
 }

@@ -1,3 +1,4 @@
+import type { BackgroundWork } from "@agentclientprotocol/sdk/experimental/v2/unstable";
 import type { Session } from "../../session/session.ts";
 import type { AcpConnection } from "../connection.ts";
 import { createClientOptions } from "../view/config-options.ts";
@@ -40,13 +41,17 @@ export class DraftSession {
   constructor(session: Session, connection: AcpConnection) {
     this.#session = session;
     this.#connection = connection;
-    this.turns = new Turns((update) => this.channel.sendDraft(update));
+    this.turns = new Turns(
+      (update) => this.channel.sendDraft(update),
+      () => this.#background(),
+    );
     this.channel = new DraftChannel({
       id: session.id,
       cwd: session.project.workspace.cwd,
       outbox: connection.outbox,
       onUserMessage: (id, isSteering) => this.turns.onMessageStored(id, isSteering),
-      isOpenCall: (callId) => session.openCalls.has(callId),
+      isOpenCall: (callId) => session.openCalls.has(callId) || session.jobs.findRunning(callId) !== undefined,
+      onBackgroundChanged: () => this.channel.sendDraft(this.turns.state),
     });
   }
 
@@ -62,6 +67,14 @@ export class DraftSession {
   /** Sends the current state to a client that opened the session, after the queued updates of its turns. */
   sendState(): void {
     this.#connection.findView(this.#session.id)?.state.releaseTurn();
-    this.channel.sendDraft({ sessionUpdate: "state_update", ...this.turns.state });
+    this.channel.sendDraft(this.turns.state);
+  }
+
+  /** A command is listed as its terminal. */
+  #background(): BackgroundWork[] {
+    const calls = this.#connection.findView(this.#session.id)?.background ?? [];
+    return calls.map(({ callId, isTerminal }) =>
+      isTerminal ? { type: "terminal", terminalId: callId } : { type: "tool_call", toolCallId: callId },
+    );
   }
 }

@@ -20,6 +20,8 @@ interface PendingPrompt {
 /** The turns of one session. The response to a prompt is its message id; state updates report progress and end. */
 export class Turns {
   readonly #send: (update: DraftUpdate) => void;
+  /** Returns the work in the background. */
+  readonly #background: () => draft.BackgroundWork[];
   /** In turn order; the first one is running. */
   readonly #prompts: PendingPrompt[] = [];
   /** Steering messages that are not stored yet, in order. */
@@ -28,13 +30,15 @@ export class Turns {
   /** View of the newest prompt. */
   #view: SessionView | undefined;
 
-  constructor(send: (update: DraftUpdate) => void) {
+  constructor(send: (update: DraftUpdate) => void, background: () => draft.BackgroundWork[]) {
     this.#send = send;
+    this.#background = background;
   }
 
-  get state(): { state: "running" } | { state: "requires_action" } | { state: "idle" } {
-    if (!this.#isRunning) return { state: "idle" };
-    return this.#questions > 0 ? { state: "requires_action" } : { state: "running" };
+  /** The update that describes the current state. */
+  get state(): StateUpdate {
+    const state = this.#isRunning ? (this.#questions > 0 ? "requires_action" : "running") : "idle";
+    return { sessionUpdate: "state_update", state, background: this.#background() };
   }
 
   get #isRunning(): boolean {
@@ -103,13 +107,15 @@ export class Turns {
   }
 
   #sendState(state: State): void {
-    this.#sendInOrder({ sessionUpdate: "state_update", ...state });
+    this.#sendInOrder({ sessionUpdate: "state_update", ...state, background: this.#background() });
   }
 
   #sendInOrder(update: DraftUpdate): void {
     this.#view?.sendNowOrLater("turnState", () => this.#send(update));
   }
 }
+
+type StateUpdate = DraftUpdate & { sessionUpdate: "state_update" };
 
 type State =
   | { state: "running" | "requires_action" }

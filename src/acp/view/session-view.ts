@@ -4,7 +4,13 @@ import type { Log } from "../../base/log.ts";
 import type { SessionEvent } from "../../message/event.ts";
 import { type MessageId, newPartId, type PartId, type SessionId } from "../../message/ids.ts";
 import type { Message, MessageInfo } from "../../message/message.ts";
-import { type CallDecision, isFinished, type Part, type ToolPart } from "../../message/part.ts";
+import {
+  type CallDecision,
+  hasRunningJob,
+  isFinished,
+  type Part,
+  type ToolPart,
+} from "../../message/part.ts";
 import type { Session } from "../../session/session.ts";
 import { presentCall } from "../../tool/presentation.ts";
 import { toChangesCall } from "../../undo/changes-call.ts";
@@ -29,6 +35,15 @@ export interface Channel {
   beginReplay?(): void;
   /** Called when a user message was stored; a steering message belongs to a running turn. */
   userMessage?(id: MessageId, isSteering: boolean): void;
+  /** Called when a job was announced, and after its end was sent. */
+  backgroundChanged?(): void;
+}
+
+/** A call whose job runs. */
+export interface BackgroundCall {
+  readonly callId: string;
+  /** Whether the client shows it as a terminal. */
+  readonly isTerminal: boolean;
 }
 
 /**
@@ -49,6 +64,8 @@ export class SessionView {
   readonly #retries: Retries;
   /** Text parts of the running turn. */
   readonly #streamed = new StreamedText();
+  /** Calls whose jobs run. */
+  readonly #background = new Set<string>();
   /** Notices that wait for the next turn, for clients that cannot show them outside of turns. */
   readonly #pendingNotices = new Set<string>();
   readonly #waitUntilReady: () => Promise<void>;
@@ -80,7 +97,12 @@ export class SessionView {
     const send = (update: SessionUpdate) => this.#sendTurnUpdate(update);
     this.#compactions = new Compactions({ client, log, send });
     this.#retries = new Retries(client, send);
-    this.#calls = new ToolCalls({ client, cwd, loadSnapshot, send });
+    this.#calls = new ToolCalls({
+      client,
+      cwd,
+      loadSnapshot,
+      send: (update) => this.#sendCallUpdate(update),
+    });
     this.#subagents = new Subagents({
       client,
       cwd,
@@ -141,9 +163,19 @@ export class SessionView {
     });
   }
 
+  /** Calls whose jobs run, as the client knows them. */
+  get background(): readonly BackgroundCall[] {
+    return this.#calls.jobs.map((part) => ({
+      callId: part.callId,
+      isTerminal: this.#client.terminalOutput && presentCall(part).command !== undefined,
+    }));
+  }
+
   receive(event: SessionEvent): void {
     const treatment = this.state.treatmentOf(turnEvents.has(event.type) ? "turn" : "session");
     if (treatment === "drop") return;
+    // Output of jobs would fill the memory while a client makes no request. The end contains it.
+    if (treatment === "hold" && event.type === "job-output") return;
     if (this.state.isReplaying && turnEvents.has(event.type)) {
       this.#afterReplay.push(() => this.#showAfterReplay(event));
       return;
@@ -178,6 +210,10 @@ export class SessionView {
         return this.#compactions.measured(event.messageId, event);
       case "tool-output":
         return this.#calls.output(event.callId, event.delta);
+      case "job-output":
+        return this.#calls.output(event.callId, event.delta);
+      case "job-ended":
+        return this.#call(event.part, diffs);
       case "todos":
         return this.#sendTurnUpdate(planUpdate(event.todos));
       case "child":
@@ -242,6 +278,7 @@ export class SessionView {
     this.#channel.beginReplay?.();
     this.#calls.forget();
     this.#subagents.forget();
+    this.#background.clear();
     this.#compactions.forget();
     this.#retries.forget();
     this.#streamed.clear();
@@ -275,10 +312,13 @@ export class SessionView {
   }
 
   /** Shows the work of a child session after the call that started it. */
-  async #replayCall(part: ToolPart): Promise<void> {
+  async #replayCall(stored: ToolPart): Promise<void> {
+    const part = await this.session.jobs.describeCall(stored);
+    const isRunning = hasRunningJob(part.state);
+    if (isRunning) this.#background.add(part.callId);
     this.#calls.show(part, await this.#calls.loadDiffs(part));
     const { child } = presentCall(part);
-    if (isFinished(part.state) && child) await this.#subagents.replay(part, child);
+    if (isFinished(part.state) && !isRunning && child) await this.#subagents.replay(part, child);
     this.#sendPlanDocuments(part);
   }
 
@@ -352,9 +392,14 @@ export class SessionView {
 
   /** Shows a call. The view of the child session that it started ends before it. */
   #call(part: ToolPart, diffs: Diffs): void {
-    if (isFinished(part.state)) this.#subagents.end(part.callId);
+    const isRunning = hasRunningJob(part.state);
+    const { callId } = part;
+    if (isFinished(part.state) && !isRunning) this.#subagents.end(callId);
+    if (isRunning) this.#background.add(callId);
     this.#calls.show(part, diffs);
+    const hasEnded = !isRunning && this.#background.delete(callId);
     this.#sendPlanDocuments(part);
+    if (isRunning || hasEnded) this.sendNowOrLater("turnState", () => this.#channel.backgroundChanged?.());
   }
 
   #sendPlanDocuments(part: ToolPart): void {
@@ -382,6 +427,13 @@ export class SessionView {
   #forgetTurn(): void {
     this.#streamed.clear();
     this.#calls.forgetEnded();
+  }
+
+  /** Sends an update of a call: within its turn, or at any time if its job runs. */
+  #sendCallUpdate(update: SessionUpdate): void {
+    const isBackground = "toolCallId" in update && this.#background.has(update.toolCallId);
+    if (isBackground && !this.state.isReplaying) this.#send(update);
+    else this.#sendTurnUpdate(update);
   }
 
   #sendTurnUpdate(update: SessionUpdate, sessionId: SessionId = this.session.id): void {
@@ -429,6 +481,7 @@ function plainText(parts: readonly Part[]): string {
 /** Returns the tool call of an event, also of a child session's event. */
 function findCall(event: SessionEvent): ToolPart | undefined {
   if (event.type === "child") return findCall(event.event);
+  if (event.type === "job-ended") return event.part;
   return event.type === "part" ? toCall(event.part) : undefined;
 }
 

@@ -4,7 +4,13 @@ import type {
   ToolCallContent,
   ToolCallUpdate,
 } from "@agentclientprotocol/sdk/unstable";
-import { isFinished, type FileChange, type ToolKind, type ToolPart } from "../../message/part.ts";
+import {
+  hasRunningJob,
+  isFinished,
+  type FileChange,
+  type ToolKind,
+  type ToolPart,
+} from "../../message/part.ts";
 import type { ClientFeatures } from "../client-capabilities.ts";
 import { cut, limitContent, limitInput, limitName } from "./card-limits.ts";
 import { removeControls } from "../../base/text/controls.ts";
@@ -34,13 +40,15 @@ export interface ToolCallsDeps {
 
 /**
  * Sends tool parts as ACP tool calls, live and replayed: one `tool_call`, then only the changed fields, nothing after
- * the terminal status.
+ * the terminal status. A call with a running job stays in progress.
  */
 export class ToolCalls {
   readonly #deps: ToolCallsDeps;
   readonly #open = new Map<string, OpenCall>();
   /** Newest part of each unfinished call. */
   readonly #unended = new Map<string, ToolPart>();
+  /** Newest part of each call with a running job. */
+  readonly #jobs = new Map<string, ToolPart>();
   /** Calls that ended in this turn; a replay may send the end before the turn's own event arrives. */
   readonly #ended = new Set<string>();
 
@@ -60,11 +68,8 @@ export class ToolCalls {
   show(part: ToolPart, diffs: readonly ToolCallContent[] = []): void {
     const facts = presentCall(part);
     if (!facts.hasCard || this.#ended.has(part.callId)) return;
-    const isEnd = isFinished(part.state);
-    if (isEnd) {
-      this.#ended.add(part.callId);
-      this.#unended.delete(part.callId);
-    } else this.#unended.set(part.callId, part);
+    const isEnd = hasEnded(part);
+    this.#note(part);
     const open = this.#open.get(part.callId);
     if (open === undefined) {
       const call = this.#createCall(part, facts, diffs);
@@ -79,6 +84,20 @@ export class ToolCalls {
       this.#deps.send({ sessionUpdate: "tool_call_update", toolCallId: part.callId, ...change });
   }
 
+  /** Calls with a running job, oldest first. */
+  get jobs(): readonly ToolPart[] {
+    return [...this.#jobs.values()];
+  }
+
+  #note(part: ToolPart): void {
+    const { callId, state } = part;
+    this.#unended.delete(callId);
+    this.#jobs.delete(callId);
+    if (hasRunningJob(state)) this.#jobs.set(callId, part);
+    else if (isFinished(state)) this.#ended.add(callId);
+    else this.#unended.set(callId, part);
+  }
+
   /** Unfinished calls, oldest first. */
   get unended(): readonly ToolPart[] {
     return [...this.#unended.values()];
@@ -89,6 +108,7 @@ export class ToolCalls {
     const open = [...this.#open.values()];
     this.#open.clear();
     this.#unended.clear();
+    this.#jobs.clear();
     this.#ended.clear();
     for (const { pacer } of open) pacer.end();
   }
@@ -131,7 +151,7 @@ export class ToolCalls {
       toolCallId: part.callId,
       title: this.#title(facts.title, kind),
       kind,
-      status: facts.hasFailed === true ? "failed" : toWireStatus(state.status),
+      status: facts.hasFailed === true ? "failed" : toWireStatus(state),
       ...(state.input !== undefined && { rawInput: limitInput(state.input) }),
       ...(part.locations && { locations: part.locations }),
       ...this.#endMeta(part, facts),
@@ -158,11 +178,13 @@ export class ToolCalls {
   }
 
   /** Facts about a call's end that the protocol has no fields for. */
-  #endMeta({ callId, state }: ToolPart, facts: Presentation): { _meta?: Record<string, unknown> } {
+  #endMeta(part: ToolPart, facts: Presentation): { _meta?: Record<string, unknown> } {
+    const { callId, state } = part;
     const terminal = this.#terminal(facts);
     const isCancelled = state.status === "error" && state.reason === "cancelled";
     const meta = {
-      ...(terminal && isFinished(state) && { terminal_exit: terminalExit(callId, terminal) }),
+      ...(hasRunningJob(state) && { background: { job: facts.job } }),
+      ...(terminal && hasEnded(part) && { terminal_exit: terminalExit(callId, terminal) }),
       ...(this.#deps.client.cancelledCalls && isCancelled && { cancelled: true }),
     };
     return Object.keys(meta).length === 0 ? {} : { _meta: meta };
@@ -297,9 +319,13 @@ function toRawOutput(state: ToolPart["state"]): Pick<ToolCall, "rawOutput"> {
   return entries.length === 0 ? {} : { rawOutput: Object.fromEntries(entries) };
 }
 
-function toWireStatus(
-  status: ToolPart["state"]["status"],
-): "pending" | "in_progress" | "completed" | "failed" {
+/** Whether a call and its job have ended. */
+const hasEnded = ({ state }: ToolPart): boolean => isFinished(state) && !hasRunningJob(state);
+
+function toWireStatus(state: ToolPart["state"]): "pending" | "in_progress" | "completed" | "failed" {
+  if (hasRunningJob(state)) return "in_progress";
+  if (state.status === "completed" && state.job?.end?.state === "failed") return "failed";
+  const { status } = state;
   switch (status) {
     case "running":
       return "in_progress";

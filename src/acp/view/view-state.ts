@@ -11,7 +11,7 @@ export type UpdateKind =
   | "turn"
   /** Whether a turn runs, for protocol versions that report it in updates. */
   | "turnState"
-  /** About the session: commands, options, title, usage, notices. */
+  /** About the session: commands, options, title, usage, notices, background work. */
   | "session";
 
 export type Treatment = "send" | "hold" | "drop";

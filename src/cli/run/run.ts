@@ -53,6 +53,10 @@ class Run {
   readonly #refused: RefusedCall[] = [];
   /** Whether the user rejected a call. */
   #isRejected = false;
+  /** Titles of the open calls. */
+  readonly #titles = new Map<string, string>();
+  /** Titles of the calls whose work runs in the background, by id. */
+  readonly #background = new Map<string, string>();
   #sessionId: string | undefined;
   /** The session's dollars: before this run, and now. */
   #costBefore: number | undefined;
@@ -92,6 +96,8 @@ class Run {
     });
     try {
       const result = await this.#writeOutput(await this.#runPrompts(editor));
+      if (this.#background.size > 0)
+        this.#report.note(`Ended with this run: ${[...this.#background.values()].join(", ")}`);
       this.#report.ended(result, {
         sessionId: this.#sessionId,
         cost: this.#cost === undefined ? undefined : this.#cost - (this.#costBefore ?? 0),
@@ -181,8 +187,21 @@ class Run {
     const decision = getDecision(update);
     if (decision === "answered") return;
     if (decision !== undefined) return this.#report.decided(decision);
+    this.#noteBackground(update);
     this.#answer.add(update);
     this.#report.update(update);
+  }
+
+  #noteBackground(update: SessionUpdate): void {
+    if (update.sessionUpdate !== "tool_call" && update.sessionUpdate !== "tool_call_update") return;
+    const { toolCallId, title, status } = update;
+    if (update.sessionUpdate === "tool_call" || title) this.#titles.set(toolCallId, title ?? toolCallId);
+    if (update._meta?.["background"] !== undefined)
+      this.#background.set(toolCallId, this.#titles.get(toolCallId) ?? toolCallId);
+    if (status === "completed" || status === "failed") {
+      this.#background.delete(toolCallId);
+      this.#titles.delete(toolCallId);
+    }
   }
 }
 

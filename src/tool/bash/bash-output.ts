@@ -13,6 +13,7 @@ import {
   outputLimitLines,
   type OutputLimits,
 } from "../output-limit.ts";
+import { JobLog } from "../job/job-log.ts";
 import { TerminalText } from "./terminal-text.ts";
 
 const LONG_LINE = 2_000;
@@ -44,6 +45,7 @@ export class BashOutput {
   readonly #live: LiveOutput;
   readonly #stored: StoredOutput;
   readonly #waitUntilReady: () => Promise<void>;
+  #log: JobLog | undefined;
   #characters = 0;
 
   constructor(deps: {
@@ -62,12 +64,32 @@ export class BashOutput {
     const settled = this.#terminal.push(chunk);
     for (const one of settled) await this.#stored.push(one);
     if (this.#terminal.isBinary) return;
+    this.#log?.add(settled.map(textOf).join(""), this.#terminal.openLine);
     this.#live.push(settled, this.#terminal.openLine);
     await this.#waitUntilReady();
   }
 
+  /** Passes what follows on to a new log. */
+  follow(): JobLog {
+    const log = new JobLog(this.#terminal.openLine);
+    this.#log = log;
+    return log;
+  }
+
+  /** Returns the output so far. */
+  async soFar(): Promise<OutputResult> {
+    const shown = await this.#stored.end();
+    if (this.#terminal.isBinary) {
+      const { truncated, path } = shown;
+      return { text: describeBinary(this.#characters, path), truncated, path };
+    }
+    return { ...shown, text: shown.text + this.#terminal.openLine };
+  }
+
   async end(): Promise<OutputResult> {
-    await this.#stored.push(this.#terminal.end());
+    const rest = this.#terminal.end();
+    await this.#stored.push(rest);
+    this.#log?.add(rest, "");
     const shown = await this.#stored.end();
     if (!this.#terminal.isBinary) {
       this.#live.end(shown.text);

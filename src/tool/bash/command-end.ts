@@ -8,6 +8,11 @@ export function endNote(exitCode: unknown, signalName: unknown): string | undefi
   return "[ended by signal unknown]";
 }
 
+/** Names the exit code or the signal that ended a command. */
+export function describeExit(exitCode: number | null, signalName: string | null): string {
+  return exitCode === null ? `signal ${signalName ?? "unknown"}` : `exit code ${exitCode}`;
+}
+
 /** Returns the output without its end note, which terminals show in another way. */
 export function removeEndNote(output: string, metadata: Readonly<Record<string, unknown>> = {}): string {
   const note = endNote(metadata["exitCode"], metadata["signal"]);

@@ -65,9 +65,9 @@ export function taskTool({ agents }: { agents: readonly TaskAgent[] }): Tool {
   });
 }
 
-/** Returns the schema with the names of the agents and without the alias of `task_id`. */
+/** Returns the schema with the names of the agents and without what only the program and habits of models use. */
 function createSchema(agents: readonly TaskAgent[]): Record<string, unknown> {
-  const { session_id: _, ...properties } = schemas.task.properties;
+  const { session_id: _, command: __, ...properties } = schemas.task.properties;
   // The user may ask for an agent that is not listed.
   const isListed = agents.length <= agentsLimit && agents.every(({ hidden }) => !hidden);
   const names = isListed ? { enum: agents.map(({ name }) => name) } : {};

@@ -1,7 +1,7 @@
 import type { ChildProcessByStdio } from "node:child_process";
 import { once, setMaxListeners } from "node:events";
 import { basename } from "node:path";
-import type { Readable } from "node:stream";
+import type { Readable, Writable } from "node:stream";
 import { deferred, orAfter } from "../../base/async.ts";
 import { codeOf, messageOf } from "../../base/errors.ts";
 import { isFolder } from "../../base/files/file-stat.ts";
@@ -13,7 +13,7 @@ import { endWriting, ProcessOutput } from "./process-output.ts";
 import { endTree, killGroup, PROCESS_MARK, type ProcessTree, findRunningGroups } from "./process-tree.ts";
 import type { Watchdog } from "./watchdog.ts";
 
-/** Runs shell commands, each in its own process group with stdin closed. */
+/** Runs shell commands, each in its own process group. */
 export interface Processes {
   run(command: ShellCommand): Promise<ProcessOutcome>;
   /** Prepares the first command, such as finding the shell. */
@@ -27,10 +27,13 @@ export interface Processes {
 export interface ShellCommand {
   command: string;
   cwd: string;
-  timeoutMs: number;
+  /** No limit if undefined. */
+  timeoutMs?: number | undefined;
   signal: AbortSignal;
   /** How a sandbox runs it; without it the shell runs it directly. */
   confine?: Confine | undefined;
+  /** Receives the command's open stdin; without it, stdin is closed. */
+  onStart?: (input: Writable) => void;
   /** Receives stdout and stderr in order of arrival, as valid text. Awaited for backpressure. */
   onOutput(chunk: TextOrBytes): Promise<void>;
 }
@@ -217,7 +220,7 @@ class ShellProcesses implements Processes {
   }
 }
 
-type Shell = ChildProcessByStdio<null, Readable, null>;
+type Shell = ChildProcessByStdio<Writable | null, Readable, null>;
 
 const isWindows = process.platform === "win32";
 /** One pipe for both outputs preserves their order. */
@@ -231,21 +234,24 @@ interface ShellLine {
 
 function spawnShell(
   { shell, argv }: ShellLine,
-  { command, cwd }: ShellCommand,
+  { command, cwd, onStart }: ShellCommand,
   env: NodeJS.ProcessEnv,
 ): Shell {
   const [program, args] = shell.endsWith("cmd.exe")
     ? [shell, ["/d", "/s", "/c", `"(${command}) 2>&1"`]]
     : [isWindows ? shell : "/bin/sh", ["-c", ONE_PIPE, basename(shell), ...argv]];
-  return childProcess().spawn(program, args, {
+  const options = {
     cwd,
     env,
-    stdio: ["ignore", "pipe", "ignore"],
     // Own process group; on Windows this would open a window.
     detached: !isWindows,
     windowsHide: true,
     windowsVerbatimArguments: shell.endsWith("cmd.exe"),
-  });
+  };
+  const { spawn } = childProcess();
+  return onStart === undefined
+    ? spawn(program, args, { ...options, stdio: ["ignore", "pipe", "ignore"] })
+    : spawn(program, args, { ...options, stdio: ["pipe", "pipe", "ignore"] });
 }
 
 /** Node throws some spawn errors and emits others. */
@@ -257,7 +263,12 @@ async function startShell(
   try {
     const child = spawnShell(line, command, env);
     endWriting(child.stdout);
-    if (child.pid !== undefined) return { child, group: child.pid };
+    // A command may close its input at any time.
+    child.stdin?.on("error", () => {});
+    if (child.pid !== undefined) {
+      if (child.stdin !== null) command.onStart?.(child.stdin);
+      return { child, group: child.pid };
+    }
     return { error: (await once(child, "error"))[0] };
   } catch (error) {
     return { error };
@@ -278,7 +289,8 @@ function createStop(command: ShellCommand, ending: AbortSignal) {
     end.resolve(why);
   };
   const cancel = () => happen("cancelled");
-  const timer = setTimeout(() => happen("timed-out"), command.timeoutMs);
+  const { timeoutMs } = command;
+  const timer = timeoutMs === undefined ? undefined : setTimeout(() => happen("timed-out"), timeoutMs);
   const signals = [command.signal, ending];
   for (const signal of signals) signal.addEventListener("abort", cancel, { once: true });
   if (signals.some((signal) => signal.aborted)) cancel();

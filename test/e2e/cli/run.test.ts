@@ -85,6 +85,20 @@ describe("limits of a run", () => {
   });
 });
 
+test("a run says which background work ended with it", async () => {
+  await inPlace(
+    async ({ model, start }) => {
+      model
+        .reply(reply.call("bash", { command: "echo begun; sleep 600", background: true }))
+        .reply("It runs.");
+      const { code, stderr } = await start(["run", "Start it"], { input: "" }).ended;
+      expect(code).toBe(0);
+      expect(stderr).toContain("Ended with this run: echo begun; sleep 600");
+    },
+    { permission: { bash: "allow" } },
+  );
+});
+
 describe("the evidence of a run", () => {
   const edited = { permission: { edit: "allow", bash: "ask" }, evidence: {} };
   const write = reply.call("write", { filePath: "b.ts", content: "export {};\n" });

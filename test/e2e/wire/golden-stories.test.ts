@@ -1,11 +1,13 @@
 import { fileURLToPath } from "node:url";
 import { describe, test } from "vitest";
 import { plain, withElicitation, withFs, zedLike, type ClientKind } from "../../support/editor/clients.ts";
+import { draftStoriesOfOneAgent } from "../../support/editor/draft-editor.ts";
 import { expectGolden } from "../../support/wire/golden.ts";
 import * as reply from "../../support/model/reply.ts";
 import { storiesOfOneAgent, type StoryContext, type StoryOptions } from "../../support/editor/story.ts";
 
 const story = storiesOfOneAgent();
+const draftStory = draftStoriesOfOneAgent();
 
 const pixel =
   "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg==";
@@ -55,6 +57,13 @@ async function cancelAt(
   await context.editor.cancel(sessionId);
   await turn;
 }
+
+const backgroundCommand = {
+  command: "echo ready; until [ -e go ]; do sleep 0.05; done; exit 3",
+  background: true,
+};
+
+const hasFailed = (update: object) => "status" in update && update.status === "failed";
 
 const isText = ({ sessionUpdate }: { sessionUpdate: string }) => sessionUpdate === "agent_message_chunk";
 
@@ -205,6 +214,18 @@ const stories: readonly GoldenStory[] = [
     },
   },
   {
+    name: "job",
+    async play({ editor, model, repository }, sessionId) {
+      model.reply(reply.call("bash", backgroundCommand)).reply("It runs.");
+      await editor.prompt(sessionId, "Start it");
+      await repository.write({ go: "" });
+      await editor.waitFor(sessionId, hasFailed);
+      model.reply("It ended.");
+      await editor.prompt(sessionId, "And now?");
+      await editor.load(sessionId);
+    },
+  },
+  {
     name: "mcp",
     options: { config: { mcp: { all: { type: "local", command: everything } } }, permission: "allow_once" },
     async play({ editor, model }, sessionId) {
@@ -233,6 +254,21 @@ const stories: readonly GoldenStory[] = [
     },
   },
 ];
+
+test("the story job reads as its golden file to a client of version 2", async () => {
+  await draftStory({}, async ({ editor, model, repository, home }) => {
+    model.title(reply.gate());
+    const sessionId = String((await editor.request("session/new", { cwd: repository.path })).sessionId);
+    model.reply(reply.call("bash", backgroundCommand)).reply("It runs.");
+    await editor.turn(sessionId, "Start it");
+    await repository.write({ go: "" });
+    await editor.waitFor(sessionId, hasFailed);
+    await editor.waitFor(sessionId, ({ sessionUpdate }) => sessionUpdate === "notice");
+    model.reply("It ended.");
+    await editor.turn(sessionId, "And now?");
+    await expectGolden("job.draft", editor.wire, { cwd: repository.path, home });
+  });
+});
 
 describe.each(clients)("to the client %s", (kind, client) => {
   test.each(stories)("the story $name reads as its golden file", async ({ name, options, play }) => {

@@ -594,6 +594,32 @@ describe("turns", () => {
     });
   });
 
+  test("lists background work in every state, also of an idle session, and cancels it", async () => {
+    await draftStory({ config: { permission: { bash: "allow" } } }, async (context) => {
+      const { editor, model } = context;
+      const sessionId = await newSession(context);
+      model.reply(reply.call("bash", { command: "echo begun; sleep 600", background: true })).reply("Runs.");
+      await editor.turn(sessionId, "Work");
+      const states = () => editor.updates(sessionId).filter(isState);
+      expect(states().every(({ background }) => Array.isArray(background))).toBe(true);
+      const [item] = toList(states().at(-1)?.background).map(toObject);
+      expect(item).toEqual({ type: "terminal", terminalId: expect.any(String) });
+      expect(states().at(-1)).toMatchObject({ state: "idle", stopReason: "end_turn" });
+      await editor.request("terminal/cancel", { sessionId, terminalId: item?.terminalId });
+      await editor.waitFor(
+        sessionId,
+        (update) => isState(update) && toList(update.background).length === 0,
+        states().length,
+      );
+      const updates = editor.updates(sessionId);
+      const exit = updates.findLastIndex(({ exitStatus }) => exitStatus !== undefined);
+      const end = updates.findLastIndex(({ status }) => status === "completed");
+      expect(exit).toBeGreaterThan(-1);
+      expect(end).toBeGreaterThan(-1);
+      expect(updates.findLastIndex(isState)).toBeGreaterThan(Math.max(exit, end));
+    });
+  });
+
   test("ACP-INFO-CANCEL-201 a cancel of an idle or unknown session does nothing", async () => {
     await draftStory({}, async (context) => {
       const { editor } = context;
@@ -792,7 +818,7 @@ describe("the draft's unstable part", () => {
       });
       expect(await editor.request("session/status", { sessionId })).toEqual({
         status: "open",
-        state: { state: "idle" },
+        state: { state: "idle", background: [] },
       });
       expect(await editor.request("session/archive", { sessionId })).toEqual({});
       expect(await editor.request("session/status", { sessionId })).toEqual({ status: "saved" });

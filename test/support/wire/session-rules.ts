@@ -42,6 +42,8 @@ class SessionWatch {
   readonly #id: string;
   readonly #open = new Set<Call>();
   readonly #tools = new Map<string, "open" | "ended">();
+  /** Open calls whose work goes on after their turn. */
+  readonly #background = new Set<string>();
   /** Calls whose cards show what a question asked, in editors that take a question for an update of its call. */
   readonly #asked = new Set<string>();
   /** A load waits for setups before it, and a turn may go on meanwhile: its replay begins with this message. */
@@ -99,7 +101,7 @@ class SessionWatch {
   }
 
   #endTurn(item: Answer): Violation[] {
-    const open = [...this.#tools].filter(([, state]) => state === "open");
+    const open = [...this.#tools].filter(([id, state]) => state === "open" && !this.#background.has(id));
     for (const [id] of open) this.#tools.set(id, "ended");
     return open.map(([id]) =>
       this.#violation("tool", item, `The call ${id} had no terminal status when its turn ended`),
@@ -111,13 +113,18 @@ class SessionWatch {
     const kind = String(update.sessionUpdate);
     const violations: Violation[] = [];
     if (this.quiet) violations.push(this.#violation("silence", item, `${kind} came after ${this.quiet}`));
-    else if (kindsOfTurns.has(kind) && !this.#inTurn()) {
+    else if (kindsOfTurns.has(kind) && !this.#inTurn() && !this.#isOfBackground(update)) {
       violations.push(this.#violation("turn", item, `${kind} came outside of a turn`));
     }
     if (kind === "user_message_chunk") this.#seeMessage(update.messageId);
     if (kind === "tool_call" || kind === "tool_call_update")
       violations.push(...this.#seeTool(item, kind, update));
     return violations;
+  }
+
+  /** Whether the update is of a call whose work goes on after its turn. */
+  #isOfBackground(update: JsonObject): boolean {
+    return this.#background.has(String(update.toolCallId));
   }
 
   #seeMessage(id: unknown): void {
@@ -130,6 +137,8 @@ class SessionWatch {
     const isReplayed = kind === "tool_call" && this.#isLoading() && this.#toReplay.delete(id);
     const before = isReplayed ? undefined : this.#tools.get(id);
     const ended = update.status === "completed" || update.status === "failed";
+    if (toObject(update._meta).background !== undefined) this.#background.add(id);
+    if (ended) this.#background.delete(id);
     this.#tools.set(id, ended || before === "ended" ? "ended" : "open");
     if (kind === "tool_call" || Array.isArray(update.content)) this.#asked.delete(id);
     if (ended && this.#asked.delete(id))

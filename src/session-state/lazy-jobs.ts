@@ -1,0 +1,44 @@
+import { hasRunningJob, type ToolPart } from "../message/part.ts";
+import type { SessionJobs, SessionJobsDeps } from "./session-jobs.ts";
+import type { Job } from "../tool/job/jobs.ts";
+
+/** The jobs of a session, whose code loads with the first turn or replay that needs it. */
+export class LazyJobs {
+  readonly #deps: SessionJobsDeps;
+  #loaded: SessionJobs | undefined;
+
+  constructor(deps: SessionJobsDeps) {
+    this.#deps = deps;
+  }
+
+  async load(): Promise<SessionJobs> {
+    const { SessionJobs } = await import("./session-jobs.ts");
+    this.#loaded ??= new SessionJobs(this.#deps);
+    return this.#loaded;
+  }
+
+  /** Running jobs, and some that ended, oldest first. */
+  get all(): readonly Job[] {
+    return this.#loaded?.all ?? [];
+  }
+
+  /** Returns the running job of a call. */
+  findRunning(callId: string): Job | undefined {
+    return this.#loaded?.findRunning(callId);
+  }
+
+  /** Returns a call as it is now, for a replay. */
+  async describeCall(part: ToolPart): Promise<ToolPart> {
+    return hasRunningJob(part.state) ? (await this.load()).describeCall(part) : part;
+  }
+
+  /** Shows the user the ends that the model does not know. Called when no turn follows. */
+  noticeEnds(): void {
+    this.#loaded?.noticeEnds();
+  }
+
+  /** Stops all jobs and waits until their ends are stored. */
+  async close(): Promise<void> {
+    await this.#loaded?.close();
+  }
+}

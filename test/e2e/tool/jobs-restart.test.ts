@@ -1,0 +1,77 @@
+import { expect, test, vi } from "vitest";
+import { story, type StoryContext } from "../../support/editor/story.ts";
+import * as reply from "../../support/model/reply.ts";
+import { isRunning } from "../../support/program/processes.ts";
+import { toolCalls } from "../../support/transcript.ts";
+
+/** Leaves the process group and the parent, as daemons do. */
+const daemon = "setsid sleep 1000 >/dev/null 2>&1 & echo pid $!; exec sleep 1000";
+
+async function startJob({ editor, model }: StoryContext): Promise<{ sessionId: string; pid: number }> {
+  const { sessionId } = await editor.newSession();
+  model.reply(reply.call("bash", { command: daemon, background: true })).reply("Started.");
+  await editor.prompt(sessionId, "Go");
+  const pid = Number(/pid (\d+)/.exec(JSON.stringify(model.requests.at(-1)?.toolResults))?.[1]);
+  expect(await isRunning(pid)).toBe(true);
+  return { sessionId, pid };
+}
+
+async function waitForEnd(pid: number): Promise<void> {
+  await vi.waitFor(async () => expect(await isRunning(pid)).toBe(false), { timeout: 10_000 });
+}
+
+test("a job ends when the program is killed; user and model learn it from the load", async () => {
+  await story({}, async (context) => {
+    const { editor, model } = context;
+    const { sessionId, pid } = await startJob(context);
+    await editor.kill();
+    await waitForEnd(pid);
+    await editor.restart();
+    await editor.initialize();
+    await editor.load(sessionId);
+    expect(toolCalls(editor.updates(sessionId))).toMatchObject([{ status: "completed" }]);
+    expect(JSON.stringify(editor.updates(sessionId))).toContain("[ended with the program]");
+    model.reply("I see.");
+    await editor.prompt(sessionId, "And now?");
+    expect(JSON.stringify(editor.updates(sessionId))).toContain(
+      "Work in the background has ended with the program",
+    );
+    expect(JSON.stringify(model.requests.at(-1)?.messages)).toContain(daemon.slice(0, 20));
+    expect(JSON.stringify(model.requests.at(-1)?.messages.at(-1))).toContain("ended with the program.");
+  });
+});
+
+test("a job ends with its session, and its card is closed when it is loaded", async () => {
+  await story({}, async (context) => {
+    const { editor, model } = context;
+    const { sessionId, pid } = await startJob(context);
+    await editor.closeSession(sessionId);
+    expect(await isRunning(pid)).toBe(false);
+    await editor.load(sessionId);
+    expect(JSON.stringify(editor.updates(sessionId))).toContain("[was stopped with the session]");
+    model.reply("I see.");
+    await editor.prompt(sessionId, "And now?");
+    expect(JSON.stringify(model.requests.at(-1)?.messages.at(-1))).toContain("was stopped with the session");
+  });
+});
+
+test("a running job stays open when its session is loaded again", async () => {
+  await story({}, async (context) => {
+    const { editor } = context;
+    const { sessionId, pid } = await startJob(context);
+    const { length } = editor.updates(sessionId);
+    await editor.load(sessionId);
+    expect(toolCalls(editor.updates(sessionId).slice(length))).toMatchObject([{ status: "in_progress" }]);
+    await editor.prompt(sessionId, "/jobs stop all");
+    await waitForEnd(pid);
+    expect(toolCalls(editor.updates(sessionId).slice(length))).toMatchObject([{ status: "completed" }]);
+  });
+});
+
+test("a job ends with the program", async () => {
+  await story({}, async (context) => {
+    const { pid } = await startJob(context);
+    await context.editor.close();
+    await waitForEnd(pid);
+  });
+});
