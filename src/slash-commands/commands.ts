@@ -77,8 +77,6 @@ export interface CommandContext
   exportTo(file: string): Promise<string>;
 }
 
-/** Maximum number of listed problems. */
-const problemsLimit = 40;
 /** Maximum length of a description in characters. */
 const descriptionLimit = 200;
 
@@ -218,12 +216,18 @@ const builtIn: readonly Command[] = [
   {
     name: "cost",
     description: "Show the tokens and the cost of this session",
-    effect: { kind: "answer", run: async (session) => cost(session) },
+    effect: {
+      kind: "answer",
+      run: async (session) => (await import("./session-commands.ts")).describeCost(session),
+    },
   },
   {
     name: "reload",
     description: "Reload configuration, agents, commands and skills, and list their problems",
-    effect: { kind: "answer", run: reload },
+    effect: {
+      kind: "answer",
+      run: async (session) => (await import("./session-commands.ts")).reload(session),
+    },
   },
 ];
 
@@ -276,23 +280,6 @@ function shorten(description: string): string {
   return description.length <= descriptionLimit ? description : `${description.slice(0, descriptionLimit)}…`;
 }
 
-async function reload(session: CommandContext): Promise<string> {
-  const { agents, commands, skills, problems } = await session.reload();
-  const counts = `${agents.size} agents, ${commands.length} commands, ${skills.length} skills`;
-  const shown = problems.slice(0, problemsLimit).map((problem) => `- ${problem}`);
-  const rest = problems.length - shown.length;
-  return [
-    `Reloaded: ${counts}. ${problems.length === 0 ? "No problems." : "Problems:"}`,
-    ...(shown.length === 0 ? [] : ["", ...shown]),
-    ...(rest > 0 ? [`- and ${rest} more`] : []),
-  ].join("\n");
-}
-
-async function redo({ info, history }: CommandContext): Promise<string> {
-  const brought = info.revert === undefined ? await (await history.loadReview()).redo() : undefined;
-  return brought ?? (await history.load()).redo();
-}
-
 async function rename(session: CommandContext, typed: string): Promise<string> {
   const title = normalizeTitle(typed);
   if (title === "") return "Write the new title after the command: `/rename My title`.";
@@ -300,10 +287,7 @@ async function rename(session: CommandContext, typed: string): Promise<string> {
   return `This session is now called "${title}".`;
 }
 
-function cost(session: CommandContext): string {
-  const { usage, info } = session;
-  if (usage === undefined) return "Nothing has been used yet.";
-  const size = usage.size === undefined ? "" : ` of ${usage.size.toLocaleString("en")}`;
-  const spent = info.cost === 0 ? "no cost is known" : `$${info.cost.toFixed(4)} in all`;
-  return `Context: ${usage.used.toLocaleString("en")}${size} tokens; ${spent}.`;
+async function redo({ info, history }: CommandContext): Promise<string> {
+  const brought = info.revert === undefined ? await (await history.loadReview()).redo() : undefined;
+  return brought ?? (await history.load()).redo();
 }
