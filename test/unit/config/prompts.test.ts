@@ -40,6 +40,7 @@ const expectedPlaceholders: Record<string, string[]> = {
   "reminders/compacted.md": [],
   "reminders/date.md": ["date"],
   "reminders/empty-answer.md": [],
+  "reminders/job-ended.md": ["jobs"],
   "reminders/leaked-call.md": ["tool"],
   "reminders/plan-again.md": ["planFiles"],
   "reminders/plan.md": ["planFiles"],
