@@ -2,12 +2,10 @@ import reminder from "../../prompts/reminders/job-ended.md";
 import { fill } from "../conversation/reminders.ts";
 import type { ToolPart } from "../message/part.ts";
 import type { Job } from "../tool/job/jobs.ts";
-import { cutMiddle, takeHead } from "../tool/output-limit.ts";
+import { takeHead } from "../tool/output-limit.ts";
 
 /** Characters of a command's unread output. */
 const outputLimit = 2_000;
-/** Characters of a task's report. */
-const reportLimit = 16_000;
 /** Characters of a title. */
 const titleLimit = 200;
 
@@ -24,9 +22,8 @@ export function describeEnds(jobs: readonly Job[], calls: readonly ToolPart[]): 
   return fill(reminder, { jobs: texts.join("\n\n") }).trim();
 }
 
-function describeJob({ id, title, end, kind, log }: Job): string {
+function describeJob({ id, title, end, log }: Job): string {
   const line = describe(id, title, end?.description ?? "has ended");
-  if (kind === "task") return `${line} Its report:\n\n${cutMiddle(end?.output ?? "", reportLimit)}`;
   const { text, skipped } = log.read();
   const unread = text.trimEnd();
   if (unread === "") return line;

@@ -6,10 +6,10 @@ import type { Transcript } from "../conversation/transcript.ts";
 import type { Emit } from "../message/event.ts";
 import type { MessageId, SessionId } from "../message/ids.ts";
 import { createLostEnd, endJob, hasRunningJob, type JobEnd, type ToolPart } from "../message/part.ts";
-import type { Job, JobKind, Jobs, JobWork, StartedJob, Stopper, WorkEnd } from "../tool/job/jobs.ts";
+import type { Job, Jobs, JobWork, StartedJob, Stopper, WorkEnd } from "../tool/job/jobs.ts";
 
 /** Default numbers of jobs that run at the same time. */
-const defaultLimits: Readonly<Record<JobKind, number>> = { command: 8, task: 4 };
+const defaultLimit = 8;
 /** Default seconds after which a command without a time limit becomes a job. */
 const defaultForegroundSeconds = 120;
 /** Ended jobs whose output can still be read. */
@@ -46,16 +46,16 @@ export class SessionJobs implements Jobs {
     return this.#deps.config().jobs?.foreground_seconds ?? defaultForegroundSeconds;
   }
 
-  findRefusal(kind: JobKind): string | undefined {
+  findRefusal(): string | undefined {
     if (this.#isClosed) return "The session is closing.";
     const { jobs = {} } = this.#deps.config();
-    const limit = (kind === "command" ? jobs.commands : jobs.tasks) ?? defaultLimits[kind];
-    const running = this.all.filter((job) => job.kind === kind && job.end === undefined);
+    const limit = jobs.commands ?? defaultLimit;
+    const running = this.all.filter((job) => job.end === undefined);
     if (running.length < limit) return undefined;
     const ids = running.map(({ id }) => id).join(", ");
     return limit === 0
-      ? `The configuration allows no background ${kind}s (jobs.${kind}s).`
-      : `${limit} background ${kind}s already run, as jobs ${ids}, and no more are allowed. Stop one, or wait for its end.`;
+      ? "The configuration allows no background commands (jobs.commands)."
+      : `${limit} background commands already run, as jobs ${ids}, and no more are allowed. Stop one, or wait for its end.`;
   }
 
   start(work: JobWork): StartedJob {
@@ -191,10 +191,6 @@ export class LiveJob implements Job, StartedJob {
     this.#work = work;
     this.#deps = deps;
     void this.#waitForEnd();
-  }
-
-  get kind() {
-    return this.#work.kind;
   }
 
   get title() {

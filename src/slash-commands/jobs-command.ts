@@ -38,13 +38,12 @@ function describeAll(all: readonly Job[]): string {
   ].join("\n");
 }
 
-function describe({ id, kind, title, startedAt, end, log }: Job): string {
+function describe({ id, title, startedAt, end, log }: Job): string {
   const line = takeHead(title.replaceAll(/\s+/g, " "), titleLimit);
-  const subject = kind === "command" ? `\`${line}\`` : `task: ${line}`;
   const age = formatDuration((end?.time ?? Date.now()) - startedAt);
   const state = end === undefined ? `runs for ${age}` : `${end.description} after ${age}`;
   const last = log.lastLine === "" ? "" : `; last line: \`${log.lastLine}\``;
-  return `- **${id}** ${subject}: ${state}${last}`;
+  return `- **${id}** \`${line}\`: ${state}${last}`;
 }
 
 function formatDuration(ms: number): string {

@@ -154,6 +154,6 @@ function describeRequest({ permission, subjects }: PermissionRequest): string {
 
 /** Throws {@link ToolFailure} if no more commands can run in the background. */
 function assertCanStart({ jobs }: ToolContext): void {
-  const refusal = jobs.findRefusal("command");
+  const refusal = jobs.findRefusal();
   if (refusal !== undefined) throw new ToolFailure(`Not run. ${refusal}`);
 }

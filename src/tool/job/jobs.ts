@@ -2,15 +2,12 @@ import type { MessageId } from "../../message/ids.ts";
 import type { FileChange, JobEnd, ToolPart } from "../../message/part.ts";
 import type { JobLog } from "./job-log.ts";
 
-export type JobKind = "command" | "task";
-
 /** Who stops a job. */
 export type Stopper = "user" | "model" | "session";
 
 /** Work that goes on after its call was answered. */
 export interface JobWork {
-  readonly kind: JobKind;
-  /** The command line, or the task's description. */
+  /** The command line. */
   readonly title: string;
   /** The folder in which a command runs. */
   readonly folder?: string;
@@ -72,8 +69,8 @@ export interface StartedJob {
 export interface Jobs {
   /** Running jobs, and some that ended, oldest first. */
   readonly all: readonly Job[];
-  /** Returns why no more of a kind can start; undefined if one can. */
-  findRefusal(kind: JobKind): string | undefined;
+  /** Returns why no more can start; undefined if one can. */
+  findRefusal(): string | undefined;
   start(work: JobWork): StartedJob;
   /** Seconds after which a command without a time limit becomes a job. */
   readonly foregroundSeconds: number;
