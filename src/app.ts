@@ -31,7 +31,7 @@ import { LazyServices } from "./project/lazy-services.ts";
 import { Projects } from "./project/projects.ts";
 import { ProjectRecords } from "./project/records.ts";
 import type { SessionHost } from "./session/session-host.ts";
-import { Housekeeping, type SessionAges } from "./reports/housekeeping.ts";
+import type { Housekeeping, HousekeepingDeps, SessionAges } from "./reports/housekeeping.ts";
 import { Sessions, type SessionsDeps } from "./session/sessions.ts";
 import { BundledSkills } from "./skill/bundled-skills.ts";
 import { LazyStore } from "./storage/lazy-store.ts";
@@ -94,7 +94,8 @@ export class App {
   readonly #piped: PipedProcesses;
   readonly #lazyServices: LazyServices;
   readonly #oauthFetch: OAuthFetch;
-  readonly #housekeeping: Housekeeping;
+  readonly #housekeepingDeps: HousekeepingDeps;
+  #housekeeping: Housekeeping | undefined;
   /** Undefined before the first confined command. */
   #sandbox: Sandbox | undefined;
   #servers: Servers | undefined;
@@ -184,13 +185,13 @@ export class App {
       warn,
       log,
     });
-    this.#housekeeping = new Housekeeping({
+    this.#housekeepingDeps = {
       store: this.store,
       outputFolder: workspace.outputFolder,
       snapshotFolder,
       ages: () => this.#sessionAges(),
       log,
-    });
+    };
   }
 
   /** The MCP servers of this process. `host` shows their questions to the user. */
@@ -221,7 +222,7 @@ export class App {
         approvals.allow(this.#allowed);
         return approvals;
       },
-      onTurnEnd: () => this.#housekeeping.onTurnEnd(),
+      onTurnEnd: () => void this.#keepHouse(),
       memory: this.#ephemeral.length > 0 ? readOnlyMemory(this.records) : this.records,
     });
     return this.#sessions;
@@ -275,12 +276,24 @@ export class App {
     }
   }
 
+  /** Housekeeping is first needed when a turn ends. */
+  async #keepHouse(): Promise<void> {
+    try {
+      const { Housekeeping } = await import("./reports/housekeeping.ts");
+      if (this.#isClosing) return;
+      this.#housekeeping ??= new Housekeeping(this.#housekeepingDeps);
+      this.#housekeeping.onTurnEnd();
+    } catch (thrown) {
+      this.log.warn("housekeeping could not start", errorFields(thrown));
+    }
+  }
+
   /** Ends all sessions and processes, and waits until they have ended. */
   async close(): Promise<void> {
     this.#isClosing = true;
     const ended = [this.#processes.endAll(), this.#piped.endAll(), this.#lazyServices.closeAll()];
     await this.#sessions?.closeAll();
-    const closed = [this.#servers?.endAll(), this.#housekeeping.close(), this.models.close()];
+    const closed = [this.#servers?.endAll(), this.#housekeeping?.close(), this.models.close()];
     await Promise.all([...ended, ...closed]);
     await Promise.all([this.#store.close(), this.#projectStore.close()]);
     this.#sandbox?.close();

@@ -178,11 +178,11 @@ function gitMode(mode = defaultMode): string {
 /** Quotes a name with characters that would end it, as git does. */
 function quote(name: string): string {
   // oxlint-disable-next-line no-control-regex
-  if (!/[\u0000-\u001f"\\\u007f]/.test(name)) return name;
+  const controls = /[\u0000-\u001f\u007f]/g;
+  if (!/["\\]/.test(name) && name.search(controls) === -1) return name;
   const escaped = name.replace(/[\\"]/g, "\\$&");
-  // oxlint-disable-next-line no-control-regex
   const shown = escaped.replace(
-    /[\u0000-\u001f\u007f]/g,
+    controls,
     (letter) => `\\${letter.charCodeAt(0).toString(8).padStart(3, "0")}`,
   );
   return `"${shown}"`;

@@ -12,10 +12,9 @@ import type { Model } from "../model/model.ts";
 import type { Tool } from "../tool/tool.ts";
 import { isBuiltIn } from "../tool-calls/tool-schema.ts";
 import type { AgentOffers, SplitTools } from "../tool-calls/tool-set.ts";
-import type { FrozenPrompts } from "./frozen-prompts.ts";
+import type { FrozenPrompts, SystemBlock } from "./frozen-prompts.ts";
 import { describeChanges } from "./prompt-sources.ts";
 import { collectPromptInput, describePrompt } from "./step-request.ts";
-import type { SystemBlock } from "./system-prompt.ts";
 
 export interface ContextUseDeps {
   readonly project: Project;

@@ -2,7 +2,25 @@ import { z } from "zod";
 import { isSame } from "../base/memoize.ts";
 import type { SessionId } from "../message/ids.ts";
 import type { JsonStore } from "../storage/json/json-store.ts";
-import { blockTopics, joinBlocks } from "./system-prompt.ts";
+
+/** What a block of the system prompt can be about. */
+export const blockTopics = [
+  "prompt",
+  "environment",
+  "skills",
+  "servers",
+  "on-demand",
+  "instructions",
+  "given",
+] as const;
+
+/** A block of the system prompt and what it is about. */
+export interface SystemBlock {
+  readonly about: (typeof blockTopics)[number];
+  readonly text: string;
+  /** The path of an instruction file. */
+  readonly path?: string | undefined;
+}
 
 /** Maximum number of system prompts that a session stores: one per model and kind of agent, the oldest go first. */
 const maxPrompts = 4;
@@ -98,4 +116,10 @@ export class FrozenPrompts {
 export async function copyPrompts(files: JsonStore, from: SessionId, to: SessionId): Promise<void> {
   const stored = await files.read(["session_prompt", from], storedSchema);
   if (stored !== undefined) await files.write(["session_prompt", to], stored);
+}
+
+/** Returns the texts of the system prompt: one for each topic. */
+export function joinBlocks(blocks: readonly SystemBlock[]): string[] {
+  const topics = Map.groupBy(blocks, ({ about }) => about);
+  return [...topics.values()].map((group) => group.map(({ text }) => text).join("\n\n"));
 }

@@ -13,6 +13,7 @@ import { formatBytes } from "../tool/output-limit.ts";
 import type { GivenPrompt } from "../message/message.ts";
 import type { Model } from "../model/model.ts";
 import type { ServerLine } from "../tool-calls/on-demand/list-tools.ts";
+import type { SystemBlock } from "./frozen-prompts.ts";
 
 /** Shares of the context window for the list of skills and for instruction files, and their bounds in bytes. */
 const SKILLS_SHARE = 0.02;
@@ -65,25 +66,6 @@ export interface SystemPromptInput {
   readonly given?: GivenPrompt | undefined;
 }
 
-/** What a block of the system prompt can be about. */
-export const blockTopics = [
-  "prompt",
-  "environment",
-  "skills",
-  "servers",
-  "on-demand",
-  "instructions",
-  "given",
-] as const;
-
-/** A block of the system prompt and what it is about. */
-export interface SystemBlock {
-  readonly about: (typeof blockTopics)[number];
-  readonly text: string;
-  /** The path of an instruction file. */
-  readonly path?: string | undefined;
-}
-
 /** Builds the system prompt in blocks, ordered from stable to volatile so that prompt caches hit. Deterministic. */
 export function buildSystemBlocks(input: SystemPromptInput): SystemBlock[] {
   const blocks: SystemBlock[] = [
@@ -96,12 +78,6 @@ export function buildSystemBlocks(input: SystemPromptInput): SystemBlock[] {
     { about: "given", text: input.given?.mode === "append" ? input.given.text.trim() : "" },
   ];
   return blocks.filter(({ text }) => text !== "");
-}
-
-/** Returns the texts of the system prompt: one for each topic. */
-export function joinBlocks(blocks: readonly SystemBlock[]): string[] {
-  const topics = Map.groupBy(blocks, ({ about }) => about);
-  return [...topics.values()].map((group) => group.map(({ text }) => text).join("\n\n"));
 }
 
 function mainBlock({ agent, family, given }: SystemPromptInput): string {

@@ -152,7 +152,7 @@ test(
         // An edit replaces a line of the agent, or is a line more.
         lines.splice(dice.below(lines.length), dice.below(2), own);
         // A replaced line of the user's own is no longer there.
-        for (const one of [...mine]) if (!lines.includes(one)) mine.splice(mine.indexOf(one), 1);
+        for (const one of mine.filter((line) => !lines.includes(line))) mine.splice(mine.indexOf(one), 1);
         writeFileSync(path, lines.join("\n"));
       };
       for (let step = 0; step < 1 + dice.below(4); step++) {

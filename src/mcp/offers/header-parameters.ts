@@ -12,19 +12,20 @@ const valueKeywords: ReadonlySet<string> = new Set(["const", "default", "enum", 
 /** Returns why the schema's header parameters are invalid: such a tool must not be called. */
 export function findHeaderProblem(schema: JsonSchema): string | undefined {
   const names = new Set<string>();
-  const check = (value: unknown, isParameter: boolean, mayBeParameter: boolean): string | undefined => {
-    if (Array.isArray(value)) return findFirst(value, (item) => check(item, false, false));
+  const check = (value: unknown, place: "input" | "parameter" | "other"): string | undefined => {
+    if (Array.isArray(value)) return findFirst(value, (item) => check(item, "other"));
     if (!isRecord(value)) return undefined;
     return (
-      (keyword in value ? findProblemIn(value, isParameter, names) : undefined) ??
+      (keyword in value ? findProblemIn(value, place === "parameter", names) : undefined) ??
       findFirst(Object.entries(value), ([word, inner]) => {
         if (valueKeywords.has(word)) return undefined;
-        if (word !== "properties" || !isRecord(inner)) return check(inner, false, false);
-        return findFirst(Object.values(inner), (property) => check(property, mayBeParameter, mayBeParameter));
+        if (word !== "properties" || !isRecord(inner)) return check(inner, "other");
+        const inside = place === "other" ? "other" : "parameter";
+        return findFirst(Object.values(inner), (property) => check(property, inside));
       })
     );
   };
-  return check(schema, false, true);
+  return check(schema, "input");
 }
 
 function findProblemIn(

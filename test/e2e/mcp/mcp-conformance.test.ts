@@ -25,17 +25,18 @@ async function requiredScenarios(revision: string): Promise<string[]> {
 /** Runs a scenario of MCP's conformance suite against `fairlead acp`. Rejects with the suite's report if it fails. */
 async function runScenario(scenario: string, revision: string): Promise<string> {
   await using results = await temporaryFolder();
-  const { stdout, stderr } = await run(
-    process.execPath,
-    [
-      join(suite, "dist/index.js"),
-      "client",
-      ...["--command", `${process.execPath} ${driver}`, "--scenario", scenario],
-      ...["--spec-version", revision, "--expected-failures", notMet],
-      ...["--timeout", String(scenarioDeadlineMs), "--output-dir", results.path],
-    ],
-    { maxBuffer: 16 * 1024 * 1024 },
-  );
+  const options = {
+    command: `${process.execPath} ${driver}`,
+    scenario,
+    "spec-version": revision,
+    "expected-failures": notMet,
+    timeout: String(scenarioDeadlineMs),
+    "output-dir": results.path,
+  };
+  const flags = Object.entries(options).flatMap(([name, value]) => [`--${name}`, value]);
+  const { stdout, stderr } = await run(process.execPath, [join(suite, "dist/index.js"), "client", ...flags], {
+    maxBuffer: 16 * 1024 * 1024,
+  });
   return stdout + stderr;
 }
 

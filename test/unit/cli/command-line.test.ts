@@ -30,7 +30,7 @@ describe("what is wrong with a line", () => {
     [["fly"], 'unknown command "fly"'],
     [
       ["sessions", "shwo"],
-      'sessions takes list, show, summary, diff, export, import, delete, stats, not "shwo". Did you mean sessions show?',
+      'sessions takes list, show, summary, diff, export, view, import, delete, stats, not "shwo". Did you mean sessions show?',
     ],
     [["sessions", "show"], "sessions show needs SESSION"],
     [["sessions", "show", "a", "b"], "sessions show takes SESSION; unexpected: b"],

@@ -1,7 +1,8 @@
 import { readFileSync } from "node:fs";
 import { resolve } from "node:path";
 import { describe, expect, test } from "vitest";
-import { buildSystemBlocks, joinBlocks, type SystemPromptInput } from "../../../src/turn/system-prompt.ts";
+import { joinBlocks } from "../../../src/turn/frozen-prompts.ts";
+import { buildSystemBlocks, type SystemPromptInput } from "../../../src/turn/system-prompt.ts";
 
 const buildSystemPrompt = (prompt: SystemPromptInput): string[] => joinBlocks(buildSystemBlocks(prompt));
 
