@@ -23,11 +23,12 @@ export const ownSourceMaps: Plugin = {
   },
 };
 
-/** Compresses the maps of a built folder: they are a third of its size, and only read for an error. */
+/** Compresses the maps of a built folder, without names: they are a third of its size, and only places are read. */
 export function compressMaps(folder: string): void {
   for (const name of readdirSync(folder).filter((file) => file.endsWith(".map"))) {
     const path = join(folder, name);
-    writeFileSync(`${path}.gz`, gzipSync(readFileSync(path)));
+    const map: object = JSON.parse(readFileSync(path, "utf8"));
+    writeFileSync(`${path}.gz`, gzipSync(JSON.stringify({ ...map, names: [] })));
     rmSync(path);
   }
 }

@@ -34,7 +34,7 @@ export interface ShellAnalysis {
 const nulRefusal = "A command cannot contain a NUL character; let printf '\\0' make one";
 
 const inputSchema = z.object({
-  command: z.string().trim().min(1).refine(hasNoNul, nulRefusal).describe("The command line, for bash."),
+  command: z.string().trim().min(1).refine(hasNoNul, nulRefusal),
   description: z.string().optional().describe("What it does, in 5 to 10 words."),
   timeout: z
     .number()

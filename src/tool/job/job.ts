@@ -36,10 +36,10 @@ const lineLimit = 300;
 
 const inputSchema = z.object({
   action: z.enum(["read", "wait", "write", "stop"]),
-  id: z.number().int().positive().optional().describe("The job's number."),
+  id: z.number().int().positive().optional(),
   pattern: z.string().min(1).optional().describe("A regular expression for a line."),
   timeout: z.number().positive().optional().describe(`Milliseconds to wait: ${defaultWaitMs} unless given.`),
-  text: z.string().min(1).optional().describe("The line to write."),
+  text: z.string().min(1).optional().describe("To write."),
 });
 type Input = z.infer<typeof inputSchema>;
 

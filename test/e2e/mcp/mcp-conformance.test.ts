@@ -48,7 +48,8 @@ for (const revision of ["2025-11-25", "2026-07-28"]) {
       expect(scenarios.length).toBeGreaterThan(15);
     });
 
-    test.each(scenarios)(
+    // Most of the time of a scenario is waiting.
+    test.concurrent.each(scenarios)(
       "%s",
       async (scenario) => {
         const report = await runScenario(scenario, revision);

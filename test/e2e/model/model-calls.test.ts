@@ -223,7 +223,7 @@ describe("many calls", () => {
       [reply.together(...Object.keys(files).map(read))],
       async ({ editor, sessionId }) => {
         const titles = toolCalls(editor.updates(sessionId)).map(({ title, status }) => `${title} ${status}`);
-        expect(titles).toEqual(Object.keys(files).map((name) => `${name} completed`));
+        expect(titles).toEqual(Object.keys(files).map((name) => `Read ${name} completed`));
       },
       files,
     );

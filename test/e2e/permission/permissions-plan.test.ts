@@ -204,7 +204,7 @@ describe("plan mode", () => {
     const commands = [
       "git log --oneline",
       "cat a.txt | wc -l",
-      "rg -n one",
+      "grep -n one a.txt",
       "find . -name '*.txt'",
       "git diff HEAD 2>&1 | head -5",
     ];

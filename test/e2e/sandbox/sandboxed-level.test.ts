@@ -199,7 +199,7 @@ describe.runIf(problem === undefined)("at the level Sandboxed", () => {
     await singleStory({ config }, async (context) => {
       const result = await runSandboxed(context, "sleep 300 & echo started");
       expect(result).toContain("started");
-      expect(result).toContain("[Processes that it started still run in the background.]");
+      expect(result).toContain("[Processes that it started still run in the background, unseen.");
     });
   });
 });

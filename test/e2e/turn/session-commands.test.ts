@@ -102,7 +102,7 @@ describe("/context", () => {
         "System prompt",
         "Skills (3)",
         "Instructions: AGENTS.md",
-        "Built-in tools (15)",
+        "Built-in tools (16)",
         "Tools of MCP resources (2)",
         expect.stringMatching(/^Tools of the MCP server notes \(\d+\)$/),
         "Your messages (1)",
