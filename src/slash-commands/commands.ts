@@ -66,7 +66,7 @@ export interface CommandContext
   readonly settings: ModelContext["settings"] & AgentsContext["settings"];
   /** Returns what fills the context window; undefined without a model. */
   contextUse(signal: AbortSignal): Promise<ShownContext | undefined>;
-  /** Commands and tasks in the background. */
+  /** Commands in the background. */
   readonly jobs: { readonly all: readonly Job[] };
   readonly usage: Usage | undefined;
   readonly info: SessionInfo;

@@ -1,9 +1,21 @@
-import type { CommandContext } from "./commands.ts";
+import type { Project } from "../conversation/project.ts";
+import type { Usage } from "../message/event.ts";
+import type { SessionInfo } from "../message/message.ts";
+
+/** The parts of a session that the commands use. */
+export interface ReloadContext {
+  reload(): Promise<Project>;
+}
+export interface CostContext {
+  readonly usage: Usage | undefined;
+  readonly info: SessionInfo;
+}
 
 /** Maximum number of listed problems. */
 const problemsLimit = 40;
+
 /** `/reload` */
-export async function reload(session: CommandContext): Promise<string> {
+export async function reload(session: ReloadContext): Promise<string> {
   const { agents, commands, skills, problems } = await session.reload();
   const counts = `${agents.size} agents, ${commands.length} commands, ${skills.length} skills`;
   const shown = problems.slice(0, problemsLimit).map((problem) => `- ${problem}`);
@@ -16,7 +28,7 @@ export async function reload(session: CommandContext): Promise<string> {
 }
 
 /** `/cost` */
-export function describeCost(session: CommandContext): string {
+export function describeCost(session: CostContext): string {
   const { usage, info } = session;
   if (usage === undefined) return "Nothing has been used yet.";
   const size = usage.size === undefined ? "" : ` of ${usage.size.toLocaleString("en")}`;
