@@ -109,6 +109,17 @@ describe("stdout of a run in a pipe", () => {
     });
   });
 
+  test("is the table of what fills the window, for /context", async () => {
+    await inPlace(async ({ model, run }) => {
+      const { code, stdout } = await run("/context");
+      expect(code).toBe(0);
+      expect(stdout).toMatch(/^\| System prompt +\| +[\d,]+ \| +[\d.]+ % \|$/m);
+      expect(stdout).toMatch(/^\| Built-in tools \(\d+\) +\|/m);
+      expect(stdout).toMatch(/^\| Sum +\|/m);
+      expect(model.requests).toHaveLength(0);
+    });
+  });
+
   test("is empty after SIGTERM, with the code 143", async () => {
     await inPlace(async ({ model, start }) => {
       const gate = reply.gate();
