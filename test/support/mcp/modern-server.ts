@@ -34,7 +34,8 @@ export function createModernServer(version: string, more: readonly string[] = []
         method: "notifications/progress",
         params: { progressToken, progress: 1, total: 2, message: "half" },
       });
-    await delay(1, undefined, { signal: mcpReq.signal });
+    // Long enough for the client to handle the progress before the answer.
+    await delay(500, undefined, { signal: mcpReq.signal });
     return { content: [{ type: "text", text: "Worked." }] };
   });
   server.registerResource("note", "note://1", { description: "A note." }, (uri) => ({

@@ -36,6 +36,8 @@ const idKeys = new Map([
 ]);
 const timeText = /\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?Z/g;
 const durationText = /\b\d+(\.\d+)? ?(ms|s|seconds)\b/g;
+/** The estimated size after a compaction, which changes with every prompt. */
+const sizeText = /(?<=→ )[\d.]+k? tokens/g;
 /** A pattern names the server that it is for by its command, which holds where this checkout lies. */
 const serverText = /(?<=\w@)[0-9a-f]{12}\b/g;
 const durationKey = /(Ms|duration|elapsed)$/i;
@@ -150,6 +152,7 @@ function cleaner(replacements: [string, string][]): (value: unknown) => unknown 
       .replaceAll(serverText, "<server>")
       .replaceAll(timeText, "<time>")
       .replaceAll(durationText, "<duration>")
+      .replaceAll(sizeText, "<size> tokens")
       .replaceAll(anyName, (found) => names.get(found) ?? found);
   const clean = (value: unknown, key = ""): unknown => {
     if (typeof value === "string") return key === "version" ? "<version>" : cleanText(value);
