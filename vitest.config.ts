@@ -1,5 +1,7 @@
 import { readFileSync } from "node:fs";
+import { basename } from "node:path";
 import { defineConfig } from "vitest/config";
+import { BaseSequencer, type TestSpecification } from "vitest/node";
 
 /** Loads prompt texts as strings, as the bundler does. */
 const markdownAsText = {
@@ -16,22 +18,18 @@ const unit = ["test/{unit,tool,session,property,streams}/**/*.test.ts"];
 const unitThatStartsProgram = ["test/property/client-calls.test.ts", "test/session/housekeeping.test.ts"];
 const program = ["test/{e2e,crash,eval}/**/*.test.ts", ...unitThatStartsProgram];
 
-/** Kills, damaged files, generated cases, hundreds of turns: `--mode long` runs each of these in full. */
-const longUnit = ["test/{property,streams}/**/*.test.ts", "test/unit/storage/session-store.test.ts"];
-const longProgram = [
-  "test/crash/*.test.ts",
-  "test/e2e/*/{compaction,context,lifecycle,order,prefix-sessions}.test.ts",
-  "test/property/client-calls.test.ts",
-];
-
 /** Tests that start many programs, kill them or wait for deadlines: `npm test` leaves them out. */
 const slowUnit = [
-  "test/unit/**/{image,layers,local-server,mcp-oauth,process,search,session-store}.test.ts",
+  "test/unit/**/{image,language-servers,layers,local-server,mcp-oauth,process,search,session-store}.test.ts",
+  "test/property/{drop,undo-commands}.test.ts",
   "test/tool/lsp/*.test.ts",
+  "test/tool/command-changes.test.ts",
 ];
 const slowProgram = [
   "test/crash/*.test.ts",
-  "test/e2e/mcp/{mcp-conformance,mcp-modern}.test.ts",
+  "test/eval/{failures,replay,requests,small-window}.test.ts",
+  "test/e2e/mcp/{many-tools,mcp-conformance,mcp-modern,mcp-remote}.test.ts",
+  "test/e2e/*/{changes,evidence,jobs,jobs-restart,package,rewind,run-terminal,sandbox-settings}.test.ts",
   "test/e2e/*/{archive,bad-input,client-quirks,clients,command-line,compaction,config-commands,context}.test.ts",
   "test/e2e/*/{crossing-wires,custom-tools,disk-faults,docs,doctor,editor-files,harness-editor,kit,kit-v2}.test.ts",
   "test/e2e/*/{instruction-urls,language-servers,launcher,lifecycle,lsp-tool,mcp-auth,mcp-authorization,mcp-faults,mcp-life}.test.ts",
@@ -47,9 +45,22 @@ const unitOfSeconds = [
   "test/streams/*.test.ts",
 ];
 
+/** The files that take longest, longest first: begun last, they would run alone at the end. */
+const longest = ["prefix-sessions", "mcp-conformance", "lifecycle", "plugins", "many-tools", "session-kill"];
+
+class LongestFirst extends BaseSequencer {
+  override async sort(files: TestSpecification[]): Promise<TestSpecification[]> {
+    const rank = ({ moduleId }: TestSpecification) => {
+      const at = longest.indexOf(basename(moduleId, ".test.ts"));
+      return at === -1 ? longest.length : at;
+    };
+    return (await super.sort(files)).toSorted((left, right) => rank(left) - rank(right));
+  }
+}
+
 /**
  * Modes: by default every test; `short`: those that are not slow; `quick`: the fast unit tests, with fewer generated
- * cases; `long`: only what repeats much, in full.
+ * cases; `long`: every test, and kills, damaged files, generated cases and long sessions in their full number.
  */
 export default defineConfig(({ mode }) => ({
   plugins: [markdownAsText],
@@ -62,6 +73,7 @@ export default defineConfig(({ mode }) => ({
     maxWorkers: 4,
     testTimeout: 30_000,
     hookTimeout: 30_000,
+    sequence: { sequencer: LongestFirst },
     allowOnly: false,
     passWithNoTests: false,
     projects: [
@@ -69,7 +81,7 @@ export default defineConfig(({ mode }) => ({
         extends: true,
         test: {
           name: "unit",
-          include: mode === "long" ? longUnit : unit,
+          include: unit,
           exclude: [
             ...unitThatStartsProgram,
             ...(mode === "short" || mode === "quick" ? slowUnit : []),
@@ -81,7 +93,7 @@ export default defineConfig(({ mode }) => ({
         extends: true,
         test: {
           name: "program",
-          include: mode === "long" ? longProgram : program,
+          include: program,
           exclude: mode === "short" ? slowProgram : [],
           globalSetup: "scripts/build-if-stale.ts",
         },

@@ -12,7 +12,7 @@ import { isSummaryRequest } from "../../support/model/small-window.ts";
 import { story, type StoryContext } from "../../support/editor/story.ts";
 
 /** Generated sessions of one run, and scenes of each. */
-const sessionCount = isLong ? 48 : 12;
+const sessionCount = isLong ? 24 : 8;
 const scenesOfSession = 14;
 const minuteMs = 60_000;
 
