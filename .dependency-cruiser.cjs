@@ -10,7 +10,7 @@ const layers = [
   ["tool-calls"],
   ["context", "undo", "reports"],
   ["conversation"],
-  ["mcp", "plugin", "evidence"],
+  ["mcp", "plugin", "evidence", "formatter"],
   ["tool", "command", "lsp"],
   ["sandbox"],
   ["agent", "model", "skill", "workspace"],

@@ -1,3 +1,5 @@
+import { quoteWord } from "../base/text/quote-word.ts";
+
 /** A parsed part of a command template. */
 export type TemplatePart =
   | { kind: "text"; text: string }
@@ -93,11 +95,7 @@ const shellArguments = /\$(?:\{?ARGUMENTS\b|\{?[1-9@*#])/;
 /** Passes the arguments as shell variables, so that the shell never parses them as commands. */
 function bindArguments(command: string, typed: string, words: readonly string[]): string {
   if (!shellArguments.test(command)) return command;
-  return `ARGUMENTS=${quote(typed)}; set -- ${words.map(quote).join(" ")}; ${command}`;
-}
-
-function quote(text: string): string {
-  return `'${text.replaceAll("'", "'\\''")}'`;
+  return `ARGUMENTS=${quoteWord(typed)}; set -- ${words.map(quoteWord).join(" ")}; ${command}`;
 }
 
 function limitLength(filled: readonly FilledPart[]): FilledPart[] {

@@ -53,8 +53,6 @@ export async function readConsentContent(
   const files = loaded.sources.filter(({ scope }) => scope === "project").map(({ path }) => path);
   const folders = loaded.folders.filter(({ scope }) => scope === "project").map(({ path }) => path);
   const others = loaded.otherFolders.filter(({ scope }) => scope === "project").map(({ path }) => path);
-  if (files.length === 0 && folders.length === 0 && others.length === 0)
-    return { hash: undefined, wants: [] };
   const covered = new CoveredFiles(root);
   for (const path of files) await covered.addFile(path);
   for (const folder of folders) await covered.addFolder(folder, [folder]);

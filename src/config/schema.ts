@@ -285,6 +285,23 @@ const languageServerSchema = z
   .describe("A language server, which answers the model's questions about code and checks its edits.");
 export type LanguageServerConfig = z.infer<typeof languageServerSchema>;
 
+const formatterSchema = z
+  .strictObject({
+    command: z
+      .array(z.string())
+      .min(1)
+      .optional()
+      .describe("The program and its arguments; $FILE is the file. Optional for well-known formatters."),
+    extensions: z
+      .array(z.string())
+      .optional()
+      .describe("File extensions with the dot; optional for well-known formatters."),
+    environment: z.record(z.string(), z.string()).optional().describe("Added to its environment."),
+    disabled: z.boolean().optional(),
+  })
+  .describe("A formatter, which runs on each file that a tool changed.");
+export type FormatterConfig = z.infer<typeof formatterSchema>;
+
 const sandboxModeSchema = z
   .enum(["off", "auto", "required"])
   .describe(
@@ -294,7 +311,6 @@ const sandboxModeSchema = z
 const ignored = () => z.unknown().optional().describe("Accepted from OpenCode's files; ignored.");
 
 const ignoredKeys = {
-  formatter: ignored(),
   shell: ignored(),
   username: ignored(),
   theme: ignored(),
@@ -357,6 +373,12 @@ export const configSchema = z
       .optional()
       .describe(
         "Language servers by name. true uses those that are installed for the project's languages, false none; when left out you are asked once per project.",
+      ),
+    formatter: z
+      .union([z.boolean(), z.record(z.string(), formatterSchema)])
+      .optional()
+      .describe(
+        "Formatters by name, for files that edits changed. true uses those that the project configures and that are installed; entries add to them (false).",
       ),
     plugin: z
       .array(z.union([z.string(), z.array(z.unknown()).min(1)]))
@@ -533,7 +555,6 @@ export type Config = z.infer<typeof configSchema>;
 
 /** Keys of OpenCode's files that are accepted and ignored. Listed here because schemas are built lazily. */
 export const keysWithoutMeaning: readonly string[] = Object.keys({
-  formatter: true,
   shell: true,
   username: true,
   theme: true,

@@ -9,6 +9,7 @@ import type { OpenModels } from "../model/providers/providers.ts";
 import type { OfferedServers, ProjectServers } from "../lsp/project-servers.ts";
 import type { RetryPolicy } from "../model/retry.ts";
 import type { Plugins } from "../plugin/plugins.ts";
+import type { FormatChanges } from "../formatter/project-formatters.ts";
 import type { Skill } from "../skill/skill.ts";
 import type { Tool } from "../tool/tool.ts";
 import type { Workspace } from "../workspace/workspace.ts";
@@ -66,6 +67,8 @@ export interface Project {
   readonly languages?: ProjectLanguages | undefined;
   /** Diagnostics of language servers, as text for the model; undefined when they are off. */
   readonly diagnose?: Diagnose | undefined;
+  /** Formatters of files that tools changed; undefined when there are none. */
+  readonly format?: FormatChanges | undefined;
   /** Returns why the approval setting *Sandboxed* cannot be used here; undefined if it can. */
   findSandboxProblem(): Promise<string | undefined>;
   readonly retryPolicy: RetryPolicy;

@@ -1,4 +1,6 @@
 import { errorFields } from "../base/error-fields.ts";
+import { sha256 } from "../base/text/hash.ts";
+import type { Formatter, FormatterSources } from "../formatter/choose-formatters.ts";
 import { isCallable } from "../agent/agent.ts";
 import { type LoadedAgents, loadAgents } from "../agent/agents.ts";
 import type { Log } from "../base/log.ts";
@@ -26,6 +28,10 @@ export interface Configured {
   readonly agents: LoadedAgents;
   readonly skills: LoadedSkills;
   readonly commands: LoadedCommands;
+  readonly formatters: readonly Formatter[];
+  readonly formatterProblems: readonly string[];
+  /** Known formatters that run only in a trusted project. */
+  readonly waitingFormatters: readonly string[];
   /** Whether the project's own configuration applies in full. */
   readonly isTrusted: boolean;
   readonly consent?: PendingConsent;
@@ -59,7 +65,7 @@ export async function loadConfigured(
   if (known === "trusted") {
     const full = await loadAll({ ...options, trusted: true }, roots, deps);
     // The files may have changed while they were read: then the trust does not cover them.
-    const after = await readConsentContent(root, given.loaded, options.home);
+    const after = await readConsent(root, given, options.home);
     if (after.hash === hash) return full;
   }
   const accept = () => deps.trust.add(root, hash);
@@ -67,7 +73,7 @@ export async function loadConfigured(
 }
 
 /** Describes the problems of the files to the user, one line each. */
-export function getProblems({ loaded, agents, skills, commands }: Configured): string[] {
+export function getProblems({ loaded, agents, skills, commands, formatterProblems }: Configured): string[] {
   const others: { path?: string; message: string }[] = [
     ...agents.problems,
     ...skills.problems,
@@ -76,6 +82,7 @@ export function getProblems({ loaded, agents, skills, commands }: Configured): s
   return [
     ...loaded.problems.map(({ path, line, column, message }) => `${path}:${line}:${column}: ${message}`),
     ...groupProblems(others),
+    ...formatterProblems,
   ];
 }
 
@@ -142,7 +149,21 @@ async function loadAll(
     agents: new Set([...agents.agents.values()].filter(isCallable).map(({ name }) => name)),
     reserved: reservedNames,
   });
-  return { loaded, skills, agents, commands, isTrusted: trusted };
+  const formatters = await loadFormatters({
+    config: config.formatter,
+    folders: [...new Set([root, cwd])],
+    isTrusted: trusted,
+  });
+  return { loaded, skills, agents, commands, ...formatters, isTrusted: trusted };
+}
+
+/** Loads nothing in projects without formatters. */
+async function loadFormatters(sources: FormatterSources) {
+  if (sources.config === undefined || sources.config === false)
+    return { formatters: [], formatterProblems: [], waitingFormatters: [] };
+  const { chooseFormatters } = await import("../formatter/choose-formatters.ts");
+  const { formatters, problems, waiting } = await chooseFormatters(sources);
+  return { formatters, formatterProblems: problems, waitingFormatters: waiting };
 }
 
 function getProjectCommands({ layers }: LoadedConfig): ReadonlySet<string> {
@@ -162,10 +183,14 @@ function selectPersonalSources({ personal, folders, otherFolders }: LoadedConfig
 }
 
 /** Lists settings that wait for the user's consent, one line each. The hash is undefined when they are too large. */
-async function readConsent(root: string, { loaded, agents }: Configured, home: string) {
-  const content = await readConsentContent(root, loaded, home);
+async function readConsent(root: string, { loaded, agents, waitingFormatters }: Configured, home: string) {
+  const { hash, wants } = await readConsentContent(root, loaded, home);
   const waiting = agents.waiting.map(({ path, message }) => `${path ?? "an agent"}: ${message}`);
-  return { hash: content.hash, wants: [...content.wants, ...waiting] };
+  const formatters = waitingFormatters.map((name) => `run the formatter of this project: ${name}`);
+  return {
+    hash: hash === undefined || formatters.length === 0 ? hash : sha256([hash, ...formatters].join("\n")),
+    wants: [...wants, ...waiting, ...formatters],
+  };
 }
 
 /** Treats the folder as new when its trust record cannot be read. */

@@ -10,6 +10,7 @@ import { detectChanges, type WatchedPaths } from "../config/files/stamp.ts";
 import { collectKeys } from "../model/providers/known-keys.ts";
 import type { ModelAccess } from "../model/providers/model-access.ts";
 import { toRetryPolicy } from "../model/retry.ts";
+import type { Formatter } from "../formatter/choose-formatters.ts";
 import type { ProjectServers } from "../lsp/project-servers.ts";
 import type { Folders, PendingConsent, Project, ProjectLanguages } from "../conversation/project.ts";
 import type { ProjectSandbox } from "../sandbox/project-sandbox.ts";
@@ -141,6 +142,7 @@ export class Projects {
       skills: skills.skills,
       languages: servers && toLanguages(servers),
       diagnose: servers && this.#diagnoseWith(servers),
+      format: this.#formatWith(configured.formatters, given.workspace, sandbox),
       consent,
       secrets: this.#deps.secrets,
       retryPolicy: toRetryPolicy(config.retry),
@@ -174,6 +176,20 @@ export class Projects {
       if (Object.keys(folders.servers).length === 0) return "";
       return (await this.#deps.lazyServices.languageServers()).diagnose(folders, changes, signal);
     };
+  }
+
+  #formatWith(
+    formatters: readonly Formatter[],
+    workspace: Workspace,
+    sandbox: () => Promise<ProjectSandbox>,
+  ): Project["format"] {
+    if (formatters.length === 0) return undefined;
+    const { variables, log } = this.#deps;
+    const load = once(async () => {
+      const { ProjectFormatters } = await import("../formatter/project-formatters.ts");
+      return new ProjectFormatters({ formatters, workspace, sandbox, env: () => variables.get(), log });
+    });
+    return async (changes, call) => (await load()).format(changes, call);
   }
 
   #toolsOf(

@@ -1,3 +1,5 @@
+import { quoteWord } from "../base/text/quote-word.ts";
+
 /** Replaced in the words of `sandbox.command`. */
 const placeholders = { cwd: "{cwd}", command: "{command}" } as const;
 
@@ -8,18 +10,13 @@ const placeholders = { cwd: "{cwd}", command: "{command}" } as const;
  *   Without it, `bash -c COMMAND` is appended as three words.
  */
 export function wrapCommand(words: readonly string[], command: string, cwd: string): string[] {
-  const text = `bash -c ${quote(command)}`;
+  const text = `bash -c ${quoteWord(command)}`;
   const isPassedAsText = words.some((word) => word.includes(placeholders.command));
   const wrapped = words.map((word) =>
     // A function, because `$&` in a replacement has a meaning.
     word
-      .replaceAll(placeholders.cwd, () => (isPassedAsText ? quote(cwd) : cwd))
+      .replaceAll(placeholders.cwd, () => (isPassedAsText ? quoteWord(cwd) : cwd))
       .replaceAll(placeholders.command, () => text),
   );
   return isPassedAsText ? wrapped : [...wrapped, "bash", "-c", command];
-}
-
-/** Quotes a text as one word of a POSIX shell. */
-function quote(text: string): string {
-  return `'${text.replaceAll("'", `'\\''`)}'`;
 }

@@ -30,7 +30,7 @@ export function createToolRunner(
   agent: Agent,
   transcript: Pick<Transcript, "putPart" | "settleCall" | "amendParts">,
 ): ToolRunner {
-  const { config, workspace, secrets, diagnose } = project;
+  const { config, workspace, secrets, diagnose, format } = project;
   return new ToolRunner({
     transcript,
     gate,
@@ -51,5 +51,6 @@ export function createToolRunner(
       folder: workspace.outputFolder,
     },
     diagnose,
+    format,
   });
 }

@@ -29,6 +29,7 @@ import { CallSlots } from "./call-slots.ts";
 import type { Decisions } from "../conversation/decisions.ts";
 import type { OpenCalls } from "./open-calls.ts";
 import type { Diagnose } from "../conversation/project.ts";
+import type { FormatChanges } from "../formatter/project-formatters.ts";
 import { isDoomLoop, type CallFingerprint, fingerprintCall, fingerprintResult } from "./doom-loop.ts";
 import {
   minShareBytes,
@@ -274,18 +275,20 @@ export class ToolRunner {
       const decision = await this.#decide(record, prepared, tracked.isLoop, signal);
       if (decision.outcome !== "allowed") return await this.#refuse(record, decision, tracked);
       record.begin();
-      const result = await prepared.run({
+      const isSandboxed = decision.isSandboxed === true;
+      const written = await prepared.run({
         callId: record.part.callId,
         signal,
         isAllowed: (permissions) => this.#isAllowed(permissions),
-        isSandboxed: decision.isSandboxed === true,
-        rules: () => [this.#rules, ...(this.#deps.limitingRules ?? []), ...(this.#within ?? [])],
+        isSandboxed,
+        rules: () => this.#allRules,
         request: (permissions, text) =>
           this.#decide(record, { ...prepared, permissions, preview: { text } }, false, signal),
         output: (delta) => record.output(this.#deps.secrets.redact(delta)),
         waitUntilReady: () => this.#deps.waitUntilReady(),
         limits: this.#limits(share),
       });
+      const result = await this.#format(tool, written, isSandboxed, signal);
       fingerprint.result = fingerprintResult(result);
       const final = await applyAfterHooks(this.#deps, record, result, signal);
       return await this.#finish(record, addNote(final, note), share, signal);
@@ -391,6 +394,25 @@ export class ToolRunner {
     return record.fail("failed", await this.#prepareForModel(messageOf(error), share, note));
   }
 
+  /** Formats the files that a tool wrote. Commands are not followed by formatters: they may be formatters themselves. */
+  async #format(
+    { kind }: Tool,
+    result: ToolResult,
+    isSandboxed: boolean,
+    signal: AbortSignal,
+  ): Promise<ToolResult> {
+    const { format, context } = this.#deps;
+    if (format === undefined || kind === "execute" || result.status === "failed" || !result.changes?.length)
+      return result;
+    const call = { seen: context.seen, rules: this.#allRules, isSandboxed, signal };
+    const { changes, notes } = await format(result.changes, call);
+    return { ...result, changes, notes: [...(result.notes ? [result.notes] : []), ...notes].join("\n\n") };
+  }
+
+  get #allRules(): readonly Ruleset[] {
+    return [this.#rules, ...(this.#deps.limitingRules ?? []), ...(this.#within ?? [])];
+  }
+
   /** Returns diagnostics of the changed files as a paragraph of the result. */
   async #diagnose(changes: readonly FileChange[], signal: AbortSignal): Promise<string> {
     const { diagnose } = this.#deps;
@@ -457,6 +479,7 @@ export interface ToolRunnerDeps extends ToolCallRecordDeps, CallPluginsDeps {
   waitUntilReady(): Promise<void>;
   limits: OutputLimits;
   diagnose?: Diagnose | undefined;
+  format?: FormatChanges | undefined;
 }
 
 /** The properties of a call that the gate uses to decide. */

@@ -1,3 +1,4 @@
+import { quoteWord } from "../../base/text/quote-word.ts";
 import { isRecord } from "../../base/text/record.ts";
 import { parseTolerantJson } from "./json-text.ts";
 import { type Aliases, normalizeKey, repairKeys } from "./keys.ts";
@@ -157,11 +158,11 @@ function toCommandLine(words: readonly string[]): string | undefined {
   if (words.length === 1) return program;
   if (/^(?:\/(?:usr\/)?bin\/)?(?:ba|z|da)?sh$/.test(program) && /^-l?c$/.test(option))
     return words.length === 3 ? script : undefined;
-  return words.map(quoteWord).join(" ");
+  return words.map(quoteIfNeeded).join(" ");
 }
 
-function quoteWord(word: string): string {
-  return /^[\w@%+=:,./-]+$/.test(word) ? word : `'${word.replaceAll("'", String.raw`'\''`)}'`;
+function quoteIfNeeded(word: string): string {
+  return /^[\w@%+=:,./-]+$/.test(word) ? word : quoteWord(word);
 }
 
 function toList(value: unknown, schema: Schema): readonly unknown[] | undefined {

@@ -192,8 +192,9 @@ const examples: Readonly<Record<string, Example>> = {
       }),
     },
     env: { CONTEXT7_API_KEY: "ctx7sk-0123456789", JIRA_CLIENT: "client-1" },
-    notes: ["formatter"],
+    notes: [],
     counts: {
+      "formatter.own.command": ["fmt", "$FILE"],
       "permission.bash.rm *": "deny",
       "mcp.files.command": ["npx", "-y", "@modelcontextprotocol/server-filesystem", "."],
     },
