@@ -195,7 +195,7 @@ export class App {
   }
 
   /** The MCP servers of this process. `host` shows their questions to the user. */
-  openServers(host: Pick<SessionHost, "elicitationAbilities" | "visited">): Servers {
+  openServers(host: Pick<SessionHost, "userCapabilities" | "visited">): Servers {
     this.#servers ??= new Servers({
       version: this.#options.version,
       processes: this.#piped,
@@ -203,7 +203,7 @@ export class App {
       secrets: this.#secrets,
       signIn: this.#oauthFetch,
       files: async () => (await this.#projectStore.get()).files,
-      capabilities: () => host.elicitationAbilities(),
+      capabilities: () => host.userCapabilities(),
       onVisited: (id) => host.visited(id),
     });
     return this.#servers;

@@ -19,6 +19,8 @@ export interface ClientFeatures {
   forms: boolean;
   /** Opens URLs for the user (elicitation). */
   urls: boolean;
+  /** Whether a user answers permission requests (false with `_meta.unattended`). */
+  isAttended: boolean;
   /** Reads files including unsaved changes in its buffers. */
   readFiles: boolean;
   writeFiles: boolean;
@@ -49,6 +51,7 @@ export const noFeatures: ClientFeatures = {
   markdownTitles: false,
   forms: false,
   urls: false,
+  isAttended: false,
   readFiles: false,
   writeFiles: false,
   childWork: "card",
@@ -72,6 +75,7 @@ export function parseClientFeatures(request: InitializeRequest): ClientFeatures 
     markdownTitles: isZed,
     forms: isSupported(capabilities.elicitation?.form),
     urls: isSupported(capabilities.elicitation?.url),
+    isAttended: isAttended(capabilities),
     readFiles: capabilities.fs?.readTextFile === true,
     writeFiles: capabilities.fs?.writeTextFile === true,
     childWork: getChildWork(request),
@@ -89,6 +93,11 @@ const nestingClients = new Set(["zed", "agent-shell"]);
 function getChildWork({ clientCapabilities, clientInfo }: InitializeRequest): ClientFeatures["childWork"] {
   if (isSupported(clientCapabilities?.subagents)) return "sessions";
   return nestingClients.has(clientInfo?.name.toLowerCase() ?? "") ? "nested" : "card";
+}
+
+/** Returns whether a user answers permission requests. */
+export function isAttended(capabilities: { _meta?: Record<string, unknown> | null } | undefined): boolean {
+  return capabilities?._meta?.["unattended"] !== true;
 }
 
 function isSupported(capability: unknown): boolean {

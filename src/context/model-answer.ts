@@ -1,12 +1,12 @@
 import { sleep } from "../base/async.ts";
-import type { AgentError } from "../message/message.ts";
+import type { AgentError, FinishReason } from "../message/message.ts";
 import type { Tokens } from "../message/part.ts";
 import type { ModelRequest, Models } from "../model/model.ts";
 import { decideRetry, type RetryPolicy } from "../model/retry.ts";
 
 /** The result of a model call outside the conversation. */
 export type ModelAnswer =
-  | { outcome: "answered"; text: string; tokens: Tokens; cost: number }
+  | { outcome: "answered"; text: string; reason: FinishReason; tokens: Tokens; cost: number }
   | { outcome: "failed"; error: AgentError };
 
 /** Asks for a text and retries temporary failures. */
@@ -46,5 +46,6 @@ async function askOnce(
     onText?.(event.text);
   });
   if (end.type === "failed") return { outcome: "failed", error: end.error };
-  return { outcome: "answered", text, tokens: end.tokens, cost: models.costOf(request.model, end.tokens) };
+  const { tokens, reason } = end;
+  return { outcome: "answered", text, reason, tokens, cost: models.costOf(request.model, tokens) };
 }

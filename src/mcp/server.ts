@@ -1,10 +1,11 @@
 import type { z } from "zod";
 import { orWhenAborted, sleep } from "../base/async.ts";
 import { messageOf, UserError } from "../base/errors.ts";
+import { sha256 } from "../base/text/hash.ts";
 import type { Log } from "../base/log.ts";
 import type { Secrets } from "../base/secrets/secrets.ts";
 import { importModule } from "../base/import-module.ts";
-import type { ElicitationCapabilities } from "../message/elicitation.ts";
+import type { UserCapabilities } from "../message/elicitation.ts";
 import type { JsonStore } from "../storage/json/json-store.ts";
 import type { PipedProcesses } from "../workspace/process/piped-process.ts";
 import type { ConnectDeps } from "./connection/connect.ts";
@@ -12,7 +13,7 @@ import type { McpConnection, RequestResult } from "./connection/connection.ts";
 import type { ConnectFailure, RequestFailure } from "./connection/failures.ts";
 import type { AuthorizeOutcome, ShowAddress } from "./oauth/oauth-flow.ts";
 import { emptyCapabilities, type ServerCapabilities } from "./offers/offers.ts";
-import { ServerQuestions, type ServerUser } from "./connection/server-questions.ts";
+import { ServerQuestions, type ServerUser } from "./questions/server-questions.ts";
 import type { ServerSettings } from "./server-settings.ts";
 import { ServerLog } from "./connection/server-log.ts";
 import type { OAuthFetch } from "./oauth/oauth-fetch.ts";
@@ -32,7 +33,7 @@ export interface ServerDeps {
   readonly version: string;
   readonly processes: PipedProcesses;
   readonly roots: readonly string[];
-  readonly capabilities: ElicitationCapabilities;
+  readonly capabilities: UserCapabilities;
   readonly log: Log;
   /** Redacts known keys in a server's error messages. */
   readonly secrets: Pick<Secrets, "redact">;
@@ -79,7 +80,11 @@ export class McpServer {
   constructor(settings: ServerSettings, deps: ServerDeps) {
     this.settings = settings;
     this.#deps = deps;
-    this.#questions = new ServerQuestions(settings.name, this.callTimeoutMs, (id) => deps.onVisited?.(id));
+    this.#questions = new ServerQuestions(
+      { name: settings.name, identity: `${settings.name}@${sha256(JSON.stringify(settings)).slice(0, 12)}` },
+      this.callTimeoutMs,
+      (id) => deps.onVisited?.(id),
+    );
     this.#serverLog = new ServerLog(settings.name, deps.log);
   }
 
@@ -319,6 +324,7 @@ export class McpServer {
         capabilities,
         timeoutMs: this.#connectTimeoutMs,
         onElicit: (params, signal) => this.#questions.ask(params, signal),
+        onSample: (params, signal) => this.#questions.sample(params, signal),
         onElicited: (id) => this.#questions.onElicited(id),
         onClosed: (reason) => this.#onConnectionLost(reason, this.#connection),
         onListChanged: () => void this.#refresh(),

@@ -1,7 +1,7 @@
 import { orWhenAborted, sleep } from "../base/async.ts";
 import type { Secrets } from "../base/secrets/secrets.ts";
 import type { Config } from "../config/schema.ts";
-import type { Elicit } from "../message/elicitation.ts";
+import type { ServerAnswers } from "../message/sampling.ts";
 import type { Attachment } from "../message/part.ts";
 import type { Tool } from "../tool/tool.ts";
 import { Authorizations } from "./authorizations.ts";
@@ -27,7 +27,7 @@ export interface SessionServersDeps {
   readonly cwd: string;
   /** Folders of the session that are sent to its servers; absolute paths. */
   readonly roots: readonly string[];
-  readonly elicit: Elicit;
+  readonly answers: ServerAnswers;
   /** Registers the keys of the servers for redaction. */
   readonly secrets: Pick<Secrets, "add">;
   /** Whether the editor can open URLs. */
@@ -79,9 +79,9 @@ export class SessionServers {
 
   constructor(deps: SessionServersDeps) {
     this.#deps = deps;
-    this.#tools = new ServerTools({ elicit: deps.elicit, report: deps.report });
+    this.#tools = new ServerTools({ answers: deps.answers, report: deps.report });
     this.#authorizations = new Authorizations({
-      elicit: deps.elicit,
+      elicit: deps.answers.elicit,
       canVisit: deps.canVisit,
       onVisited: deps.onVisited,
       report: deps.report,
@@ -156,7 +156,7 @@ export class SessionServers {
     const found = this.#find(written);
     if (found === undefined) return undefined;
     const { readResource } = await import("./tools/resource-tools.ts");
-    return readResource(found.server, found.uri, { signal, elicit: this.#deps.elicit });
+    return readResource(found.server, found.uri, { ...this.#deps.answers, signal });
   }
 
   /** Returns whether {@link resource} would find a resource. */
@@ -262,9 +262,9 @@ export class SessionServers {
     const offering = () => [...this.#used.keys()].filter(({ offers }) => offers.prompts.length > 0);
     if (offering().length === 0 && this.#prompts.length === 0) return;
     const { createServerPrompt } = await import("./tools/prompts.ts");
-    const { elicit } = this.#deps;
+    const { answers } = this.#deps;
     const all = offering().flatMap((server) =>
-      server.offers.prompts.map((offered) => createServerPrompt(server, offered, elicit)),
+      server.offers.prompts.map((offered) => createServerPrompt(server, offered, answers)),
     );
     const prompts = all.slice(0, promptsLimit);
     const isNew = describePrompts(prompts) !== describePrompts(this.#prompts);

@@ -41,8 +41,11 @@ export type ElicitationOutcome =
 /** Asks the user. Never rejects; settles as cancelled when the signal aborts. */
 export type Elicit = (elicitation: Elicitation, signal: AbortSignal) => Promise<ElicitationOutcome>;
 
-/** The kinds that the editor can show. */
-export interface ElicitationCapabilities {
+/** What servers may ask of the user. */
+export interface UserCapabilities {
+  /** Whether the editor shows forms, and opens addresses. */
   readonly forms: boolean;
   readonly urls: boolean;
+  /** Whether a user can be asked to let a server use the model. */
+  readonly sampling: boolean;
 }

@@ -64,10 +64,15 @@ export class SessionTitle {
     this.#closed.abort();
   }
 
+  #currentModel(): Model | undefined {
+    const model = this.#deps.model();
+    return model && omitEffort(model);
+  }
+
   /** Returns the small model if configured, without falling back to another one. */
   async #modelForTitle(): Promise<Model | undefined> {
     const { config, models } = this.#deps.project();
-    if (config.small_model === undefined) return omitEffort(this.#deps.model());
+    if (config.small_model === undefined) return this.#currentModel();
     const choice = models.chooseByName(config.small_model);
     if (choice.outcome === "found") return omitDefaultEffort(choice.model);
     this.#deps.warn(`No title is written. ${choice.error.message} It is "small_model" in the configuration.`);
@@ -75,9 +80,8 @@ export class SessionTitle {
   }
 }
 
-/** Titles need no reasoning effort. */
-function omitEffort(model: Model | undefined): Model | undefined {
-  if (model === undefined) return undefined;
+/** Returns the model without a reasoning effort, for short texts. */
+export function omitEffort(model: Model): Model {
   const { provider, model: id } = model.ref;
   return { ...omitDefaultEffort(model), ref: { provider, model: id } };
 }

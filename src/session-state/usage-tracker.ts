@@ -97,7 +97,7 @@ export class UsageTracker {
     await this.#deps.parent?.countChild(tokens, cost);
   }
 
-  /** Adds the usage of a child session. */
+  /** Adds the usage of a child session, or of a request of an MCP server. */
   async countChild(tokens: Tokens, cost: number): Promise<void> {
     this.#turn.childTokens = addTokens(this.#turn.childTokens, tokens);
     await this.#count(cost, this.#used);

@@ -1,4 +1,4 @@
-import type { Elicit, ElicitationCapabilities } from "../message/elicitation.ts";
+import type { Elicit, UserCapabilities } from "../message/elicitation.ts";
 import type { Emit } from "../message/event.ts";
 import type { SessionId } from "../message/ids.ts";
 import type { Inquire } from "../message/inquiry.ts";
@@ -16,7 +16,7 @@ export interface SessionHost {
   inquire(sessionId: SessionId, ...args: Parameters<Inquire>): ReturnType<Inquire>;
   /** Shows a request of an MCP server to the user. */
   elicit(sessionId: SessionId, ...args: Parameters<Elicit>): ReturnType<Elicit>;
-  elicitationAbilities(): ElicitationCapabilities;
+  userCapabilities(): UserCapabilities;
   /** Notifies the client that a URL elicitation is complete. */
   visited(elicitationId: string): void;
   buffers(sessionId: SessionId): EditorBuffers;

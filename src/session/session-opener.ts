@@ -251,8 +251,15 @@ export class SessionOpener {
       cwd,
       roots,
       secrets,
-      elicit: (elicitation, signal) => host.elicit(sessionId, elicitation, signal),
-      canVisit: () => host.elicitationAbilities().urls,
+      answers: {
+        elicit: (elicitation, signal) => host.elicit(sessionId, elicitation, signal),
+        sample: async (sampling, signal) =>
+          (await this.#deps.live(sessionId)?.sample(sampling, signal)) ?? {
+            outcome: "refused",
+            reason: "the session is closed",
+          },
+      },
+      canVisit: () => host.userCapabilities().urls,
       onVisited: (id) => host.visited(id),
       report: (text, severity = "warning") => host.emit({ sessionId, type: "notice", severity, text }),
       onPrompts: () => host.emit({ sessionId, type: "commands" }),

@@ -4,6 +4,7 @@ import type { Agent } from "../agent/agent.ts";
 import type { Usage } from "../message/event.ts";
 import type { SessionId } from "../message/ids.ts";
 import type { GivenPrompt, SessionInfo, Todo } from "../message/message.ts";
+import type { Sampling, SamplingOutcome } from "../message/sampling.ts";
 import type { GivenServers } from "../mcp/server-settings.ts";
 import type { SessionServers } from "../mcp/session-servers.ts";
 import type { Model } from "../model/model.ts";
@@ -225,6 +226,17 @@ export class Session {
   /** Replaces the MCP servers given by the editor. */
   setServers(given: GivenServers): void {
     this.servers.give(given);
+  }
+
+  /** Answers a request of an MCP server with the session's model, if the user allows it. */
+  async sample(sampling: Sampling, signal: AbortSignal): Promise<SamplingOutcome> {
+    const { sampleForServer } = await import("../session-state/server-sampling.ts");
+    const { gate, emit } = this.#deps;
+    const { usage: usageTracker } = this.#services;
+    const { models, retryPolicy } = this.project;
+    const { model, agent } = this.settings;
+    const deps = { sessionId: this.id, gate, emit, usageTracker, models, retryPolicy, model, agent };
+    return sampleForServer(deps, sampling, signal);
   }
 
   /** Returns what fills the context window of the next request; undefined without a model. */

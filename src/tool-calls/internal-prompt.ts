@@ -2,7 +2,7 @@ import type { Emit } from "../message/event.ts";
 import { newMessageId, newPartId, type SessionId } from "../message/ids.ts";
 import type { ToolPart, ToolState } from "../message/part.ts";
 import type { Decider } from "../permission/gate.ts";
-import type { Decision } from "../permission/rule.ts";
+import type { Decision, PermissionRequest, Ruleset } from "../permission/rule.ts";
 
 export interface InternalPromptDeps {
   sessionId: SessionId;
@@ -20,8 +20,10 @@ export interface InternalQuestion {
   /** Explanation shown with the question. */
   text: string;
   subject: string;
-  /** Why only the user can answer. */
-  confirm: string;
+  /** Why only the user can answer, each time. */
+  confirm?: string;
+  /** Lets "always" allow the subject, and rules with the tool's own name decide. */
+  remember?: { readonly rules: Ruleset; readonly reason: string };
 }
 
 /**
@@ -41,12 +43,12 @@ export class InternalPrompt {
 
   async ask(signal: AbortSignal): Promise<Decision> {
     const { sessionId, agent, gate } = this.#deps;
-    const { tool, title, input, text, subject, confirm } = this.#question;
+    const { tool, title, input, text, remember } = this.#question;
     this.#show({ status: "pending", input });
-    const permissions = [{ permission: tool, subjects: [{ text: subject, confirm }], always: [] }];
+    const permissions = [createPermission(this.#question)];
     const preview = { text };
     const call = { sessionId, callId: this.#id, agent, tool, title, kind: "other" as const, locations: [] };
-    return gate.decide({ ...call, preview, input, permissions }, [], signal);
+    return gate.decide({ ...call, preview, input, permissions }, remember?.rules ?? [], signal);
   }
 
   complete(output: string): void {
@@ -68,6 +70,13 @@ export class InternalPrompt {
       part,
     });
   }
+}
+
+function createPermission({ tool, subject, confirm, remember }: InternalQuestion): PermissionRequest {
+  if (remember === undefined)
+    return { permission: tool, subjects: [{ text: subject, ...(confirm && { confirm }) }], always: [] };
+  const subjects = [{ text: subject, asked: remember.reason }];
+  return { permission: tool, subjects, always: [subject], byNameOnly: true };
 }
 
 function now() {

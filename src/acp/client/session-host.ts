@@ -52,7 +52,11 @@ export function createSessionHost(connection: Client, log: Log): SessionHost {
       if (callId !== undefined) await connection.findView(sessionId)?.announce(callId);
       return elicitFromClient(asking(), sessionId, elicitation, signal);
     },
-    elicitationAbilities: () => ({ forms: connection.client.forms, urls: connection.client.urls }),
+    userCapabilities: () => ({
+      forms: connection.client.forms,
+      urls: connection.client.urls,
+      sampling: connection.client.isAttended,
+    }),
     visited: (elicitationId) => connection.peer.requests.completeElicitation(elicitationId),
     buffers: (sessionId) => connection.peer.buffers(sessionId),
   };

@@ -3,7 +3,7 @@ import type {
   ClientCapabilities,
   InitializeResponse,
 } from "@agentclientprotocol/sdk/experimental/v2/unstable";
-import { type ClientFeatures, noFeatures } from "../client-capabilities.ts";
+import { type ClientFeatures, isAttended, noFeatures } from "../client-capabilities.ts";
 import { rewindModes } from "../../undo/rewind-modes.ts";
 import { createInitializeResult, type ProgramInfo } from "../initialize.ts";
 
@@ -63,6 +63,7 @@ export function parseDraftFeatures(client: ClientCapabilities | undefined): Clie
     cancelledCalls: true,
     booleanOptions: true,
     forms: isSupported(client?.elicitation?.form),
+    isAttended: isAttended(client),
   };
 }
 

@@ -28,6 +28,8 @@ export interface EditorOptions {
     request: CreateElicitationRequest,
     signal: AbortSignal,
   ) => Promise<CreateElicitationResponse>;
+  /** Whether no user answers permission requests. */
+  isUnattended?: boolean;
   /** Whether updates of commands carry their output while they run. */
   hasTerminals?: boolean;
 }
@@ -71,6 +73,7 @@ export async function startEditor(options: EditorOptions): Promise<Editor> {
         decisions: true,
         duplicate_option_kinds: true,
         feedback: true,
+        ...(options.isUnattended === true && { unattended: true }),
         ...(options.hasTerminals === true && { terminal_output: true }),
       },
     },

@@ -36,7 +36,7 @@ export async function connectServers(
 ): Promise<{ readonly rows: ServerRow[]; readonly problems: readonly string[] }> {
   const { cwd, roots } = project.workspace;
   const { servers: settings, disabled, problems } = createServerList(project.config, noGivenServers, cwd);
-  const servers = app.openServers({ elicitationAbilities: () => noElicitation, visited: () => {} });
+  const servers = app.openServers({ userCapabilities: () => noQuestions, visited: () => {} });
   const user = {};
   const wanted = settings.filter((each) => name === undefined || each.name === name);
   const connected = await Promise.all(wanted.map((each) => connect(servers.join(each, roots, user))));
@@ -45,7 +45,7 @@ export async function connectServers(
   return { rows, problems };
 }
 
-const noElicitation = { forms: false, urls: false };
+const noQuestions = { forms: false, urls: false, sampling: false };
 
 async function connect(server: McpServer): Promise<ServerRow> {
   server.start();

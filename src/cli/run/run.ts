@@ -88,6 +88,7 @@ class Run {
           onInterrupt: () => this.#interrupt("SIGINT"),
           onRefused: (call) => this.#refused.push(call),
         }),
+      isUnattended: options.permission !== "ask",
       // Programs that read events get the output when a command ends.
       hasTerminals: options.format === "text",
       ...(options.permission === "ask" && {

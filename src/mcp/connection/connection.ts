@@ -3,6 +3,8 @@ import {
   type CallToolRequestOptions,
   Client,
   type ClientCapabilities,
+  type CreateMessageRequest,
+  type CreateMessageResult,
   type ElicitRequest,
   type ElicitResult,
   LOG_LEVEL_META_KEY,
@@ -17,7 +19,7 @@ import { z } from "zod";
 import { orAfter } from "../../base/async.ts";
 import { messageOf } from "../../base/errors.ts";
 import type { Log } from "../../base/log.ts";
-import type { ElicitationCapabilities } from "../../message/elicitation.ts";
+import type { UserCapabilities } from "../../message/elicitation.ts";
 import { MessageTooLongError } from "./bounded-fetch.ts";
 import { CallClock } from "./call-clock.ts";
 import { ChangeStream } from "./change-stream.ts";
@@ -39,9 +41,11 @@ export interface ConnectionDeps {
   readonly log: Log;
   /** Absolute paths; the session's folder first. */
   readonly roots: readonly string[];
-  readonly capabilities: ElicitationCapabilities;
+  readonly capabilities: UserCapabilities;
   readonly timeoutMs: number;
   onElicit(params: ElicitRequest["params"], signal: AbortSignal): Promise<ElicitResult>;
+  /** Asks the session's model. Rejects with an error for the server. */
+  onSample(params: CreateMessageRequest["params"], signal: AbortSignal): Promise<CreateMessageResult>;
   onElicited(elicitationId: string): void;
   /** Called once when the connection is lost. */
   onClosed(reason: string): void;
@@ -253,6 +257,11 @@ export class McpConnection {
         this.#deps.onElicit(params, mcpReq.signal),
       );
     }
+    if (capabilities.sampling !== undefined) {
+      client.setRequestHandler("sampling/createMessage", ({ params }, { mcpReq }) =>
+        this.#deps.onSample(params, mcpReq.signal),
+      );
+    }
     for (const method of [
       "notifications/tools/list_changed",
       "notifications/prompts/list_changed",
@@ -310,9 +319,16 @@ const noOutputCheck = {
   },
 };
 
-function capabilitiesFor({ forms, urls }: ElicitationCapabilities, offersRoots: boolean): ClientCapabilities {
+function capabilitiesFor(
+  { forms, urls, sampling }: UserCapabilities,
+  offersRoots: boolean,
+): ClientCapabilities {
   const elicitation = { ...(forms && { form: { applyDefaults: true } }), ...(urls && { url: {} }) };
-  return { ...(offersRoots && { roots: {} }), ...((forms || urls) && { elicitation }) };
+  return {
+    ...(offersRoots && { roots: {} }),
+    ...((forms || urls) && { elicitation }),
+    ...(sampling && { sampling: {} }),
+  };
 }
 
 function rejectOnAbort(signal: AbortSignal): Promise<never> {

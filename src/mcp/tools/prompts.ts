@@ -1,5 +1,5 @@
 import { z } from "zod";
-import type { Elicit } from "../../message/elicitation.ts";
+import type { ServerAnswers } from "../../message/sampling.ts";
 import type { Attachment } from "../../message/part.ts";
 import { promptAnswerSchema, readBlocks, type ReadContent } from "./content.ts";
 import type { OfferedPrompt } from "../offers/offers.ts";
@@ -27,13 +27,17 @@ export type FilledPrompt =
   /** Message for the user. */
   | { readonly outcome: "refused"; readonly reason: string };
 
-export function createServerPrompt(server: McpServer, offered: OfferedPrompt, elicit: Elicit): ServerPrompt {
+export function createServerPrompt(
+  server: McpServer,
+  offered: OfferedPrompt,
+  answers: ServerAnswers,
+): ServerPrompt {
   const given = offered.arguments.map(({ name, isRequired }) => (isRequired ? `<${name}>` : `[${name}]`));
   return {
     name: `${server.settings.name}:${offered.name}`.replaceAll(/\s+/g, "_"),
     description: offered.description.replaceAll(/\s+/g, " ").trim(),
     hint: given.length === 0 ? undefined : given.join(" "),
-    fill: (typed, signal) => fill(server, offered, typed, { signal, elicit }),
+    fill: (typed, signal) => fill(server, offered, typed, { ...answers, signal }),
   };
 }
 
@@ -41,7 +45,7 @@ async function fill(
   server: McpServer,
   offered: OfferedPrompt,
   typed: string,
-  user: { signal: AbortSignal; elicit: Elicit },
+  user: ServerAnswers & { signal: AbortSignal },
 ): Promise<FilledPrompt> {
   const values = parseArguments(
     typed,

@@ -2,7 +2,7 @@ import { titleOfObject, titleOfPath } from "../../base/text/call-titles.ts";
 import { z } from "zod";
 import listDescription from "../../../prompts/tools/list_mcp_resources.md";
 import readDescription from "../../../prompts/tools/read_mcp_resource.md";
-import type { Elicit } from "../../message/elicitation.ts";
+import type { ServerAnswers } from "../../message/sampling.ts";
 import { defineTool, type RunContext, type Tool, ToolFailure, type ToolResult } from "../../tool/tool.ts";
 import { readAnswerSchema, readContents } from "./content.ts";
 import type { McpServer } from "../server.ts";
@@ -23,9 +23,9 @@ function createSchema(input: z.ZodType): Record<string, unknown> {
 }
 
 /** Creates tools to list and read resources. None if no server has resources. */
-export function createResourceTools(servers: readonly McpServer[], elicit: Elicit): Tool[] {
+export function createResourceTools(servers: readonly McpServer[], answers: ServerAnswers): Tool[] {
   const having = servers.filter(({ offers }) => offers.hasResources);
-  return having.length === 0 ? [] : [listTool(having), readTool(having, elicit)];
+  return having.length === 0 ? [] : [listTool(having), readTool(having, answers)];
 }
 
 function listTool(servers: readonly McpServer[]): Tool {
@@ -51,7 +51,7 @@ function listTool(servers: readonly McpServer[]): Tool {
   });
 }
 
-function readTool(servers: readonly McpServer[], elicit: Elicit): Tool {
+function readTool(servers: readonly McpServer[], answers: ServerAnswers): Tool {
   return defineTool({
     name: "read_mcp_resource",
     source: "MCP resources",
@@ -68,7 +68,7 @@ function readTool(servers: readonly McpServer[], elicit: Elicit): Tool {
         title: titleOfPath("Read", uri, `from ${name}`),
         locations: [],
         permissions: [{ permission: "read_mcp_resource", subjects: [subject], always: [subject.text] }],
-        run: (run) => runRead(server, uri, elicit, run),
+        run: (run) => runRead(server, uri, answers, run),
       };
     },
   });
@@ -77,10 +77,10 @@ function readTool(servers: readonly McpServer[], elicit: Elicit): Tool {
 async function runRead(
   server: McpServer,
   uri: string,
-  elicit: Elicit,
+  answers: ServerAnswers,
   { signal, callId }: RunContext,
 ): Promise<ToolResult> {
-  const read = await readResource(server, uri, { signal, callId, elicit });
+  const read = await readResource(server, uri, { ...answers, signal, callId });
   if ("problem" in read) throw new ToolFailure(read.problem);
   return { status: "completed", output: read.text || "(no content)", attachments: read.attachments };
 }
@@ -89,7 +89,7 @@ async function runRead(
 export async function readResource(
   server: McpServer,
   uri: string,
-  user: { signal: AbortSignal; callId?: string; elicit: Elicit },
+  user: ServerAnswers & { signal: AbortSignal; callId?: string },
 ) {
   const read = await server.request("resources/read", { uri }, readAnswerSchema, user);
   if (read.outcome === "failed") return { problem: describeFailedCall(read.failure, server) };

@@ -1,6 +1,6 @@
 import { isSame } from "../../base/memoize.ts";
 import type { Config } from "../../config/schema.ts";
-import type { Elicit } from "../../message/elicitation.ts";
+import type { ServerAnswers } from "../../message/sampling.ts";
 import type { Tool } from "../../tool/tool.ts";
 import type { ServerCapabilities } from "../offers/offers.ts";
 import type { McpServer } from "../server.ts";
@@ -18,7 +18,7 @@ export const sentLimit: ToolsLimit = { count: 100, length: 256 * 1024 };
 const foundLimit: ToolsLimit = { count: 1_000, length: 4 * 1024 * 1024 };
 
 export interface ServerToolsDeps {
-  readonly elicit: Elicit;
+  readonly answers: ServerAnswers;
   report: (text: string) => void;
 }
 
@@ -49,12 +49,12 @@ export class ServerTools {
       import("./tools.ts"),
       import("./resource-tools.ts"),
     ]);
-    const { elicit } = this.#deps;
+    const { answers } = this.#deps;
     const names = new ToolNames(taken);
     const toTool: ToTool = (name, server, offered) =>
-      this.#getOrCreate(name, server, offered, () => createServerTool(name, server, offered, elicit));
+      this.#getOrCreate(name, server, offered, () => createServerTool(name, server, offered, answers));
     const offered = servers.flatMap((server) => listTools(server, names, toTool));
-    const tools = [...createResourceTools(servers, elicit), ...this.#limitTools(offered, mode)];
+    const tools = [...createResourceTools(servers, answers), ...this.#limitTools(offered, mode)];
     this.#built = { key, tools };
     return tools;
   }

@@ -1,6 +1,6 @@
 import { z } from "zod";
 import { sha256 } from "../../base/text/hash.ts";
-import type { Elicit } from "../../message/elicitation.ts";
+import type { ServerAnswers } from "../../message/sampling.ts";
 import { defineTool, type RunContext, type Tool, ToolFailure, type ToolResult } from "../../tool/tool.ts";
 import { callAnswerSchema, readAnswer } from "./content.ts";
 import type { OfferedTool } from "../offers/offers.ts";
@@ -23,7 +23,7 @@ export function createServerTool(
   name: string,
   server: McpServer,
   offered: OfferedTool,
-  elicit: Elicit,
+  answers: ServerAnswers,
 ): Tool {
   // "Always" applies to the current definition: a changed tool asks again.
   const version = `${name}@${getVersion(server, offered)}`;
@@ -48,7 +48,7 @@ export function createServerTool(
         locations: [],
         preview: { text: describeTool(server, offered) },
         permissions: [{ permission: name, subjects: [subject], always: [version] }],
-        run: (run) => callTool(server, offered, input, elicit, run),
+        run: (run) => callTool(server, offered, input, answers, run),
       };
     },
   });
@@ -73,15 +73,15 @@ async function callTool(
   server: McpServer,
   { name }: OfferedTool,
   input: Input,
-  elicit: Elicit,
+  answers: ServerAnswers,
   run: RunContext,
 ): Promise<ToolResult> {
   const params = { name, arguments: input };
   const progress = new ProgressLines((line) => run.output(line));
   const user = {
+    ...answers,
     signal: run.signal,
     callId: run.callId,
-    elicit,
     onProgress: (one: Progress) => progress.add(one),
   };
   const called = await server.request("tools/call", params, callAnswerSchema, user);

@@ -27,6 +27,21 @@ export function createModernServer(version: string, more: readonly string[] = []
     const question = inputRequired.elicit({ message: "Who are you?", requestedSchema: asked });
     return inputRequired({ inputRequests: { who: question }, requestState: "greeting" });
   });
+  server.registerTool("think", { inputSchema: z.object({}) }, (_, { mcpReq }) => {
+    const answer = mcpReq.inputResponses?.["thought"];
+    if (answer !== undefined) return { content: [{ type: "text", text: JSON.stringify(answer) }] };
+    const thought = inputRequired.createMessage({
+      messages: [{ role: "user", content: { type: "text", text: "How many?" } }],
+      maxTokens: 10,
+    });
+    return inputRequired({ inputRequests: { thought }, requestState: "thinking" });
+  });
+  server.registerTool("visit", { inputSchema: z.object({}) }, (_, { mcpReq }) => {
+    const answer = mcpReq.inputResponses?.["page"];
+    if (answer !== undefined) return { content: [{ type: "text", text: JSON.stringify(answer) }] };
+    const page = inputRequired.elicitUrl({ message: "Sign in.", url: "https://example.com/sign-in" });
+    return inputRequired({ inputRequests: { page }, requestState: "visiting" });
+  });
   server.registerTool("work", { inputSchema: z.object({}) }, async (_, { mcpReq }) => {
     const { progressToken } = mcpReq._meta ?? {};
     if (progressToken !== undefined)

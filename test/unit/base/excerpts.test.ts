@@ -3,7 +3,7 @@ import { askQuestions } from "../../../src/acp/client/questions.ts";
 import { excerpt } from "../../../src/base/text/excerpt.ts";
 import { silentLog } from "../../../src/base/log.ts";
 import { parseDiagnostics, toProblems } from "../../../src/lsp/problems.ts";
-import { toElicitation } from "../../../src/mcp/connection/elicitation.ts";
+import { toElicitation } from "../../../src/mcp/questions/elicitation.ts";
 import { parseErrorAnswer } from "../../../src/model/failure.ts";
 import { newSessionId } from "../../../src/message/ids.ts";
 

@@ -1,4 +1,6 @@
 import type { ElicitRequest, ElicitResult } from "@modelcontextprotocol/client";
+import { z } from "zod";
+import { randomUuid } from "../../base/text/hash.ts";
 import { isRecord } from "../../base/text/record.ts";
 import type { Elicitation, ElicitationField, ElicitationOutcome } from "../../message/elicitation.ts";
 
@@ -12,7 +14,7 @@ export function toElicitation(
   callId: string | undefined,
 ): Elicitation {
   const request = { server, message: params.message, callId };
-  if (params.mode === "url") return { ...request, mode: "url", url: params.url, id: params.elicitationId };
+  if (params.mode === "url") return { ...request, mode: "url", url: params.url, id: getVisitId(params) };
   const { properties, required = [] } = params.requestedSchema;
   const all = Object.entries(properties);
   const fields = Object.fromEntries(
@@ -23,6 +25,18 @@ export function toElicitation(
     more > 0 ? `${params.message}\n(It asks for ${more} more fields, which are not shown.)` : params.message;
   const form = { fields, required: required.filter((name) => Object.hasOwn(fields, name)) };
   return { ...request, message, mode: "form", form };
+}
+
+/** The modern generation of the protocol has no ids and no notification of the end: the server is asked again. */
+const idSchema = z.object({ elicitationId: z.string() });
+
+/** Returns whether the server notifies the end of the visit. */
+export function hasVisitId(params: ElicitRequest["params"]): boolean {
+  return idSchema.safeParse(params).success;
+}
+
+function getVisitId(params: ElicitRequest["params"]): string {
+  return idSchema.safeParse(params).data?.elicitationId ?? `visit-${randomUuid()}`;
 }
 
 /** Converts choices, including the older format with the names in a second list. */
