@@ -308,6 +308,13 @@ const sandboxModeSchema = z
     "off: never; auto: each command, if the system has a sandbox; required: each command, and none without a sandbox.",
   );
 
+const hostSchema = z
+  .string()
+  .regex(/^[^\s/@]+$/, "a host without https:// and path, such as registry.npmjs.org")
+  .describe(
+    "registry.npmjs.org, *.github.com, or with a port other than those of the web: example.org:8080.",
+  );
+
 const ignored = () => z.unknown().optional().describe("Accepted from OpenCode's files; ignored.");
 
 const ignoredKeys = {
@@ -474,7 +481,12 @@ export const configSchema = z
         sandboxModeSchema,
         z.strictObject({
           mode: sandboxModeSchema.optional(),
-          network: z.boolean().optional().describe("Commands in the sandbox may use the network (false)."),
+          network: z
+            .union([z.boolean(), z.strictObject({ hosts: z.array(hostSchema) })])
+            .optional()
+            .describe(
+              "Commands in the sandbox may use the network (false), or reach single hosts over HTTP and HTTPS.",
+            ),
           writable: z
             .array(z.string())
             .optional()

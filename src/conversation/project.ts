@@ -71,6 +71,8 @@ export interface Project {
   readonly format?: FormatChanges | undefined;
   /** Returns why the approval setting *Sandboxed* cannot be used here; undefined if it can. */
   findSandboxProblem(): Promise<string | undefined>;
+  /** Returns why commands in the sandbox cannot be limited to the configured hosts; undefined if they can. */
+  findSandboxNetworkProblem(): Promise<string | undefined>;
   readonly retryPolicy: RetryPolicy;
   /** Reads the instruction files, and the texts of configured URLs as `fetched` first returned them. */
   instructions(fetched: FetchedTexts): Promise<LoadedInstructions>;

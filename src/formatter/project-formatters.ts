@@ -235,6 +235,9 @@ export class ProjectFormatters {
       isSandboxed: call.isSandboxed,
       rules: call.rules,
       isAllowedOutside: false,
+      hosts: [],
+      // Only hosts of the configuration: a formatter has no call that could ask.
+      judgeConnection: () => "ask",
     });
     let output = "";
     if (confinement.kind === "refused") throw new Error(confinement.reason);

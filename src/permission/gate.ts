@@ -9,7 +9,14 @@ import type { ApprovalMode } from "../message/message.ts";
 import type { Approvals, ApprovalScope } from "./approvals.ts";
 import { describeIrreversible } from "./evaluate.ts";
 import { judge, type Judgement } from "./judge.ts";
-import { type Decision, type PermissionRequest, type Rule, type Ruleset, sandboxPermission } from "./rule.ts";
+import {
+  connectPermission,
+  type Decision,
+  type PermissionRequest,
+  type Rule,
+  type Ruleset,
+  sandboxPermission,
+} from "./rule.ts";
 
 /** A call to decide, with everything that the user should see of it. */
 export interface GateCall {
@@ -424,8 +431,8 @@ function createApprovals({
   return always.map((pattern) => ({ permission, pattern }));
 }
 
-/** Whether "always allow" may apply to the project: commands, also outside the sandbox, and edits of relative paths. */
+/** Whether "always allow" may apply to the project: commands, also outside the sandbox, their hosts, and edits of relative paths. */
 function mayHoldForProject({ permission, always }: PermissionRequest): boolean {
   if (permission === "edit") return always.every((pattern) => !/^(?:[/~\\]|[A-Za-z]:)/.test(pattern));
-  return permission === "bash" || permission === sandboxPermission;
+  return ["bash", sandboxPermission, connectPermission].includes(permission);
 }

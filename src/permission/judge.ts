@@ -1,6 +1,13 @@
 import type { ApprovalMode } from "../message/message.ts";
 import { evaluate, type Verdict } from "./evaluate.ts";
-import { type Action, type PermissionRequest, type Rule, type Ruleset, sandboxPermission } from "./rule.ts";
+import {
+  type Action,
+  type PermissionRequest,
+  type Rule,
+  type Ruleset,
+  connectPermission,
+  sandboxPermission,
+} from "./rule.ts";
 
 /** The rules, limits, approvals and mode that decide a call before the user is asked. */
 export interface Authority {
@@ -84,7 +91,7 @@ function liftAsk(request: PermissionRequest, authority: Authority): Judgement | 
   };
 }
 
-/** Repeated calls and leaving the sandbox always ask, in every mode. */
+/** Repeated calls, leaving the sandbox and connecting from it always ask, in every mode. */
 function coversMode(mode: ApprovalMode, { permission, subjects, ofCommand }: PermissionRequest): boolean {
   switch (mode) {
     case "ask":
@@ -100,7 +107,7 @@ function coversMode(mode: ApprovalMode, { permission, subjects, ofCommand }: Per
             subjects.every(({ text, opaque }) => opaque !== undefined || isPrivate(text))))
       );
     case "auto":
-      return permission !== "doom_loop" && permission !== sandboxPermission;
+      return !["doom_loop", sandboxPermission, connectPermission].includes(permission);
   }
 }
 

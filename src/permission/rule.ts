@@ -5,6 +5,8 @@ export type Action = z.infer<typeof actionSchema>;
 
 /** The permission to run a command outside the sandbox. */
 export const sandboxPermission = "sandbox";
+/** The permission of a command in the sandbox to connect to a host. */
+export const connectPermission = "connect";
 
 /** In `permission` and `pattern`, `*` matches any characters and `?` exactly one. */
 export interface Rule {

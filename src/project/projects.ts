@@ -134,6 +134,7 @@ export class Projects {
       ...given,
       ...this.#toolsOf(opened, servers, sandbox),
       findSandboxProblem: async () => (await sandbox()).findProblem(),
+      findSandboxNetworkProblem: async () => (await sandbox()).findNetworkProblem(),
       id: projectIdOf(getRoot(given.workspace)),
       config,
       agents: agents.agents,

@@ -3,6 +3,14 @@ import { type Covers, isWithin, type SandboxProfile } from "./profile.ts";
 /** Parts of /run that programs need: name resolution, and the programs of NixOS. Sockets of services stay hidden. */
 const visibleInRun = ["/run/systemd/resolve", "/run/resolvconf", "/run/current-system"];
 
+interface BubblewrapOptions {
+  readonly cwd: string;
+  readonly covers: Covers;
+  readonly isFolder: (path: string) => boolean;
+  /** The command gets a network of its own, without a way out. */
+  readonly unshareNetwork: boolean;
+}
+
 /**
  * Returns the arguments of `bwrap` up to the command. Later mounts cover earlier ones.
  * - All paths of the profile must exist: bubblewrap would create missing ones on the disk.
@@ -10,9 +18,9 @@ const visibleInRun = ["/run/systemd/resolve", "/run/resolvconf", "/run/current-s
  */
 export function createBubblewrapArguments(
   profile: SandboxProfile,
-  { cwd, covers, isFolder }: { cwd: string; covers: Covers; isFolder: (path: string) => boolean },
+  { cwd, covers, isFolder, unshareNetwork }: BubblewrapOptions,
 ): string[] {
-  const { writable, pinned, readOnly, hidden, temporary, visible, network } = profile;
+  const { writable, pinned, readOnly, hidden, temporary, visible } = profile;
   const bind = (option: string) => (path: string) => [option, path, path];
   const byDepth = (paths: readonly string[]) => [...new Set(paths)].toSorted();
   const isReplaced = (path: string) => isWithin(path, "/tmp") || isWithin(path, "/run");
@@ -23,7 +31,7 @@ export function createBubblewrapArguments(
     "--unshare-user",
     "--unshare-pid",
     "--unshare-ipc",
-    ...(network ? [] : ["--unshare-net"]),
+    ...(unshareNetwork ? ["--unshare-net"] : []),
     // Without capabilities root is an ordinary user to the files of the sandbox.
     "--cap-drop",
     "ALL",

@@ -21,6 +21,7 @@ export interface SandboxAdditions {
   readonly writable: readonly string[];
   readonly hidden: readonly string[];
   readonly network: boolean;
+  readonly hosts: readonly string[];
 }
 
 /** A command line that was allowed, and what surrounds it. */
@@ -42,7 +43,7 @@ export interface AllowedCommand {
  * Derives what a command line may do from what was allowed:
  * - it writes the workspace except what is always confirmed, the temporary folder, and paths that were allowed by name;
  * - it reads everything except keys and what rules for `read` protect, unless that was allowed by name;
- * - it has network only by configuration, or if something was allowed that cannot be undone, such as a push.
+ * - it has network, or single hosts, only by configuration, or if something was allowed that cannot be undone, such as a push.
  *
  * What the analysis of the line did not see is therefore refused by the system.
  */
@@ -81,6 +82,7 @@ export function deriveProfile(command: AllowedCommand): SandboxProfile {
     temporary: command.temporary,
     visible: resolveExisting([home, command.start]),
     network: additions.network || requests.some(isIrreversible),
+    hosts: additions.hosts,
   };
 }
 

@@ -12,8 +12,13 @@ export interface SandboxProfile {
   readonly temporary: string;
   /** Other folders that must stay visible if a parent of theirs is replaced. */
   readonly visible: readonly string[];
-  /** Without network a process reaches only its own loopback ports (on macOS: all of this computer's). */
+  /**
+   * Without network a process reaches loopback ports of confined processes (on macOS: all of this computer's), and
+   * `hosts`.
+   */
   readonly network: boolean;
+  /** Hosts that may be reached without network, by a proxy: `example.org`, `*.example.org`, `example.org:8080`. */
+  readonly hosts: readonly string[];
 }
 
 /** A file and a folder that nobody may read, to cover hidden paths with. */

@@ -2,10 +2,12 @@ import { readdirSync } from "node:fs";
 import { basename, join, resolve } from "node:path";
 import { messageOf } from "../base/errors.ts";
 import { expandHome } from "../permission/pattern.ts";
-import type { PermissionRequest, Ruleset } from "../permission/rule.ts";
+import type { Action, PermissionRequest, Ruleset } from "../permission/rule.ts";
 import { addHookFolders, describeAddedFiles } from "./added-files.ts";
 import { findBlockedReason } from "./blocked.ts";
 import { deriveProfile } from "./derive-profile.ts";
+import type { Connections } from "./network/filter-proxy.ts";
+import { matchesHost } from "./network/host-pattern.ts";
 import type { SandboxProfile } from "./profile.ts";
 import { type ProtectedFiles, ProtectedFileSearch } from "./protected-files.ts";
 import { createReadFilter, type ReadFilter } from "./read-filter.ts";
@@ -19,7 +21,8 @@ const profileVariable = "FAIRLEAD_SANDBOX_PROFILE";
 export interface SandboxSettings {
   /** Undefined confines commands only in sessions whose approval setting is *Sandboxed*. */
   readonly mode?: "off" | "auto" | "required" | undefined;
-  readonly network?: boolean | undefined;
+  /** Everything, nothing, or single hosts. */
+  readonly network?: boolean | { readonly hosts: readonly string[] } | undefined;
   readonly writable?: readonly string[] | undefined;
   readonly hidden?: readonly string[] | undefined;
   /** Words that run a command in another place, instead of the sandbox of the system. */
@@ -58,6 +61,10 @@ export interface CommandToRun {
   readonly rules: readonly Ruleset[];
   /** Whether a rule or an approval lets it run outside the sandbox. */
   readonly isAllowedOutside: boolean;
+  /** Hosts that the user allowed for this run. */
+  readonly hosts: readonly string[];
+  /** Returns what rules and approvals say about a connection to `example.org` or `example.org:8080`. */
+  judgeConnection(target: string): Action;
 }
 
 /** How a command line runs. */
@@ -70,6 +77,8 @@ export type Confinement =
       confine(argv: readonly string[]): Promise<Confined>;
       /** Returns why the sandbox made it fail, as far as its output shows it. */
       findBlockedReason(output: string): string | undefined;
+      /** Returns the hosts to which connections were blocked, in order. */
+      listBlockedHosts(): readonly string[];
       /** Returns a note about files that appeared and that the command should not have created. */
       findAddedFiles(): Promise<string | undefined>;
       /** Whether the user may allow it to run outside. */
@@ -80,10 +89,17 @@ export type Confinement =
 export class ProjectSandbox {
   readonly #deps: ProjectSandboxDeps;
   readonly #search = new ProtectedFileSearch();
-  #hasWarned = false;
+  readonly #warned = new Set<string>();
 
   constructor(deps: ProjectSandboxDeps) {
     this.#deps = deps;
+  }
+
+  /** Returns why commands cannot be limited to the configured hosts; undefined if they can, or none are configured. */
+  async findNetworkProblem(): Promise<string | undefined> {
+    const { settings, system } = this.#deps;
+    if (this.#hosts.length === 0 || settings.command !== undefined) return undefined;
+    return (await system()).findNetworkProblem();
   }
 
   /** Returns why the approval setting *Sandboxed* cannot be used; undefined if it can. */
@@ -109,9 +125,14 @@ export class ProjectSandbox {
   }
 
   #runWithout(problem: string): Confinement {
-    if (!this.#hasWarned) this.#deps.warn(`Commands run without a sandbox. ${problem}`);
-    this.#hasWarned = true;
+    this.#warnOnce(`Commands run without a sandbox. ${problem}`);
     return { kind: "none" };
+  }
+
+  #warnOnce(text: string): void {
+    if (this.#warned.has(text)) return;
+    this.#warned.add(text);
+    this.#deps.warn(text);
   }
 
   async #confine(command: CommandToRun): Promise<Confinement> {
@@ -130,22 +151,47 @@ export class ProjectSandbox {
         const argv = wrapCommand(words, command.command, command.start);
         const env = { [profileVariable]: JSON.stringify(profile) };
         const confine = () => Promise.resolve({ argv, env, holdsOutput: false });
-        return { kind: "confined", mayLeave, confine, findAddedFiles, findBlockedReason: () => undefined };
+        return {
+          kind: "confined",
+          mayLeave,
+          confine,
+          findAddedFiles,
+          findBlockedReason: () => undefined,
+          listBlockedHosts: () => [],
+        };
       }
+      const connections = profile.network ? undefined : await this.#openConnections(system, command);
       return {
         kind: "confined",
         mayLeave,
         findAddedFiles,
-        confine: (argv) => system.confine(argv, profile, command.start),
+        confine: (argv) => system.confine(argv, profile, { cwd: command.start, connections }),
         findBlockedReason: (output) => findBlockedReason(output, profile),
+        listBlockedHosts: () => [...(connections?.blocked ?? [])],
       };
     } catch (error) {
       return { kind: "refused", reason: `Not run: the sandbox could not be prepared: ${messageOf(error)}.` };
     }
   }
 
+  async #openConnections(system: Sandbox, command: CommandToRun): Promise<Connections | undefined> {
+    const allowed = [...this.#hosts, ...command.hosts];
+    const connections = await system.openConnections((target) => {
+      const action = command.judgeConnection(target);
+      return action === "allow" || (action === "ask" && allowed.some((host) => matchesHost(host, target)));
+    });
+    if (connections === undefined && allowed.length > 0)
+      this.#warnOnce(`${(await system.findNetworkProblem()) ?? ""} They run without network.`);
+    return connections;
+  }
+
+  get #hosts(): readonly string[] {
+    const { network } = this.#deps.settings;
+    return typeof network === "object" ? network.hosts : [];
+  }
+
   #derive(
-    { requests, start }: CommandToRun,
+    { requests, start, hosts }: CommandToRun,
     filter: ReadFilter,
     found: ProtectedFiles,
     temporary: string,
@@ -162,6 +208,7 @@ export class ProjectSandbox {
         writable: toPaths(settings.writable),
         hidden: toPaths(settings.hidden),
         network: settings.network === true,
+        hosts: [...this.#hosts, ...hosts],
       },
       found,
       unreadable: filter.named,

@@ -7,6 +7,8 @@ import { once } from "../base/async.ts";
 import { childProcess } from "../workspace/process/child-process.ts";
 import { type Environment, findProgram } from "../workspace/process/find-program.ts";
 import { createBubblewrapArguments } from "./bubblewrap.ts";
+import type { Connections } from "./network/filter-proxy.ts";
+import type { FilteredNetwork } from "./network/filtered-network.ts";
 import type { Covers, SandboxProfile } from "./profile.ts";
 import { createSeatbeltProfile } from "./seatbelt.ts";
 
@@ -28,7 +30,9 @@ export class Sandbox {
   readonly #platform: NodeJS.Platform;
   readonly #folders = once(createFolders);
   readonly #trial = once(() => this.#try());
+  readonly #network = once(() => this.#openNetwork());
   #base: string | undefined;
+  #opened: FilteredNetwork | undefined;
 
   constructor(options: { env: () => Environment; platform?: NodeJS.Platform }) {
     this.#env = options.env;
@@ -48,32 +52,74 @@ export class Sandbox {
     return temporary;
   }
 
+  /** Returns why commands cannot be limited to single hosts here; undefined if they can. */
+  async findNetworkProblem(): Promise<string | undefined> {
+    const problem = await this.findProblem();
+    if (problem !== undefined) return problem;
+    const network = await this.#network();
+    return typeof network === "string" ? network : undefined;
+  }
+
+  /**
+   * Opens the connections of a command, for which `mayConnect` is asked with `example.org` or `example.org:8080`.
+   * Undefined if hosts cannot be filtered here: then the command has no network.
+   */
+  async openConnections(mayConnect: (target: string) => boolean): Promise<Connections | undefined> {
+    const network = await this.#network();
+    return typeof network === "string" ? undefined : network.proxy.open(mayConnect);
+  }
+
   /** Returns the command line that runs `argv` confined. Rejects if there is no sandbox. */
-  async confine(argv: readonly string[], profile: SandboxProfile, cwd: string): Promise<Confined> {
+  async confine(
+    argv: readonly string[],
+    profile: SandboxProfile,
+    { cwd, connections }: { cwd: string; connections: Connections | undefined },
+  ): Promise<Confined> {
     const tried = await this.#trial();
     if (typeof tried === "string") throw new Error(tried);
     const { covers } = await this.#folders();
+    const network = connections === undefined ? undefined : this.#opened;
     const isFolder = (path: string) => statSync(path, { throwIfNoEntry: false })?.isDirectory() === true;
+    const unshareNetwork = !profile.network && network === undefined;
     const prefix =
       this.#platform === "darwin"
         ? ["-p", createSeatbeltProfile(profile)]
-        : createBubblewrapArguments(profile, { cwd, covers, isFolder });
+        : createBubblewrapArguments(profile, { cwd, covers, isFolder, unshareNetwork });
     const { temporary } = profile;
     return {
-      argv: [tried.program, ...prefix, ...argv],
-      env: { TMPDIR: temporary, TMP: temporary, TEMP: temporary },
+      argv: [...(network?.enter ?? []), tried.program, ...prefix, ...argv],
+      env: {
+        TMPDIR: temporary,
+        TMP: temporary,
+        TEMP: temporary,
+        ...(connections && network?.createEnvironment(connections)),
+      },
       holdsOutput: this.#platform === "linux",
     };
   }
 
   /** Removes the temporary folder. Must not throw. */
   close(): void {
+    this.#opened?.close();
     if (this.#base === undefined) return;
     try {
       rmSync(this.#base, { recursive: true, force: true });
     } catch {
       // A command that still runs may write to it; the system cleans its temporary folder.
     }
+  }
+
+  async #openNetwork(): Promise<FilteredNetwork | string> {
+    const tried = await this.#trial();
+    if (typeof tried === "string") return tried;
+    const { openLinuxNetwork, openLoopbackNetwork } = await import("./network/filtered-network.ts");
+    const trial = linuxTrial.filter((word) => word !== "--unshare-net");
+    const network =
+      this.#platform === "linux"
+        ? await openLinuxNetwork({ bwrap: tried.program, env: this.#env(), trial })
+        : await openLoopbackNetwork();
+    if (typeof network !== "string") this.#opened = network;
+    return network;
   }
 
   /** Finds the program and starts something in it; returns the problem if that fails. */

@@ -42,7 +42,7 @@ async function revoke(approvals: Approvals, approval: Approval): Promise<string>
 
 async function keep(approvals: Approvals, approval: Approval): Promise<string> {
   if (approval.scope === "project") return `${describeApproval(approval)} is already stored for the project.`;
-  if (!["bash", "edit", "sandbox"].includes(approval.permission))
+  if (!["bash", "edit", "sandbox", "connect"].includes(approval.permission))
     return `${describeApproval(approval)} applies to this session only: approvals for paths outside the workspace or with secrets are not stored.`;
   await approvals.add([approval], "project");
   await approvals.revoke(approval);

@@ -8,7 +8,7 @@ import type { Answer, Question } from "../../permission/gate.ts";
 import { excerpt } from "../../base/text/excerpt.ts";
 import { showInvisible } from "../../base/text/invisible.ts";
 import type { ApprovalScope } from "../../permission/approvals.ts";
-import { sandboxPermission } from "../../permission/rule.ts";
+import { connectPermission, sandboxPermission } from "../../permission/rule.ts";
 import type { ClientRequests } from "./client-requests.ts";
 import type { ClientFeatures } from "../client-capabilities.ts";
 import type { ClientPaths } from "../client-paths.ts";
@@ -133,8 +133,7 @@ function createOptions(
   scopes: readonly ApprovalScope[],
   reasonForm: ReturnType<typeof getReasonForm>,
 ): PermissionOption[] {
-  const isOutside = permissions.some(({ permission }) => permission === sandboxPermission);
-  const always = scopes.map((scope) => createAlwaysOption(patterns, scope, isOutside));
+  const always = scopes.map((scope) => createAlwaysOption(patterns, scope, permissions));
   return [
     { optionId: allowOnce, name: "Allow once", kind: "allow_once" },
     ...always,
@@ -152,12 +151,16 @@ const rejectWithReasonOption: PermissionOption = {
 function createAlwaysOption(
   patterns: readonly string[],
   scope: ApprovalScope,
-  isOutside: boolean,
+  permissions: Question["permissions"],
 ): PermissionOption {
   const list = patterns.map((pattern) => `\`${showInvisible(pattern)}\``).join(", ");
+  const isFor = (name: string) => permissions.some(({ permission }) => permission === name);
+  const what = isFor(connectPermission)
+    ? `connections to ${list}`
+    : `${list}${isFor(sandboxPermission) ? " outside the sandbox" : ""}`;
   return {
     optionId: allowAlways[scope],
-    name: `Always allow ${list}${isOutside ? " outside the sandbox" : ""} in this ${scope}`,
+    name: `Always allow ${what} in this ${scope}`,
     kind: "allow_always",
   };
 }

@@ -8,7 +8,13 @@ export async function sandboxFinding(project: Project): Promise<Finding> {
   const what = "Sandbox";
   if (mode === "off") return { what, found: "off, as configured" };
   const problem = await project.findSandboxProblem();
-  if (problem === undefined) return { what, found: uses[mode ?? "chosen"] };
+  if (problem === undefined) {
+    const todo = await project.findSandboxNetworkProblem();
+    const found = uses[mode ?? "chosen"];
+    return todo === undefined
+      ? { what, found }
+      : { what, found: `${found}, without the configured hosts`, todo };
+  }
   if (mode === undefined) return { what, found: "not available", note: problem };
   return { what, found: `configured ("${mode}"), but not available`, todo: problem };
 }

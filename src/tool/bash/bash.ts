@@ -8,13 +8,7 @@ import { maxTimeoutMs, runCommand } from "./run-command.ts";
 import { hasNoNul } from "../invalid.ts";
 import { getOutsideAccess, type ShellFolders } from "../paths.ts";
 import { assertSameTarget } from "../text-file.ts";
-import {
-  type ConfineCommand,
-  describeBlocked,
-  joinRuns,
-  openConfinement,
-  requestLeave,
-} from "./sandboxed-command.ts";
+import { type ConfineCommand, type Confined, runSandboxed } from "./sandboxed-command.ts";
 import { defineTool, ToolFailure, type RunContext, type Tool, type ToolContext } from "../tool.ts";
 
 /** What a command line does, without running it. */
@@ -109,15 +103,9 @@ export function bashTool({
               ? undefined
               : context.workspace.changeTracker.start(roots, listWrittenPaths(command, cwd));
           const line = { command: input.command, start: folder.path, requests: command };
-          const confinement = await openConfinement(confine, line, run);
-          const start = async (confined: typeof confinement) =>
+          const start = async (confined: Confined | undefined) =>
             runCommand(input, { cwd: folder.path, shown, tracked: await track(), confined }, context, run);
-          const { result, blocked } = await start(confinement);
-          if (blocked === undefined) return result;
-          const decision = await requestLeave(line, blocked, run);
-          if (decision.outcome !== "allowed") return describeBlocked(result, decision);
-          const again = await start(undefined);
-          return joinRuns(result, again.result, blocked);
+          return runSandboxed(start, line, run, confine);
         },
       };
     },

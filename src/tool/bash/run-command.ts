@@ -154,10 +154,8 @@ class CommandRun {
   }
 
   async #describeSandbox({ exitCode }: ProcessOutcome, text: string) {
-    const { confined } = this.#place;
-    const blocked = exitCode === 0 ? undefined : confined?.findBlocked(text);
-    const added = await confined?.findAddedFiles();
-    return { blocked, notes: [...(blocked?.notes ?? []), ...(added === undefined ? [] : [added])] };
+    const explained = await this.#place.confined?.explain(text, exitCode);
+    return explained ?? { blocked: undefined, notes: [] };
   }
 
   async #continueAsJob(running: Promise<ProcessOutcome>): Promise<ToolResult> {

@@ -1,43 +1,86 @@
 import type { Decision, PermissionRequest } from "../../permission/rule.ts";
 import type { CommandToRun, Confinement } from "../../sandbox/project-sandbox.ts";
 import type { Confine } from "../../workspace/process/process.ts";
-import { toSandboxRequest } from "./sandbox-request.ts";
+import { judgeConnection, toConnectRequest, toSandboxRequest } from "./sandbox-request.ts";
 import { type RunContext, ToolFailure, type ToolResult } from "../tool.ts";
+
+/** Questions about one call, each of which leads to another run. */
+const questionLimit = 5;
 
 /** Decides how an allowed command line runs. */
 export type ConfineCommand = (command: CommandToRun) => Promise<Confinement>;
 
-/** What the sandbox blocked in a run, as far as the output shows it. */
+/** What the sandbox blocked in a failed run, as far as it shows. */
 export interface Blocked {
   /** Why, as the end of a sentence about the command: "it has no network". */
   readonly reason: string;
+  /** The hosts that it may be allowed to reach inside the sandbox. Without any it can only run outside. */
+  readonly hosts: readonly string[];
   /** Whether the user may be asked to run it outside. */
   readonly mayLeave: boolean;
-  /** For the model and the user, after the output. */
-  readonly notes: readonly string[];
 }
 
 /** How a confined command starts, and how its failure is explained. */
 export interface Confined {
   readonly confine: Confine;
-  findBlocked(output: string): Blocked | undefined;
-  /** Returns a note about files that appeared and that the command should not have created. */
-  findAddedFiles(): Promise<string | undefined>;
+  /** `blocked` is set if the command failed because of the sandbox. The notes are for the model and the user. */
+  explain(
+    output: string,
+    exitCode: number | null,
+  ): Promise<{ blocked: Blocked | undefined; notes: string[] }>;
+}
+
+/** A run of a command, and what the sandbox blocked in it. */
+interface Run {
+  readonly result: ToolResult;
+  readonly blocked: Blocked | undefined;
 }
 
 type Line = Pick<CommandToRun, "command" | "start" | "requests">;
 
+/**
+ * Runs an allowed command line as the sandbox of the session says. What the sandbox blocks can be allowed by the user;
+ * then the command runs again. Throws {@link ToolFailure} if it must not run.
+ */
+export async function runSandboxed(
+  start: (confined: Confined | undefined) => Promise<Run>,
+  line: Line,
+  run: RunContext,
+  confine: ConfineCommand | undefined,
+): Promise<ToolResult> {
+  const hosts: string[] = [];
+  const notes: string[] = [];
+  let { result, blocked } = await start(await openConfinement(confine, line, run, hosts));
+  for (let questions = 0; blocked !== undefined && questions < questionLimit; questions++) {
+    const decision = await request(line, blocked, run);
+    if (decision.outcome !== "allowed") {
+      notes.push(describeRefused(blocked, decision));
+      break;
+    }
+    hosts.push(...blocked.hosts);
+    notes.push(describeNextRun(blocked));
+    const isInside = blocked.hosts.length > 0;
+    const next = await start(isInside ? await openConfinement(confine, line, run, hosts) : undefined);
+    result = joinRuns(result, next.result);
+    blocked = isInside ? next.blocked : undefined;
+  }
+  return addNotes(result, notes);
+}
+
 /** Returns how the command is confined; undefined if it is not. Throws {@link ToolFailure} if it must not run. */
-export async function openConfinement(
+async function openConfinement(
   confine: ConfineCommand | undefined,
   line: Line,
   run: RunContext,
+  hosts: readonly string[],
 ): Promise<Confined | undefined> {
   const confinement = await confine?.({
     ...line,
     isSandboxed: run.isSandboxed === true,
     rules: run.rules?.() ?? [],
-    isAllowedOutside: run.isAllowed([toRequest(line)]),
+    isAllowedOutside: run.isAllowed([toSandboxRequest(line.requests, line.command)]),
+    hosts,
+    judgeConnection: (target) => judgeConnection(target, run),
   });
   if (confinement === undefined) {
     if (run.isSandboxed === true) throw new ToolFailure("Not run: no sandbox is available for this command.");
@@ -45,36 +88,64 @@ export async function openConfinement(
   }
   if (confinement.kind === "refused") throw new ToolFailure(confinement.reason);
   if (confinement.kind === "none") return undefined;
-  const { mayLeave } = confinement;
   return {
     confine: (argv) => confinement.confine(argv),
-    findAddedFiles: () => confinement.findAddedFiles(),
-    findBlocked: (output) => {
-      const reason = confinement.findBlockedReason(output);
-      return reason === undefined
-        ? undefined
-        : { reason, mayLeave, notes: [`[Blocked by the sandbox: ${reason}.]`] };
+    explain: async (output, exitCode) => {
+      const blocked = findBlocked(confinement, output);
+      const added = await confinement.findAddedFiles();
+      const isFailed = exitCode !== 0;
+      const isNamed = blocked !== undefined && (isFailed || blocked.hosts.length > 0);
+      return {
+        blocked: isFailed ? blocked : undefined,
+        notes: [
+          ...(isNamed ? [`[Blocked by the sandbox: ${blocked.reason}.]`] : []),
+          ...(added === undefined ? [] : [added]),
+        ],
+      };
     },
   };
 }
 
-/** Asks whether the command may run again, outside the sandbox. */
-export async function requestLeave(
-  line: Line,
-  { reason, mayLeave }: Blocked,
+function findBlocked(
+  confinement: Extract<Confinement, { kind: "confined" }>,
+  output: string,
+): Blocked | undefined {
+  const { mayLeave } = confinement;
+  const hosts = confinement.listBlockedHosts();
+  const reason =
+    hosts.length > 0 ? `it may not connect to ${hosts.join(", ")}` : confinement.findBlockedReason(output);
+  return reason === undefined ? undefined : { reason, hosts, mayLeave };
+}
+
+/** Asks whether the command may run again with its hosts, or outside. */
+async function request(
+  { requests, command }: Line,
+  { reason, hosts, mayLeave }: Blocked,
   run: RunContext,
 ): Promise<Decision> {
-  if (!mayLeave || run.request === undefined)
-    return { outcome: "unasked", problem: "The configuration requires the sandbox." };
-  return run.request(
-    [toRequest(line, `it failed in the sandbox: ${reason}`)],
-    "It runs again from its start, outside the sandbox.",
+  const why = `it failed in the sandbox: ${reason}`;
+  if (hosts.length > 0)
+    return ask(run, toConnectRequest(hosts, why), `It runs again from its start, with ${hosts.join(", ")}.`);
+  if (!mayLeave) return { outcome: "unasked", problem: "The configuration requires the sandbox." };
+  const leave = toSandboxRequest(requests, command, why);
+  return ask(run, leave, "It runs again from its start, outside the sandbox.");
+}
+
+async function ask(run: RunContext, permission: PermissionRequest, text: string): Promise<Decision> {
+  return (
+    (await run.request?.([permission], text)) ?? { outcome: "unasked", problem: "Nobody can be asked here." }
   );
 }
 
-/** Adds to a blocked run why it did not run outside. */
-export function describeBlocked(result: ToolResult, decision: Decision): ToolResult {
-  return addNote(result, `[It did not run outside the sandbox: ${describeRefusal(decision)}]`);
+/** Returns why a blocked command did not run again. */
+function describeRefused({ hosts }: Blocked, decision: Decision): string {
+  const what = hosts.length > 0 ? "It did not run again" : "It did not run outside the sandbox";
+  return `[${what}: ${describeRefusal(decision)}]`;
+}
+
+function describeNextRun({ reason, hosts }: Blocked): string {
+  const where = hosts.length > 0 ? "with the connection" : "outside it";
+  return `[It failed in the sandbox because ${reason}; the output above is of another run, ${where}.]`;
 }
 
 function describeRefusal(decision: Decision): string {
@@ -93,18 +164,13 @@ function describeRefusal(decision: Decision): string {
   }
 }
 
-/** Returns the result of the run outside, with the changes of both runs. */
-export function joinRuns(inside: ToolResult, outside: ToolResult, { reason }: Blocked): ToolResult {
-  const changes = [...(inside.changes ?? []), ...(outside.changes ?? [])];
-  const note = `[It failed in the sandbox because ${reason}; this is the output of a second run, outside it.]`;
-  return addNote({ ...outside, ...(changes.length > 0 && { changes }) }, note);
+/** Returns the result of the second run, with the changes of both runs. */
+function joinRuns(first: ToolResult, second: ToolResult): ToolResult {
+  const changes = [...(first.changes ?? []), ...(second.changes ?? [])];
+  return { ...second, ...(changes.length > 0 && { changes }) };
 }
 
-function addNote(result: ToolResult, note: string): ToolResult {
-  const { notes } = result;
-  return { ...result, notes: notes === undefined || notes === "" ? note : `${notes}\n\n${note}` };
-}
-
-function toRequest({ requests, command }: Line, asked?: string): PermissionRequest {
-  return toSandboxRequest(requests, command, asked);
+function addNotes(result: ToolResult, notes: readonly string[]): ToolResult {
+  const all = [...(result.notes ? [result.notes] : []), ...notes];
+  return all.length === 0 ? result : { ...result, notes: all.join("\n\n") };
 }

@@ -72,7 +72,7 @@ describe.runIf(problem === undefined)("at the level Sandboxed", () => {
       await editor.prompt(sessionId, "Go");
       const results = model.requests.at(-1)?.messages.filter(({ role }) => role === "tool") ?? [];
       expect(String(results[0]?.content)).toContain(
-        "[It failed in the sandbox because it has no network; this is the output of a second run, outside it.]",
+        "[It failed in the sandbox because it has no network; the output above is of another run, outside it.]",
       );
       expect(String(results[1]?.content)).toBe("(no output)");
       expect(editor.permissionRequests).toHaveLength(1);

@@ -24,21 +24,29 @@ const profile: SandboxProfile = {
   temporary: "/var/tmp/t",
   visible: ["/home/u", "/tmp/home"],
   network: false,
+  hosts: [],
 };
 
 describe("a profile as text", () => {
   test("bubblewrap mounts what is protected over writable folders, and these over /tmp", () => {
     const covers = { file: "/c/file", folder: "/c/folder" };
     const isFolder = (path: string) => path.endsWith(".ssh");
-    const line = createBubblewrapArguments(profile, { cwd: "/work/a", covers, isFolder }).join(" ");
+    const line = createBubblewrapArguments(profile, {
+      cwd: "/work/a",
+      covers,
+      isFolder,
+      unshareNetwork: true,
+    }).join(" ");
     expect(line).toContain("--unshare-net");
     expect(line).toMatch(
       /--ro-bind \/ \/ .*--bind \/var\/tmp\/t \/tmp --ro-bind \/tmp\/home \/tmp\/home --bind \/var\/tmp\/t \/var\/tmp\/t --bind \/work\/a \/work\/a --bind \/work\/a\/\.git \/work\/a\/\.git --ro-bind \/work\/a\/\.git\/hooks \/work\/a\/\.git\/hooks --ro-bind \/c\/folder \/home\/u\/\.ssh --ro-bind \/c\/file \/work\/a\/\.env --chdir \/work\/a --$/,
     );
-    const connected = createBubblewrapArguments(
-      { ...profile, network: true },
-      { cwd: "/", covers, isFolder },
-    );
+    const connected = createBubblewrapArguments(profile, {
+      cwd: "/",
+      covers,
+      isFolder,
+      unshareNetwork: false,
+    });
     expect(connected).not.toContain("--unshare-net");
   });
 
@@ -101,7 +109,7 @@ describe("a profile", () => {
       requests,
       start: root,
       folders: { cwd: root, roots: [root], worktree: root, home: "/home/nobody-here", own: [] },
-      additions: { writable: [], hidden: [], network: false },
+      additions: { writable: [], hidden: [], network: false, hosts: [] },
       found: await new ProtectedFileSearch().find([root], root, filter),
       unreadable: filter.named,
       temporary: "/t",
