@@ -188,7 +188,7 @@ export class McpServer {
     const first = await this.#requestOnce(method, params, answer, user);
     if (first.outcome === "answered" || user.signal.aborted) return first;
     const { failure } = first;
-    if (failure.kind === "dropped") return this.#requestOnce(method, params, answer, user);
+    if (failure.kind === "dropped" && !failure.isTask) return this.#requestOnce(method, params, answer, user);
     if (failure.kind !== "visit" || !(await this.#questions.visit(failure.visits, user))) return first;
     return this.#requestOnce(method, params, answer, user);
   }
@@ -215,9 +215,12 @@ export class McpServer {
     const onProgress = user.onProgress?.bind(user);
     const tool =
       method === "tools/call" ? this.#offers.tools.find(({ name }) => name === params["name"]) : undefined;
-    const requested = await this.#questions.during(user, (clock) =>
-      connection.request(method, params, answer, { clock, tool, ...(onProgress && { onProgress }) }),
-    );
+    const requested = await this.#questions.during(user, async (clock) => {
+      const options = { clock, tool, ...(onProgress && { onProgress }) };
+      if (tool?.isTask !== true) return connection.request(method, params, answer, options);
+      const { callAsTask } = await import("./connection/task-calls.ts");
+      return callAsTask(connection, params, answer, options);
+    });
     if (requested.outcome === "failed") this.#note(requested.failure, connection);
     return requested;
   }

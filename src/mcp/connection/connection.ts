@@ -67,7 +67,7 @@ export interface RequestOptions {
 }
 
 export interface Progress {
-  readonly progress: number;
+  readonly progress?: number | undefined;
   readonly total?: number | undefined;
   readonly message?: string | undefined;
 }
@@ -130,6 +130,11 @@ export class McpConnection {
   /** Whether parameters of tools may be sent in HTTP headers. */
   get usesHeaders(): boolean {
     return this.era === "modern" && this.#transport instanceof StreamableHTTPClientTransport;
+  }
+
+  /** Whether tools can run as tasks of the server. */
+  get hasTasks(): boolean {
+    return this.era === "legacy" && this.capabilities.tasks?.requests?.tools?.call !== undefined;
   }
 
   /** Name and version of the server, as it reported them. */

@@ -30,8 +30,8 @@ export class ConnectError extends Error {
 
 /** Kinds of failed requests, by how to handle them. */
 export type RequestFailure =
-  /** The connection is lost. The request may be retried on a new one. */
-  | { readonly kind: "dropped"; readonly reason: string }
+  /** The connection is lost. The request may be retried on a new one, unless it is a task that has started. */
+  | { readonly kind: "dropped"; readonly reason: string; readonly isTask?: true }
   | { readonly kind: "unauthorized" }
   | { readonly kind: "timed-out" }
   | { readonly kind: "cancelled" }

@@ -15,7 +15,7 @@ import {
 /** Maximum number of pages per list. */
 const pagesLimit = 100;
 
-type Lister = Pick<McpConnection, "capabilities" | "request" | "usesHeaders">;
+type Lister = Pick<McpConnection, "capabilities" | "request" | "usesHeaders" | "hasTasks">;
 
 /**
  * Lists everything that the server offers. Failed lists are empty, with a note. Throws {@link ConnectError} if the server
@@ -39,7 +39,7 @@ export async function listOffers(connection: Lister, timeoutMs: number): Promise
     list(hasResources, "resources/templates/list", "resourceTemplates"),
   ]);
   const parsed = {
-    tools: parseTools(tools, connection.usesHeaders),
+    tools: parseTools(tools, connection),
     prompts: parsePrompts(prompts),
     resources: parseResources(resources),
     templates: parseTemplates(templates),

@@ -28,6 +28,8 @@ export interface OfferedTool {
   readonly schema: JsonSchema;
   /** The server's own annotations; not trusted. */
   readonly isReadOnly: boolean;
+  /** Whether it is called as a task of the server. */
+  readonly isTask: boolean;
 }
 
 export interface OfferedPrompt {

@@ -59,10 +59,18 @@ export interface GivenList {
   readonly isCut: boolean;
 }
 
-/** Returns the usable tools. The notes name the others. `usesHeaders`: whether parameters may be sent in HTTP headers. */
+/** How tools of a server may be called. */
+export interface ToolSupport {
+  /** Whether parameters may be sent in HTTP headers. */
+  readonly usesHeaders: boolean;
+  /** Whether tools may run as tasks. */
+  readonly hasTasks: boolean;
+}
+
+/** Returns the usable tools. The notes name the others. */
 export function parseTools(
   { items, isCut }: GivenList,
-  usesHeaders: boolean,
+  support: ToolSupport,
 ): { tools: OfferedTool[]; notes: string[] } {
   const check = new SchemaCheck();
   const tools = new Map<string, OfferedTool>();
@@ -73,7 +81,7 @@ export function parseTools(
       left.push(`${getName(item, index)} (it is not described as a tool)`);
       continue;
     }
-    const tool = toTool(parsed.data, check, usesHeaders);
+    const tool = toTool(parsed.data, check, support);
     if ("problem" in tool) left.push(`${parsed.data.name} (${tool.problem})`);
     else if (tools.has(tool.name)) left.push(`${tool.name} (a second one of this name)`);
     else tools.set(tool.name, tool);
@@ -123,10 +131,11 @@ export function parseTemplates({ items, isCut }: GivenList): {
 function toTool(
   given: z.output<typeof toolSchema>,
   check: SchemaCheck,
-  usesHeaders: boolean,
+  { usesHeaders, hasTasks }: ToolSupport,
 ): OfferedTool | { problem: string } {
-  if (given.execution?.taskSupport === "required")
-    return { problem: "it works as a task only, which is not supported" };
+  const { taskSupport = "forbidden" } = given.execution ?? {};
+  if (taskSupport === "required" && !hasTasks)
+    return { problem: "it works as a task only, and the server does not support tasks" };
   const checked = check.check(given.inputSchema);
   if ("problem" in checked) return checked;
   const problem =
@@ -139,6 +148,7 @@ function toTool(
     description: given.description ?? title ?? "",
     schema: checked.schema,
     isReadOnly: given.annotations?.readOnlyHint === true,
+    isTask: hasTasks && (taskSupport === "required" || taskSupport === "optional"),
   };
 }
 

@@ -103,6 +103,8 @@ export function describeFailedCall(failure: RequestFailure, { settings, callTime
     case "timed-out":
       return `${who} did not answer within ${callTimeoutMs / 1_000} s, so the call was stopped. It is unknown whether it had an effect. Try something smaller, or continue without it.`;
     case "dropped":
+      if (failure.isTask)
+        return `${who} lost its connection while the task was running: ${failure.reason}. It is unknown whether the task goes on. Continue without it; the user can check it with /mcp.`;
       return `${who} lost its connection during the call and again during the retry: ${failure.reason}. Continue without it; the user can check it with /mcp.`;
     case "unauthorized":
       return `${who} requires authorization by the user. Ask them to send: /mcp auth ${settings.name}`;
@@ -126,9 +128,9 @@ class ProgressLines {
 
   add({ progress, total, message }: Progress): void {
     if (++this.#count > progressLimit) return;
-    const share = total === undefined ? `${progress}` : `${progress} of ${total}`;
-    const line = message === undefined ? share : `${share}: ${truncate(message, progressLength)}`;
-    this.#show(`${line}\n`);
+    const share = total === undefined ? progress?.toString() : `${progress} of ${total}`;
+    const text = message === undefined ? undefined : truncate(message, progressLength);
+    this.#show(`${[share, text].filter((each) => each !== undefined).join(": ")}\n`);
   }
 }
 

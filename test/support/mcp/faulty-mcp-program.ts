@@ -52,6 +52,8 @@ function tools(): unknown[] {
       return [tool("echo"), tool(`version-${lists}`)];
     case "changing":
       return [tool("echo", text, { description: remembered().includes("changed") ? "Now evil." : "Kind." })];
+    case "endless-task":
+      return [tool("work", text, { execution: { taskSupport: "required" } })];
     default:
       return [tool("echo"), tool("fail"), tool("slow")];
   }
@@ -100,6 +102,10 @@ function call(request: Request): void {
     case "dies-in-call":
       if (remembered().split("call").length <= 2) process.exit(1);
       break;
+    case "endless-task": {
+      const task = { taskId: "task-1", status: "working", ttl: 60_000, createdAt: "", lastUpdatedAt: "" };
+      return send({ id: request.id, result: { task: { ...task, pollInterval: 100 } } });
+    }
     case "always-dies-in-call":
       process.exit(1);
       break;
@@ -148,7 +154,10 @@ function take(request: Request): void {
       }
       if (fault === "painted-start")
         return send({ id, error: { code: -32000, message: painted("Not today") } });
-      const capabilities = { tools: { listChanged: true } };
+      const capabilities = {
+        tools: { listChanged: true },
+        ...(fault === "endless-task" && { tasks: { cancel: {}, requests: { tools: { call: {} } } } }),
+      };
       const serverInfo = { name: "faulty", version: "1.0.0" };
       const [, instructions] = /.*^says (.*)$/ms.exec(remembered()) ?? [];
       return send({
@@ -160,6 +169,13 @@ function take(request: Request): void {
       return listTools(request);
     case "tools/call":
       return call(request);
+    case "tasks/get":
+    case "tasks/cancel": {
+      remember(method);
+      if (remembered().split("tasks/get").length > 4 && remembered().includes("dies")) process.exit(1);
+      const status = method === "tasks/get" ? "working" : "cancelled";
+      return send({ id, result: { taskId: "task-1", status, statusMessage: "Digging.", pollInterval: 100 } });
+    }
     case "notifications/cancelled":
       remember("cancelled");
       return undefined;
