@@ -12,20 +12,22 @@ import {
 } from "../plugin/plugin-type-mapping.ts";
 import type { Plugins } from "../plugin/plugins.ts";
 import type { ChangedFile } from "../conversation/session-diff.ts";
+import type { SessionPlugins } from "./session-plugins.ts";
 
 /** Emits the events of a session to its host and to its plugins. Sends plugins nothing while none listens. */
 export class PluginEvents {
-  readonly #plugins: () => Plugins | undefined;
+  readonly #plugins: SessionPlugins;
   readonly #infoOf: (id: SessionId) => SessionInfo | undefined;
   readonly #emit: Emit;
 
   constructor(deps: {
-    plugins(): Plugins | undefined;
+    /** Those of the parent session, for a child. */
+    plugins: SessionPlugins;
     /** Returns the stored info of a live session. */
     infoOf(id: SessionId): SessionInfo | undefined;
     emit: Emit;
   }) {
-    this.#plugins = () => deps.plugins();
+    this.#plugins = deps.plugins;
     this.#infoOf = (id) => deps.infoOf(id);
     this.#emit = deps.emit;
   }
@@ -68,7 +70,7 @@ export class PluginEvents {
 
   /** Returns the plugins' advice on a call before the user is asked; undefined without such a hook. */
   advice(call: GateCall, status: "allow" | "ask", signal: AbortSignal): Promise<Advice> | undefined {
-    const plugins = this.#plugins();
+    const plugins = this.#plugins.current;
     if (!plugins?.has("permission.ask")) return undefined;
     return plugins.permission(toPermissionQuestion(call), status, signal);
   }
@@ -94,7 +96,7 @@ export class PluginEvents {
   }
 
   #listeners(): Plugins | undefined {
-    const plugins = this.#plugins();
+    const plugins = this.#plugins.current;
     return plugins?.has("event") ? plugins : undefined;
   }
 }

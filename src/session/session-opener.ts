@@ -13,6 +13,7 @@ import type { ChildSession } from "../tasks/child-session.ts";
 import { Decisions } from "../conversation/decisions.ts";
 import type { SessionHost } from "./session-host.ts";
 import { PluginEvents } from "../session-state/plugin-events.ts";
+import { SessionPlugins } from "../session-state/session-plugins.ts";
 import type { Folders, Project } from "../conversation/project.ts";
 import { SessionDiff } from "../conversation/session-diff.ts";
 import { Session } from "./session.ts";
@@ -148,8 +149,12 @@ export class SessionOpener {
     const project = withSessionOverlay(begun.project);
     const store = await this.#deps.store();
     const { id, title = "" } = info;
+    const plugins = new SessionPlugins((text) => {
+      // The parent session shows the same warning.
+      if (parent === undefined) host.emit({ sessionId: id, type: "notice", severity: "warning", text });
+    });
     const events = new PluginEvents({
-      plugins: () => (parent?.session ?? this.#deps.live(id))?.plugins,
+      plugins: parent?.session.plugins ?? plugins,
       infoOf: (live) => this.#deps.infoOf(live),
       emit: host.emit,
     });
@@ -202,6 +207,7 @@ export class SessionOpener {
       todos,
       emit,
       waitUntilReady: () => host.waitUntilReady(),
+      plugins,
       events,
       log,
       rememberModel: (model) => memory.rememberModel(project.id, model),

@@ -8,7 +8,7 @@ import type { SessionWriter } from "../storage/session-store.ts";
 import { SessionSettings } from "../session-state/session-settings.ts";
 import { CommandCalls } from "../slash-commands/command-calls.ts";
 import type { Decisions } from "../conversation/decisions.ts";
-import { SessionPlugins } from "../session-state/session-plugins.ts";
+import type { SessionPlugins } from "../session-state/session-plugins.ts";
 import { ProjectWatcher } from "./project-watcher.ts";
 import { OpenCalls } from "../tool-calls/open-calls.ts";
 import { CurrentProject } from "../conversation/current-project.ts";
@@ -41,6 +41,7 @@ export interface SessionServicesDeps {
   inquire: Inquire;
   /** The session's MCP servers, released when it closes. */
   servers: SessionServers;
+  plugins: SessionPlugins;
   todos: Todo[];
   emit: Emit;
   /** Resolves when the client can receive more. */
@@ -96,11 +97,7 @@ export function createSessionServices(deps: SessionServicesDeps): SessionService
   const windows = parent?.windows ?? new ContextWindows();
   const currentProject = new CurrentProject(deps.project);
   const project = () => currentProject.get();
-  const sessionPlugins = new SessionPlugins((text) => {
-    // The parent session shows the same warning.
-    if (parent === undefined) warn(text);
-  });
-  const plugins = () => sessionPlugins.current;
+  const plugins = () => deps.plugins.current;
   const settings = new SessionSettings({
     sessionId,
     infoStore,
@@ -157,7 +154,7 @@ export function createSessionServices(deps: SessionServicesDeps): SessionService
       emit,
       warn,
     }),
-    plugins: sessionPlugins,
+    plugins: deps.plugins,
     instructions: new SessionInstructions({ project, settings, warn, parent: parent?.instructions }),
     commands,
     messages,

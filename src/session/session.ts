@@ -9,7 +9,7 @@ import type { GivenServers } from "../mcp/server-settings.ts";
 import type { SessionServers } from "../mcp/session-servers.ts";
 import type { Model } from "../model/model.ts";
 import type { Approvals } from "../permission/approvals.ts";
-import type { Plugins } from "../plugin/plugins.ts";
+import type { SessionPlugins } from "../session-state/session-plugins.ts";
 import type { ChildSession } from "../tasks/child-session.ts";
 import type { SessionSettings } from "../session-state/session-settings.ts";
 import type { Command } from "../slash-commands/commands.ts";
@@ -63,6 +63,7 @@ export class Session {
       reopenProject: deps.reopenProject,
       inquire,
       servers,
+      plugins: deps.plugins,
       todos: deps.todos,
       emit,
       waitUntilReady,
@@ -148,9 +149,8 @@ export class Session {
     return this.#services.commands.all;
   }
 
-  /** The active plugins. */
-  get plugins(): Plugins | undefined {
-    return this.#services.plugins.current;
+  get plugins(): SessionPlugins {
+    return this.#deps.plugins;
   }
 
   /** Sends events to plugins. */
