@@ -351,6 +351,7 @@ export const configSchema = z
     jobs: z
       .strictObject({
         commands: z.number().int().nonnegative().optional().describe("Commands at the same time: 8."),
+        tasks: z.number().int().nonnegative().optional().describe("Background tasks at the same time: 4."),
         foreground_seconds: z
           .number()
           .positive()

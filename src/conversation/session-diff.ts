@@ -1,6 +1,7 @@
 import { z } from "zod";
 import { messageIdSchema, type MessageId, type SessionId } from "../message/ids.ts";
 import type { Message, SessionInfo } from "../message/message.ts";
+import type { FileChange } from "../message/part.ts";
 import type { JsonStore } from "../storage/json/json-store.ts";
 import type { Snapshots } from "../workspace/files/snapshot.ts";
 import { changesOf, fileSteps, type FileStep } from "./checkpoints.ts";
@@ -80,6 +81,11 @@ export class SessionDiff {
     const fresh = messages.slice(known + 1);
     this.#pending.push(...fileSteps(changesOf(fresh)));
     this.#through = fresh.at(-1)?.info.id ?? this.#through;
+  }
+
+  /** Adds changes that a call made after its message was included. */
+  noteLate(id: MessageId, changes: readonly FileChange[]): void {
+    if (!this.#isNew(id)) this.#pending.push(...fileSteps(changes));
   }
 
   /** Notes the changes that a killed process may have left uncounted: at most its last turn. */

@@ -5,11 +5,18 @@ import type { Config } from "../config/schema.ts";
 import type { Transcript } from "../conversation/transcript.ts";
 import type { Emit } from "../message/event.ts";
 import type { MessageId, SessionId } from "../message/ids.ts";
-import { createLostEnd, endJob, hasRunningJob, type JobEnd, type ToolPart } from "../message/part.ts";
-import type { Job, Jobs, JobWork, StartedJob, Stopper, WorkEnd } from "../tool/job/jobs.ts";
+import {
+  createLostEnd,
+  endJob,
+  type FileChange,
+  hasRunningJob,
+  type JobEnd,
+  type ToolPart,
+} from "../message/part.ts";
+import type { Job, JobKind, Jobs, JobWork, StartedJob, Stopper, WorkEnd } from "../tool/job/jobs.ts";
 
 /** Default numbers of jobs that run at the same time. */
-const defaultLimit = 8;
+const defaultLimits: Readonly<Record<JobKind, number>> = { command: 8, task: 4 };
 /** Default seconds after which a command without a time limit becomes a job. */
 const defaultForegroundSeconds = 120;
 /** Ended jobs whose output can still be read. */
@@ -25,6 +32,8 @@ export interface SessionJobsDeps {
   log: Log;
   /** Whether a turn runs or waits. */
   isBusy(): boolean;
+  /** Called when a job ended and its changes were added to its call. */
+  onChanged(messageId: MessageId, changes: readonly FileChange[]): Promise<void>;
 }
 
 /** The jobs of a session: numbers them, shows their output, and stores and announces their ends. */
@@ -46,25 +55,26 @@ export class SessionJobs implements Jobs {
     return this.#deps.config().jobs?.foreground_seconds ?? defaultForegroundSeconds;
   }
 
-  findRefusal(): string | undefined {
+  findRefusal(kind: JobKind): string | undefined {
     if (this.#isClosed) return "The session is closing.";
     const { jobs = {} } = this.#deps.config();
-    const limit = jobs.commands ?? defaultLimit;
-    const running = this.all.filter((job) => job.end === undefined);
+    const limit = (kind === "command" ? jobs.commands : jobs.tasks) ?? defaultLimits[kind];
+    const running = this.all.filter((job) => job.kind === kind && job.end === undefined);
     if (running.length < limit) return undefined;
     const ids = running.map(({ id }) => id).join(", ");
     return limit === 0
-      ? "The configuration allows no background commands (jobs.commands)."
-      : `${limit} background commands already run, as jobs ${ids}, and no more are allowed. Stop one, or wait for its end.`;
+      ? `The configuration allows no background ${kind}s (jobs.${kind}s). Run it without background.`
+      : `${limit} background ${kind}s already run, as jobs ${ids}, and no more are allowed. Stop one, or wait for its end.`;
   }
 
   start(work: JobWork): StartedJob {
     this.#newestId = (this.#newestId ?? this.#findNewestId()) + 1;
-    const job = new LiveJob(this.#newestId, work, {
+    const job: LiveJob = new LiveJob(this.#newestId, work, {
       show: (callId, delta) =>
         this.#deps.emit({ sessionId: this.#deps.sessionId, type: "job-output", callId, delta }),
       amend: (messageId, part) => this.#amend(messageId, part),
-      onEnded: (settled) => this.#onEnded(settled),
+      onChanged: (messageId, changes) => this.#noteChanges(messageId, changes),
+      onEnded: (settled) => this.#onEnded(job, settled),
     });
     this.#jobs.set(job.id, job);
     return job;
@@ -115,9 +125,10 @@ export class SessionJobs implements Jobs {
     await Promise.all(running.map((job) => job.ended));
   }
 
-  #onEnded(settled: { messageId: MessageId; part: ToolPart } | undefined): void {
+  #onEnded(job: LiveJob, settled: { messageId: MessageId; part: ToolPart } | undefined): void {
     const { emit, sessionId } = this.#deps;
-    if (settled !== undefined) emit({ sessionId, type: "job-ended", ...settled });
+    if (settled === undefined) this.#jobs.delete(job.id);
+    else emit({ sessionId, type: "job-ended", ...settled });
     const ended = this.all.filter(({ end }) => end !== undefined);
     for (const { id } of ended.slice(0, -endedLimit)) this.#jobs.delete(id);
     if (!this.#deps.isBusy()) this.noticeEnds();
@@ -136,6 +147,14 @@ export class SessionJobs implements Jobs {
       await this.#deps.transcript.amendParts(messageId, [part]);
     } catch (error) {
       this.#deps.log.error("end of job not stored", { callId: part.callId, ...errorFields(error) });
+    }
+  }
+
+  async #noteChanges(messageId: MessageId, changes: readonly FileChange[]): Promise<void> {
+    try {
+      await this.#deps.onChanged(messageId, changes);
+    } catch (error) {
+      this.#deps.log.error("changes of job not counted", { messageId, ...errorFields(error) });
     }
   }
 
@@ -168,6 +187,7 @@ const titleLimit = 80;
 interface LiveJobDeps {
   show(callId: string, delta: string): void;
   amend(messageId: MessageId, part: ToolPart): Promise<void>;
+  onChanged(messageId: MessageId, changes: readonly FileChange[]): Promise<void>;
   onEnded(settled: { messageId: MessageId; part: ToolPart } | undefined): void;
 }
 
@@ -191,6 +211,10 @@ export class LiveJob implements Job, StartedJob {
     this.#work = work;
     this.#deps = deps;
     void this.#waitForEnd();
+  }
+
+  get kind() {
+    return this.#work.kind;
   }
 
   get title() {
@@ -281,6 +305,7 @@ export class LiveJob implements Job, StartedJob {
       const part = addToCall(endJob(call.part, this.end), { changes, metadata });
       this.#call = { ...call, part };
       await this.#deps.amend(call.messageId, part);
+      if (changes !== undefined && changes.length > 0) await this.#deps.onChanged(call.messageId, changes);
     }
     this.#deps.onEnded(this.#call);
     this.#ended.resolve();

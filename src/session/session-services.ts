@@ -1,7 +1,9 @@
 import type { Log } from "../base/log.ts";
 import type { Emit } from "../message/event.ts";
 import type { Inquire } from "../message/inquiry.ts";
+import type { MessageId } from "../message/ids.ts";
 import type { Message, ModelRef, SessionInfo, Todo } from "../message/message.ts";
+import type { FileChange } from "../message/part.ts";
 import type { SessionServers } from "../mcp/session-servers.ts";
 import type { Decider } from "../permission/gate.ts";
 import type { SessionWriter } from "../storage/session-store.ts";
@@ -57,6 +59,8 @@ export interface SessionServicesDeps {
   parent: SessionServices | undefined;
   /** Whether a turn runs or waits. */
   isBusy: () => boolean;
+  /** Called when a job ended and its changes were added to its call. */
+  onJobChanged: (messageId: MessageId, changes: readonly FileChange[]) => Promise<void>;
   /** Opens a child of this session. Throws {@link UserError} on failure. */
   open: (child: ChildSession) => Promise<OpenedChild>;
 }
@@ -178,6 +182,7 @@ export function createSessionServices(deps: SessionServicesDeps): SessionService
       emit,
       log,
       isBusy: deps.isBusy,
+      onChanged: deps.onJobChanged,
     }),
     title: new SessionTitle({ sessionId, infoStore, usageTracker, emit, log, project, model, warn }),
     todos: new StoredTodos(deps.todos, { sessionId, writer, emit }),

@@ -138,7 +138,7 @@ export class SessionTurns {
       const run = () => effect.run(this.#commandContext, command?.typed ?? "", signal);
       const result = await commands.answer(input, run, signal);
       this.#deps.diff.note(this.#deps.transcript.messages);
-      await this.#saveDiff();
+      await this.saveDiff();
       return result;
     }
     const turnSignal = (await this.#prepare(signal)) ? signal : AbortSignal.abort();
@@ -293,12 +293,13 @@ export class SessionTurns {
       },
       signal,
     );
-    await this.#saveDiff();
+    await this.saveDiff();
     await writer.flush();
     return result;
   }
 
-  async #saveDiff(): Promise<void> {
+  /** Stores the counted changes of the session. */
+  async saveDiff(): Promise<void> {
     const { diff, events } = this.#deps;
     const { infoStore } = this.#services;
     const summary = await diff.save();

@@ -29,7 +29,7 @@ import type { LazyUndo } from "../undo/lazy-undo.ts";
 
 export interface SessionDeps
   extends
-    Omit<SessionServicesDeps, "parent" | "open" | "isBusy">,
+    Omit<SessionServicesDeps, "parent" | "open" | "isBusy" | "onJobChanged">,
     Omit<SessionTurnsDeps, "sessionId" | "isChild"> {
   /** Called when a turn was answered. Must not throw. */
   onTurnEnd(): void;
@@ -74,6 +74,10 @@ export class Session {
       messagesFromNewest: deps.messagesFromNewest,
       parent: parent === undefined ? undefined : parent.#services,
       isBusy: () => this.#queue.isBusy,
+      onJobChanged: async (messageId, changes) => {
+        diff.noteLate(messageId, changes);
+        if (!this.#queue.isBusy) await this.#turns.saveDiff();
+      },
       open: (child) => deps.openChild(child, this),
     });
     this.#turns = new SessionTurns(

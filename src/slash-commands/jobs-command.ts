@@ -2,7 +2,7 @@ import { orAfter } from "../base/async.ts";
 import type { Job } from "../tool/job/jobs.ts";
 import { takeHead } from "../tool/output-limit.ts";
 
-/** Characters of a command line in the list. */
+/** Characters of a title in the list. */
 const titleLimit = 120;
 /** Time for a stopped job to end. */
 const stopMs = 5_000;
@@ -38,12 +38,13 @@ function describeAll(all: readonly Job[]): string {
   ].join("\n");
 }
 
-function describe({ id, title, startedAt, end, log }: Job): string {
+function describe({ id, kind, title, startedAt, end, log }: Job): string {
   const line = takeHead(title.replaceAll(/\s+/g, " "), titleLimit);
+  const subject = kind === "command" ? `\`${line}\`` : line;
   const age = formatDuration((end?.time ?? Date.now()) - startedAt);
   const state = end === undefined ? `runs for ${age}` : `${end.description} after ${age}`;
   const last = log.lastLine === "" ? "" : `; last line: \`${log.lastLine}\``;
-  return `- **${id}** \`${line}\`: ${state}${last}`;
+  return `- **${id}** ${subject}: ${state}${last}`;
 }
 
 function formatDuration(ms: number): string {

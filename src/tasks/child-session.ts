@@ -13,6 +13,7 @@ import type { Rule, Ruleset } from "../permission/rule.ts";
 import {
   type PartlyTrackedCommand,
   type RunContext,
+  type RunningTask,
   type TaskCall,
   type TaskOutcome,
   type TaskRequest,
@@ -95,11 +96,18 @@ export interface ChildSession {
   emitFor(child: Child): Emit;
 }
 
+/** What a task needs of the call that started it. The signal cancels the task. */
+export type TaskRunContext = Pick<RunContext, "callId" | "signal" | "output">;
+
 /**
- * Runs a task in a child session and waits for its end. The child is bound by the rules of all its parents, asks in
- * the top-level session, and is cancelled with the call. Throws {@link ToolFailure} if it cannot start.
+ * Starts a task in a child session. The child is bound by the rules of all its parents, asks in the top-level session,
+ * and is cancelled by the signal. Throws {@link ToolFailure} if it cannot start.
  */
-export async function runTask(parent: Parent, task: TaskRequest, run: RunContext): Promise<TaskOutcome> {
+export async function startTask(
+  parent: Parent,
+  task: TaskRequest,
+  run: TaskRunContext,
+): Promise<RunningTask> {
   const agent = parent.project.agents.get(task.agent);
   if (agent === undefined) throw new ToolFailure(`Agent "${task.agent}" not found. Use another agent.`);
   const depth = parent.depth + 1;
@@ -123,7 +131,7 @@ export async function runTask(parent: Parent, task: TaskRequest, run: RunContext
       if (event.type === "part") work.onPart(event.part);
     },
   });
-  return work.runIn(session, task.prompt, idle);
+  return { taskId: session.id, ended: work.runIn(session, task.prompt, idle) };
 }
 
 async function openChild(parent: Parent, child: ChildSession): Promise<TaskSession> {
@@ -137,7 +145,7 @@ async function openChild(parent: Parent, child: ChildSession): Promise<TaskSessi
 
 /** A running task: collects its changes and calls, and reports progress. */
 class TaskRun {
-  readonly #run: RunContext;
+  readonly #run: TaskRunContext;
   readonly #changes: FileChange[] = [];
   readonly #shown = new Set<string>();
   #cut: { session?: TaskSession; reason?: string } = {};
@@ -147,7 +155,7 @@ class TaskRun {
   #calls = 0;
   #refusal: string | undefined;
 
-  constructor(run: RunContext) {
+  constructor(run: TaskRunContext) {
     this.#run = run;
   }
 

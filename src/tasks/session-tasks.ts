@@ -3,8 +3,8 @@ import type { SessionId } from "../message/ids.ts";
 import type { Inquire } from "../message/inquiry.ts";
 import type { Part } from "../message/part.ts";
 import type { Decider } from "../permission/gate.ts";
-import type { RunContext, TaskOutcome, TaskRequest, Tasks } from "../tool/tool.ts";
-import type { ChildSession, TaskSession } from "./child-session.ts";
+import type { RunningTask, TaskRequest, Tasks } from "../tool/tool.ts";
+import type { ChildSession, TaskRunContext, TaskSession } from "./child-session.ts";
 import type { SessionSettings } from "../session-state/session-settings.ts";
 import type { Project } from "../conversation/project.ts";
 import type { Transcript } from "../conversation/transcript.ts";
@@ -49,7 +49,7 @@ export class SessionTasks implements Tasks {
     return this.#requests().some((part) => requestedBy(part) === agent);
   }
 
-  async start(task: TaskRequest, run: RunContext): Promise<TaskOutcome> {
+  async start(task: TaskRequest, run: TaskRunContext): Promise<RunningTask> {
     const { sessionId, settings, transcript, gate, emit, inquire } = this.#deps;
     const caller = transcript.messages.findLast(({ info }) => info.role === "assistant")?.info;
     const queued = this.#requests().find((part) => part.type === "subtask" && part.command === task.command);
@@ -65,8 +65,8 @@ export class SessionTasks implements Tasks {
       wishedModel: queued?.type === "subtask" ? queued.model : undefined,
       open: (child: ChildSession) => this.#open(child),
     };
-    const { runTask } = await import("./child-session.ts");
-    return runTask(parent, task, run);
+    const { startTask } = await import("./child-session.ts");
+    return startTask(parent, task, run);
   }
 
   /** Resolves when all children are closed. */

@@ -246,9 +246,12 @@ export function isForbidden(name: string, rulesets: readonly Ruleset[]): boolean
   if (onDemandTools.has(name)) {
     return rulesets.some((rules) => isNamedHidden(name, rules));
   }
-  // A job was permitted as a command; reading and stopping it needs nothing more.
+  // A job was permitted as a command or a task; reading and stopping it needs nothing more.
   if (name === "job")
-    return isForbidden("bash", rulesets) || rulesets.some((rules) => isNamedHidden(name, rules));
+    return (
+      ["bash", "task"].every((starter) => isForbidden(starter, rulesets)) ||
+      rulesets.some((rules) => isNamedHidden(name, rules))
+    );
   const alternatives = planTools.includes(name) ? planTools : [getToolPermission(name)];
   return alternatives.every((permission) => rulesets.some((rules) => isHidden(permission, rules)));
 }

@@ -111,7 +111,7 @@ function presentTask({ state }: ToolPart): Partial<Presentation> {
   return {
     ...(child && { child }),
     ...(state.status === "completed" && {
-      result: { type: "report", text: endOfJob(state)?.output ?? removeTaskNotes(state.output) },
+      result: { type: "report", text: removeTaskNotes(endOfJob(state)?.output ?? state.output) },
     }),
   };
 }

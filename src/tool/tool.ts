@@ -82,7 +82,14 @@ export interface Tasks {
   readonly agents: readonly string[];
   /** Whether the user's newest message names this agent for a task. */
   isRequested(agent: string): boolean;
-  start(task: TaskRequest, run: RunContext): Promise<TaskOutcome>;
+  /** Resolves when the task runs. Throws {@link ToolFailure} if it cannot start. */
+  start(task: TaskRequest, run: Pick<RunContext, "callId" | "signal" | "output">): Promise<RunningTask>;
+}
+
+export interface RunningTask {
+  /** Id of the child session, to continue the task. */
+  readonly taskId: SessionId;
+  readonly ended: Promise<TaskOutcome>;
 }
 
 export interface TaskRequest {

@@ -1,4 +1,4 @@
-import type { SessionId } from "../message/ids.ts";
+import type { MessageId, SessionId } from "../message/ids.ts";
 import type { Message } from "../message/message.ts";
 import {
   createLostEnd,
@@ -79,29 +79,61 @@ function endsInTurn(messages: readonly Message[]): boolean {
   return last.finish === "tool-calls" || last.error?.code === "cancelled";
 }
 
-/** Ends the jobs that ended with an earlier process. Returns a notice for the user; undefined if there were none. */
-export async function endLostJobs(transcript: Transcript): Promise<string | undefined> {
+/**
+ * Ends the jobs that ended with an earlier process; a task gets its changes so far. Returns a notice for the user;
+ * undefined if there were none.
+ */
+export async function endLostJobs(
+  transcript: Transcript,
+  taskOf: FindTask,
+  onChanged: (messageId: MessageId, changes: readonly FileChange[]) => void,
+): Promise<string | undefined> {
   const names: string[] = [];
   for (const { info, parts } of transcript.messages)
     for (const part of parts) {
       if (part.type !== "tool" || !hasRunningJob(part.state)) continue;
       names.push(part.title ?? part.tool);
-      await transcript.amendParts(info.id, [endJob(part, createLostEnd(part))]);
+      const task = await findInterruptedTask(part, taskOf);
+      const ended = task === undefined ? endJob(part, createLostEnd(part)) : endLostTask(part, task);
+      if (task !== undefined) onChanged(info.id, task.changes);
+      await transcript.amendParts(info.id, [ended]);
     }
   return names.length === 0
     ? undefined
     : `Work in the background has ended with the program: ${names.join(", ")}.`;
 }
 
+async function findInterruptedTask({ tool, callId }: ToolPart, taskOf: FindTask) {
+  return tool === "task" ? taskOf(callId) : undefined;
+}
+
+/** Returns the call of a background task with its end and its changes so far. */
+function endLostTask(part: ToolPart, task: InterruptedTask): ToolPart {
+  const { notes, changes, metadata } = describeInterruptedTask(task);
+  const output = `${lostTaskText}\n\n${notes}`;
+  const ended = endJob(part, { ...createLostEnd(part), output });
+  if (ended.state.status !== "completed") return ended;
+  return { ...ended, state: { ...ended.state, changes, metadata: { ...ended.state.metadata, ...metadata } } };
+}
+
+const lostTaskText =
+  "The task was cut off before it was done, and there is no report. It can be continued with its task_id.";
+
 /** Builds the result of an interrupted call; for a task, with its session and its changes so far. */
-async function createInterruptedResult({ tool, callId }: ToolPart, taskOf: FindTask) {
+async function createInterruptedResult(part: ToolPart, taskOf: FindTask) {
   const error = "[Tool execution was interrupted]";
-  const task = tool === "task" ? await taskOf(callId) : undefined;
+  const task = await findInterruptedTask(part, taskOf);
   if (task === undefined) return { error };
-  const { id, agent, changes, notUndone, interruptedEdits } = task;
-  const notes = formatTaskNotes({ taskId: id, agent, state: "interrupted" });
-  const metadata = { sessionId: id, agent, state: "interrupted", notUndone, interruptedEdits };
+  const { notes, changes, metadata } = describeInterruptedTask(task);
   return { error: `${error}\n\n${notes}`, changes, metadata };
+}
+
+function describeInterruptedTask({ id, agent, changes, notUndone, interruptedEdits }: InterruptedTask) {
+  return {
+    notes: formatTaskNotes({ taskId: id, agent, state: "interrupted" }),
+    changes,
+    metadata: { sessionId: id, agent, state: "interrupted", notUndone, interruptedEdits },
+  };
 }
 
 async function failOpenCalls(transcript: Transcript, message: Message, taskOf: FindTask): Promise<string[]> {

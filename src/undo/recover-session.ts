@@ -62,11 +62,11 @@ export async function recoverSession(
   const undone = info.revert === undefined ? undefined : await recoverUndo(undo, transcript, log);
   const dropped = await recoverDrop(undo, transcript, log);
   const interrupted = await endInterrupted(transcript, wasLeft, stored.taskOf);
-  const lost = await endLostJobs(transcript);
+  const lost = await endLostJobs(transcript, stored.taskOf, (id, changes) => diff.noteLate(id, changes));
   if (info.summary !== undefined && !diff.isStored) {
     const summary = await diff.rebuild(omitReverted(messagesFromNewest(), info.revert));
     if (summary !== undefined) await save({ summary });
-  } else if (wasLeft) {
+  } else if (wasLeft || lost !== undefined) {
     await diff.noteStored(omitReverted(messagesFromNewest(), info.revert), startsTurn);
     const summary = await diff.save();
     if (summary !== undefined) await save({ summary });

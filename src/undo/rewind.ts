@@ -35,7 +35,8 @@ export interface RewindOptions {
 
 export type RewindOutcome =
   | { readonly outcome: "rewound"; readonly result: RewindResult }
-  | { readonly outcome: "unknown message" | "not a turn" };
+  | { readonly outcome: "unknown message" | "not a turn" }
+  | { readonly outcome: "task runs"; readonly problem: string };
 
 /** What a rewind changes, by the parts that its mode names. */
 export interface RewindResult {

@@ -2,6 +2,7 @@ import { Serial } from "../base/async.ts";
 import { startsTurn } from "../message/starts-turn.ts";
 import type { MessageId } from "../message/ids.ts";
 import { isReverted, type Message, type Revert, type SessionInfo } from "../message/message.ts";
+import { hasRunningJob, type Part } from "../message/part.ts";
 import type { SessionWriter } from "../storage/session-store.ts";
 import type { Workspace } from "../workspace/workspace.ts";
 import {
@@ -73,6 +74,8 @@ export class Undo {
       const chosen = await this.#choose(target);
       if ("problem" in chosen) return chosen.problem;
       const { revert } = chosen;
+      const running = describeRunningTask(await this.#messagesOf(revert));
+      if (running !== undefined) return running;
       await this.#store({ revert });
       return this.#undo(revert);
     });
@@ -100,6 +103,8 @@ export class Undo {
       const { at, later } = found;
       if (target.isDropped && !startsTurn(at)) return { outcome: "not a turn" };
       const dropped = target.isDropped ? [at, ...later] : later;
+      const problem = options.isDryRun ? undefined : describeRunningTask(dropped);
+      if (problem !== undefined) return { outcome: "task runs", problem };
       const result = await (options.isDryRun
         ? this.#previewRewind(dropped, options)
         : this.#rewind(dropped, options));
@@ -344,4 +349,14 @@ function parseTarget(text: string): ((checkpoint: Checkpoint, count: number) => 
   if (name === "") return () => true;
   if (/^\d{1,4}$/.test(name)) return Number(name) === 0 ? undefined : (_, count) => count === Number(name);
   return /^\w+$/.test(name) ? (checkpoint) => hasName(checkpoint, name) : undefined;
+}
+
+/** Returns why messages cannot be undone now: a background task that they started could still change files. */
+function describeRunningTask(messages: readonly Message[]): string | undefined {
+  const parts = messages.flatMap((message) => message.parts);
+  const isRunning = (part: Part) => part.type === "tool" && part.tool === "task" && hasRunningJob(part.state);
+  const call = parts.find(isRunning);
+  if (call?.type !== "tool" || call.state.status !== "completed") return undefined;
+  const id = call.state.job?.id;
+  return `Nothing is undone yet: job ${id} (${call.title ?? call.tool}) still works and may change files. Wait for its end or stop it with \`/jobs stop ${id}\`, then try again.`;
 }

@@ -103,6 +103,8 @@ function rewind(
         throw invalidParams(`The message "${target.point}" is not a prompt of the user.`, {
           reason: "not_a_user_message",
         });
+      case "task runs":
+        throw invalidRequest(rewound.problem);
     }
   });
 }

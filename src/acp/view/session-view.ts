@@ -107,8 +107,8 @@ export class SessionView {
       client,
       cwd,
       loadSnapshot,
-      send,
-      sendFrom: (child, update) => this.#sendTurnUpdate(update, child),
+      send: (callId, update) => this.#sendOfCall(callId, update),
+      sendFrom: (callId, child, update) => this.#sendOfCall(callId, update, child),
       history: (child) => deps.history(child),
       waitUntilReady: () => deps.waitUntilReady(),
     });
@@ -172,17 +172,23 @@ export class SessionView {
   }
 
   receive(event: SessionEvent): void {
-    const treatment = this.state.treatmentOf(turnEvents.has(event.type) ? "turn" : "session");
+    const isOfTurn = turnEvents.has(event.type) && !this.#isInBackground(event);
+    const treatment = this.state.treatmentOf(isOfTurn ? "turn" : "session");
     if (treatment === "drop") return;
-    // Output of jobs would fill the memory while a client makes no request. The end contains it.
-    if (treatment === "hold" && event.type === "job-output") return;
-    if (this.state.isReplaying && turnEvents.has(event.type)) {
+    // Output of background work would fill the memory while a client makes no request. The end contains it.
+    if (treatment === "hold" && isBackgroundOutput(event)) return;
+    if (this.state.isReplaying && isOfTurn) {
       this.#afterReplay.push(() => this.#showAfterReplay(event));
       return;
     }
     const call = this.#findCallWithDiffs(event);
     if (call === undefined) this.#tasks.run(() => this.#show(event, noDiffs));
     else this.#tasks.runAsync(async () => this.#show(event, await this.#calls.loadDiffs(call)));
+  }
+
+  /** Whether the event is of a task that may go on after the turn that started it. */
+  #isInBackground(event: SessionEvent): boolean {
+    return event.type === "child" && this.#background.has(event.callId);
   }
 
   /** Returns the call of an event whose card needs files from the disk. */
@@ -431,9 +437,14 @@ export class SessionView {
 
   /** Sends an update of a call: within its turn, or at any time if its job runs. */
   #sendCallUpdate(update: SessionUpdate): void {
-    const isBackground = "toolCallId" in update && this.#background.has(update.toolCallId);
-    if (isBackground && !this.state.isReplaying) this.#send(update);
+    if ("toolCallId" in update) this.#sendOfCall(update.toolCallId, update);
     else this.#sendTurnUpdate(update);
+  }
+
+  #sendOfCall(callId: string, update: SessionUpdate, sessionId: SessionId = this.session.id): void {
+    if (this.#background.has(callId) && !this.state.isReplaying)
+      this.#sendAs("background", update, sessionId);
+    else this.#sendTurnUpdate(update, sessionId);
   }
 
   #sendTurnUpdate(update: SessionUpdate, sessionId: SessionId = this.session.id): void {
@@ -473,6 +484,11 @@ const turnEvents: ReadonlySet<SessionEvent["type"]> = new Set([
   "tool-output",
   "child",
 ]);
+
+function isBackgroundOutput(event: SessionEvent): boolean {
+  if (event.type !== "child") return event.type === "job-output";
+  return ["delta", "tool-output", "job-output"].includes(event.event.type);
+}
 
 function plainText(parts: readonly Part[]): string {
   return parts.flatMap((part) => (part.type === "text" ? [part.text] : [])).join("\n\n");

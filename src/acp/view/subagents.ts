@@ -12,10 +12,10 @@ import { textChunk } from "./updates.ts";
 
 export interface SubagentsDeps extends Omit<ToolCallsDeps, "send"> {
   client: ClientFeatures;
-  /** Sends an update under the session that the client opened. */
-  send(update: SessionUpdate): void;
+  /** Sends an update under the session that the client opened. `callId` is the call of that session. */
+  send(callId: string, update: SessionUpdate): void;
   /** Sends an update under a child session, for clients that know them. */
-  sendFrom(child: SessionId, update: SessionUpdate): void;
+  sendFrom(callId: string, child: SessionId, update: SessionUpdate): void;
   /** Messages of a child session, oldest first. */
   history(child: SessionId): AsyncIterable<Message>;
   /** Resolves when the client can receive more. */
@@ -39,8 +39,13 @@ export class Subagents {
 
   /** Shows an event of a child session. `diffs` belong to a finished call in the event. */
   receive(callId: string, child: Child, event: SessionEvent, diffs: readonly ToolCallContent[]): void {
-    if (event.type === "child") return this.receive(event.callId, event.child, event.event, diffs);
-    this.#task(callId, child).receive(event, diffs);
+    this.#receive(callId, { callId, child, event }, diffs);
+  }
+
+  /** `rootId` is the call of the session that the client opened. */
+  #receive(rootId: string, { callId, child, event }: ChildEvent, diffs: readonly ToolCallContent[]): void {
+    if (event.type === "child") return this.#receive(rootId, event, diffs);
+    this.#task(rootId, callId, child).receive(event, diffs);
   }
 
   /** Sends a child's call before the client receives a question about it. */
@@ -62,7 +67,7 @@ export class Subagents {
 
   /** Replays a finished task as it was shown live. */
   async replay({ callId, title }: ToolPart, { sessionId: id, agent }: ChildFacts): Promise<void> {
-    const task = this.#task(callId, { id, agent, title: title ?? agent });
+    const task = this.#task(callId, callId, { id, agent, title: title ?? agent });
     for await (const message of this.#deps.history(id)) await task.replay(message);
     this.end(callId);
   }
@@ -76,19 +81,22 @@ export class Subagents {
     this.#tasks.clear();
   }
 
-  #task(callId: string, child: Child): ChildSessionView {
+  #task(rootId: string, callId: string, child: Child): ChildSessionView {
     const known = this.#tasks.get(callId);
     if (known !== undefined) return known;
-    const task = new ChildSessionView(this.#deps, callId, child);
+    const task = new ChildSessionView(this.#deps, { rootId, callId }, child);
     this.#tasks.set(callId, task);
     task.begin();
     return task;
   }
 }
 
+type ChildEvent = Pick<SessionEvent & { type: "child" }, "callId" | "child" | "event">;
+
 /** Shows one child session to the client. */
 class ChildSessionView {
   readonly #deps: SubagentsDeps;
+  readonly #rootId: string;
   readonly #child: Child;
   readonly #calls: ToolCalls;
   /** Newest part of each unfinished call. */
@@ -99,15 +107,18 @@ class ChildSessionView {
   readonly #promptIds = new Set<MessageId>();
   #hasEnded = false;
 
-  constructor(deps: SubagentsDeps, callId: string, child: Child) {
+  constructor(deps: SubagentsDeps, { rootId, callId }: { rootId: string; callId: string }, child: Child) {
     this.#deps = deps;
+    this.#rootId = rootId;
     this.#child = child;
     this.#calls = new ToolCalls({
       client: deps.client,
       cwd: deps.cwd,
       loadSnapshot: (hash) => deps.loadSnapshot(hash),
       send: (update) =>
-        this.#isOwnSession ? deps.sendFrom(child.id, update) : deps.send(addParentCall(callId, update)),
+        this.#isOwnSession
+          ? deps.sendFrom(rootId, child.id, update)
+          : deps.send(rootId, addParentCall(callId, update)),
     });
   }
 
@@ -132,8 +143,9 @@ class ChildSessionView {
     if (event.type === "message" && event.info.role === "user") this.#promptIds.add(event.info.id);
     if (event.type === "part" && !this.#promptIds.has(event.messageId)) this.#part(event.part, diffs);
     if (event.type === "delta") this.#delta(event.kind, event.partId, event.delta);
-    if (event.type === "tool-output" && this.#shown.has(event.callId))
+    if ((event.type === "tool-output" || event.type === "job-output") && this.#shown.has(event.callId))
       this.#calls.output(event.callId, event.delta);
+    if (event.type === "job-ended" && this.shows(event.part.callId)) this.#show(event.part, diffs);
   }
 
   shows(callId: string): boolean {
@@ -199,12 +211,12 @@ class ChildSessionView {
   }
 
   #sendText(kind: "text" | "reasoning", partId: string, text: string): void {
-    if (text !== "") this.#deps.sendFrom(this.#child.id, textChunk(kind, partId, text));
+    if (text !== "") this.#deps.sendFrom(this.#rootId, this.#child.id, textChunk(kind, partId, text));
   }
 
   /** Sends an unstable update, for clients that announced child sessions. */
   #sendState(update: SubagentUpdate): void {
-    this.#deps.send({ sessionUpdate: "subagent_update", ...update });
+    this.#deps.send(this.#rootId, { sessionUpdate: "subagent_update", ...update });
   }
 }
 

@@ -11,7 +11,9 @@ export type UpdateKind =
   | "turn"
   /** Whether a turn runs, for protocol versions that report it in updates. */
   | "turnState"
-  /** About the session: commands, options, title, usage, notices, background work. */
+  /** Of a call whose work goes on after its turn. Precedes the questions of that work. */
+  | "background"
+  /** About the session: commands, options, title, usage, notices. */
   | "session";
 
 export type Treatment = "send" | "hold" | "drop";
@@ -22,10 +24,10 @@ export type Treatment = "send" | "hold" | "drop";
  */
 const treatments: Readonly<Record<Activity, Readonly<Record<UpdateKind, Treatment>>>> = {
   // Work of a turn may continue in the background after its answer.
-  idle: { history: "drop", turn: "drop", turnState: "send", session: "send" },
-  inTurn: { history: "drop", turn: "send", turnState: "send", session: "send" },
-  replaying: { history: "send", turn: "drop", turnState: "send", session: "send" },
-  replayingInTurn: { history: "send", turn: "hold", turnState: "send", session: "send" },
+  idle: { history: "drop", turn: "drop", turnState: "send", background: "send", session: "send" },
+  inTurn: { history: "drop", turn: "send", turnState: "send", background: "send", session: "send" },
+  replaying: { history: "send", turn: "drop", turnState: "send", background: "send", session: "send" },
+  replayingInTurn: { history: "send", turn: "hold", turnState: "send", background: "send", session: "send" },
 };
 
 /** A turn that the client waits for. */
@@ -117,7 +119,7 @@ export class ViewState {
     for (const { send } of this.#held.splice(0)) send();
   }
 
-  /** Sends the held updates of the turn, which precede its response and its questions. */
+  /** Sends the held updates of the turn and of background work, which precede its response and their questions. */
   releaseTurn(): void {
     const ofTurn = this.#held.filter(({ kind }) => kind !== "session");
     this.#held = this.#held.filter(({ kind }) => kind === "session");

@@ -5,6 +5,7 @@ import type {
   SessionUpdate,
 } from "@agentclientprotocol/sdk";
 import { sessionFolderVariable } from "../../app.ts";
+import { deferred } from "../../base/async.ts";
 import { messageOf } from "../../base/errors.ts";
 import { toJson } from "../../base/text/json.ts";
 import { isRecord } from "../../base/text/record.ts";
@@ -14,6 +15,7 @@ import { type Editor, getErrorReason, startEditor } from "../commands/editor.ts"
 import { openLocalApp } from "../local-app.ts";
 import { askAgain } from "./answer-schema.ts";
 import { AnswerText } from "./answer-text.ts";
+import { BackgroundWork } from "../live/background-work.ts";
 import { createEphemeralFolder, removeEphemeralFolder } from "./ephemeral-folder.ts";
 import { writeOutputFile } from "./output-file.ts";
 import { answerPermission, type RefusedCall } from "./run-answers.ts";
@@ -29,6 +31,12 @@ import {
   withSignal,
 } from "./run-result.ts";
 import { openSession } from "./run-session.ts";
+
+/** Maximum number of times that a run waits for tasks in the background and asks for the answer again. */
+const taskRounds = 10;
+
+const tasksEndedPrompt =
+  "The tasks that you started in the background have ended. Finish the work with their reports, and give the whole answer to my request.";
 
 /** Runs one prompt and prints the answer, as a client of the same server that editors start. */
 export async function run(call: Call): Promise<number> {
@@ -53,10 +61,7 @@ class Run {
   readonly #refused: RefusedCall[] = [];
   /** Whether the user rejected a call. */
   #isRejected = false;
-  /** Titles of the open calls. */
-  readonly #titles = new Map<string, string>();
-  /** Titles of the calls whose work runs in the background, by id. */
-  readonly #background = new Map<string, string>();
+  readonly #background = new BackgroundWork();
   #sessionId: string | undefined;
   /** The session's dollars: before this run, and now. */
   #costBefore: number | undefined;
@@ -97,8 +102,8 @@ class Run {
     });
     try {
       const result = await this.#writeOutput(await this.#runPrompts(editor));
-      if (this.#background.size > 0)
-        this.#report.note(`Ended with this run: ${[...this.#background.values()].join(", ")}`);
+      const { titles } = this.#background;
+      if (titles.length > 0) this.#report.note(`Ended with this run: ${titles.join(", ")}`);
       this.#report.ended(result, {
         sessionId: this.#sessionId,
         cost: this.#cost === undefined ? undefined : this.#cost - (this.#costBefore ?? 0),
@@ -155,11 +160,25 @@ class Run {
   }
 
   async #send(prompts: Prompts, blocks: readonly ContentBlock[]): Promise<RunResult> {
-    const end = await prompts.send(blocks);
+    let end = await prompts.send(blocks);
+    for (let rounds = 0; rounds < taskRounds && end.stopReason === "end_turn"; rounds++) {
+      if (!(await this.#waitForTasks(prompts))) break;
+      this.#answer.clear();
+      end = await prompts.send([{ type: "text", text: tasksEndedPrompt }]);
+    }
     return withSignal(
       createResult(end, this.#answer.text, { refused: this.#refused, isRejected: this.#isRejected }),
       prompts.signal,
     );
+  }
+
+  /** Waits for tasks in the background, whose reports the answer needs. Returns whether there were any. */
+  async #waitForTasks(prompts: Prompts): Promise<boolean> {
+    const { tasks } = this.#background;
+    if (tasks.length === 0) return false;
+    this.#report.note(`Waiting for tasks in the background: ${tasks.join(", ")}`);
+    await Promise.race([this.#background.waitForTasks(), prompts.interrupted]);
+    return prompts.signal === undefined;
   }
 
   async #writeOutput(result: RunResult): Promise<RunResult> {
@@ -188,21 +207,9 @@ class Run {
     const decision = getDecision(update);
     if (decision === "answered") return;
     if (decision !== undefined) return this.#report.decided(decision);
-    this.#noteBackground(update);
+    this.#background.note(update);
     this.#answer.add(update);
     this.#report.update(update);
-  }
-
-  #noteBackground(update: SessionUpdate): void {
-    if (update.sessionUpdate !== "tool_call" && update.sessionUpdate !== "tool_call_update") return;
-    const { toolCallId, title, status } = update;
-    if (update.sessionUpdate === "tool_call" || title) this.#titles.set(toolCallId, title ?? toolCallId);
-    if (update._meta?.["background"] !== undefined)
-      this.#background.set(toolCallId, this.#titles.get(toolCallId) ?? toolCallId);
-    if (status === "completed" || status === "failed") {
-      this.#background.delete(toolCallId);
-      this.#titles.delete(toolCallId);
-    }
   }
 }
 
@@ -215,6 +222,7 @@ class Prompts {
   readonly #editor: Editor;
   readonly #sessionId: string;
   readonly #cancelling: (text: string) => void;
+  readonly #interrupted = deferred<void>();
   #signal: NodeJS.Signals | undefined;
 
   constructor(editor: Editor, sessionId: string, cancelling: (text: string) => void) {
@@ -226,6 +234,11 @@ class Prompts {
   /** The signal that cancelled the turn. */
   get signal(): NodeJS.Signals | undefined {
     return this.#signal;
+  }
+
+  /** Resolves at the first signal. */
+  get interrupted(): Promise<void> {
+    return this.#interrupted.promise;
   }
 
   /** Handles signals while `work` runs. */
@@ -258,6 +271,7 @@ class Prompts {
   interrupt(signal: NodeJS.Signals): void {
     if (this.#signal !== undefined) process.exit(signalCodes.get(signal));
     this.#signal = signal;
+    this.#interrupted.resolve();
     this.#cancelling(signal === "SIGINT" ? "cancelling; press Ctrl-C again to exit at once" : "cancelling");
     void this.#editor.agent.notify("session/cancel", { sessionId: this.#sessionId });
   }

@@ -142,6 +142,6 @@ function describeRequest({ permission, subjects }: PermissionRequest): string {
 
 /** Throws {@link ToolFailure} if no more commands can run in the background. */
 function assertCanStart({ jobs }: ToolContext): void {
-  const refusal = jobs.findRefusal();
+  const refusal = jobs.findRefusal("command");
   if (refusal !== undefined) throw new ToolFailure(`Not run. ${refusal}`);
 }

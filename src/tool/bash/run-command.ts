@@ -91,7 +91,7 @@ class CommandRun {
       const running = this.#start();
       const outcome = await Promise.race([running, this.#waitForLimit(running)]);
       if (outcome !== undefined) return await this.#end(outcome);
-      const isStartable = !signal.aborted && this.#context.jobs.findRefusal() === undefined;
+      const isStartable = !signal.aborted && this.#context.jobs.findRefusal("command") === undefined;
       if (isStartable) return { result: await this.#continueAsJob(running), blocked: undefined };
       cancel();
       return await this.#end({ ...(await running), end: signal.aborted ? "cancelled" : "timed-out" });
@@ -166,6 +166,7 @@ class CommandRun {
     const printed = await this.#output.soFar();
     log.noteRead(printed.text);
     const work: JobWork = {
+      kind: "command",
       title: command,
       folder: cwd,
       startedAt: this.#startedAt,

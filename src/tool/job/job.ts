@@ -15,6 +15,7 @@ import {
   ToolFailure,
   type ToolResult,
 } from "../tool.ts";
+import type { UnreadText } from "./job-log.ts";
 import type { Job } from "./jobs.ts";
 
 const defaultWaitMs = 60_000;
@@ -124,7 +125,7 @@ function findJob(all: readonly Job[], id: number | undefined): Job {
   if (job !== undefined) return job;
   const list = all.map((one) => `- ${one.id}: ${takeHead(one.title, titleLimit)} (${describeState(one)})`);
   if (list.length === 0)
-    throw new ToolFailure("There are no jobs. Start one with bash and background: true.");
+    throw new ToolFailure("There are no jobs. Start one with bash or task and background: true.");
   const problem = id === undefined ? "Give the id of a job." : `Job ${id} not found.`;
   throw new ToolFailure([`${problem} The jobs are:`, ...list].join("\n"));
 }
@@ -143,7 +144,11 @@ function toLine(text: string | undefined): string {
   return text.endsWith("\n") ? text : `${text}\n`;
 }
 
-function assertTakesInput({ id, end, input }: Job, line: string): void {
+function assertTakesInput({ id, kind, end, input }: Job, line: string): void {
+  if (kind === "task")
+    throw new ToolFailure(
+      `Job ${id} is a task, which takes no input. When it has ended, call task with its task_id to continue it.`,
+    );
   if (end !== undefined) throw new ToolFailure(`Job ${id} ${end.description}; it takes no input.`);
   if (input === undefined)
     throw new ToolFailure(
@@ -158,7 +163,7 @@ function assertTakesInput({ id, end, input }: Job, line: string): void {
 
 /** Returns the new output and the state of the job. */
 async function report(job: Job, ...notes: string[]): Promise<ToolResult> {
-  const { text, skipped } = job.log.read();
+  const { text, skipped } = readNew(job);
   const path = skipped === 0 ? undefined : await job.saveOutput();
   const omitted =
     skipped === 0
@@ -175,6 +180,12 @@ async function report(job: Job, ...notes: string[]): Promise<ToolResult> {
     notes: [...omitted, ...notes, state].join("\n"),
     metadata: { job: job.id, running: job.end === undefined },
   };
+}
+
+/** Returns the unread output; of a task that has ended, its report. */
+function readNew({ kind, log, end }: Job): UnreadText {
+  const unread = log.read();
+  return kind === "task" && end !== undefined ? { text: end.output, skipped: 0 } : unread;
 }
 
 function describeState({ end, startedAt }: Job): string {

@@ -5,9 +5,12 @@ import type { JobLog } from "./job-log.ts";
 /** Who stops a job. */
 export type Stopper = "user" | "model" | "session";
 
+export type JobKind = "command" | "task";
+
 /** Work that goes on after its call was answered. */
 export interface JobWork {
-  /** The command line. */
+  readonly kind: JobKind;
+  /** The command line, or a task in a few words. */
   readonly title: string;
   /** The folder in which a command runs. */
   readonly folder?: string;
@@ -69,8 +72,8 @@ export interface StartedJob {
 export interface Jobs {
   /** Running jobs, and some that ended, oldest first. */
   readonly all: readonly Job[];
-  /** Returns why no more can start; undefined if one can. */
-  findRefusal(): string | undefined;
+  /** Returns why no more of a kind can start; undefined if one can. */
+  findRefusal(kind: JobKind): string | undefined;
   start(work: JobWork): StartedJob;
   /** Seconds after which a command without a time limit becomes a job. */
   readonly foregroundSeconds: number;

@@ -3,8 +3,9 @@ import { z } from "zod";
 import introduction from "../../../prompts/tools/task.md";
 import schemas from "../../../schema/tools.json" with { type: "json" };
 import type { Agent } from "../../agent/agent.ts";
-import { formatTaskNotes } from "./task-report.ts";
-import { defineTool, type TaskOutcome, type Tool, ToolFailure, type ToolResult } from "../tool.ts";
+import { runInBackground } from "./background-task.ts";
+import { toResult } from "./task-result.ts";
+import { defineTool, type Tool, type ToolContext, ToolFailure } from "../tool.ts";
 
 /** An agent that a task can name. Hidden agents are not listed for the model. */
 type TaskAgent = Pick<Agent, "name" | "description" | "hidden">;
@@ -23,6 +24,7 @@ const inputSchema = z.object({
   subagent_type: z.string().describe("The agent's name, as it is listed."),
   task_id: z.string().optional().describe("An earlier task to continue."),
   session_id: z.string().optional().describe("The same as task_id."),
+  background: z.boolean().optional().describe("Run it as a job."),
   command: z.string().optional().describe("The command that started the task, if any."),
 });
 
@@ -35,19 +37,23 @@ export function taskTool({ agents }: { agents: readonly TaskAgent[] }): Tool {
       prompt: ["instructions", "message", "task_prompt"],
       subagent_type: ["agent", "agent_type", "subagent", "agent_name"],
       description: ["title", "summary"],
+      background: ["run_in_background", "is_background", "async"],
     },
     description: describe(agents),
     input: inputSchema,
     schema: createSchema(agents),
     kind: "think",
     concurrency: "shared",
-    async prepare({ description, prompt, subagent_type: agent, command, ...ids }, context) {
+    async prepare({ description, prompt, subagent_type: agent, command, background, ...ids }, context) {
       if (!agents.some(({ name }) => name === agent)) throw new ToolFailure(unknownAgent(agent, agents));
       // Some models write an empty one for none.
       const taskId = ids.task_id || ids.session_id || undefined;
       const { tasks } = context;
+      if (background === true) assertCanStart(context);
+      const title = shortenTitle(description, ` (@${agent})`);
+      const task = { description, prompt, agent, command, taskId };
       return {
-        title: shortenTitle(description, ` (@${agent})`),
+        title,
         locations: [],
         preview: { text: prompt },
         permissions: [
@@ -58,11 +64,24 @@ export function taskTool({ agents }: { agents: readonly TaskAgent[] }): Tool {
             requested: tasks.isRequested(agent),
           },
         ],
-        run: async (run) =>
-          toResult(agent, await tasks.start({ description, prompt, agent, command, taskId }, run)),
+        run: async (run) => {
+          if (background === true) {
+            // Calls of the same step may have started jobs meanwhile.
+            assertCanStart(context);
+            return runInBackground(task, title, context, run);
+          }
+          const { ended } = await tasks.start(task, run);
+          return toResult(agent, await ended);
+        },
       };
     },
   });
+}
+
+/** Throws {@link ToolFailure} if no more tasks can run in the background. */
+function assertCanStart({ jobs }: ToolContext): void {
+  const refusal = jobs.findRefusal("task");
+  if (refusal !== undefined) throw new ToolFailure(`Not started. ${refusal}`);
 }
 
 /** Returns the schema with the names of the agents and without what only the program and habits of models use. */
@@ -92,27 +111,4 @@ function unknownAgent(name: string, all: readonly TaskAgent[]): string {
   const names = agents.slice(0, agentsLimit).map((agent) => agent.name);
   const rest = agents.length - names.length;
   return `There is no agent "${name}" for tasks. Use one of these: ${names.join(", ")}${rest > 0 ? ` and ${rest} more` : ""}.`;
-}
-
-function toResult(agent: string, outcome: TaskOutcome): ToolResult {
-  const { taskId, end, reason, changes, calls, cost, summary, notUndone, activity, model } = outcome;
-  const report = outcome.text === "" ? "(The agent wrote no report.)" : outcome.text;
-  const notes = formatTaskNotes({ taskId, agent, state: end });
-  const metadata = {
-    sessionId: taskId,
-    agent,
-    ...(model && { model }),
-    state: end,
-    calls,
-    cost,
-    summary,
-    ...(notUndone.length > 0 && { notUndone }),
-    ...(activity.length > 0 && { activity }),
-  };
-  const more = { notes, changes, metadata };
-  if (end === "finished") return { status: "completed", output: report, ...more };
-  const why = reason ?? "The task ended before it was done.";
-  const text = [why, ...(outcome.text === "" ? [] : ["", "Its last message:", report])].join("\n");
-  if (end === "cutShort" || end === "stopped") return { status: "completed", output: text, ...more };
-  return { status: "failed", error: text, ...more };
 }

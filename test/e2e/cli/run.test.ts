@@ -9,7 +9,7 @@ import { canAsk } from "../../../src/cli/run/run-options.ts";
 import { createPermissionPrompt } from "../../../src/cli/run/run-answers.ts";
 import { readTyped } from "../../../src/cli/ask/prompt.ts";
 import { environment } from "../../support/program/environment.ts";
-import { type ModelServer, startModelServer } from "../../support/model/model-server.ts";
+import { type ModelRequest, type ModelServer, startModelServer } from "../../support/model/model-server.ts";
 import * as reply from "../../support/model/reply.ts";
 import { gitRepository, temporaryFolder, writeConfig } from "../../support/temp.ts";
 
@@ -97,6 +97,25 @@ test("a run says which background work ended with it", async () => {
     },
     { permission: { bash: "allow" } },
   );
+});
+
+test("a run waits for its background tasks and answers with their reports", async () => {
+  await inPlace(async ({ model, start }) => {
+    const mayEnd = reply.gate();
+    const isOfTask = ({ messages }: ModelRequest) => JSON.stringify(messages[1]).includes("Count the files");
+    model.when(isOfTask, [mayEnd, "There are seven files."]);
+    const task = { description: "Count", prompt: "Count the files", subagent_type: "general" };
+    model.reply(reply.call("task", { ...task, background: true })).reply("I have started it.");
+    const running = start(["run", "How many files are there?"], { input: "" });
+    await model.request(3);
+    model.reply("Seven.");
+    mayEnd.release();
+    const { code, stdout, stderr } = await running.ended;
+    expect([code, stdout]).toEqual([0, "Seven.\n"]);
+    expect(stderr).toContain("Waiting for tasks in the background: Count (@general)");
+    expect(stderr).not.toContain("Ended with this run");
+    expect(JSON.stringify(model.requests.at(-1)?.messages)).toContain("There are seven files.");
+  });
 });
 
 describe("the evidence of a run", () => {

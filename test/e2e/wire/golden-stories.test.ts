@@ -63,6 +63,24 @@ const backgroundCommand = {
   background: true,
 };
 
+/** A background task that begins its work after the turn that started it. */
+function backgroundTask({ model }: Pick<StoryContext, "model">) {
+  const mayBegin = reply.gate();
+  const prompt = "Count the lines of a.txt.";
+  model.when(
+    ({ messages }) => JSON.stringify(messages[1]).includes(prompt),
+    ({ toolResults }) =>
+      toolResults.length === 0
+        ? [mayBegin, reply.call("bash", { command: "wc -l < a.txt" })]
+        : "There are two.",
+  );
+  const task = { description: "Count lines", prompt, subagent_type: "general", background: true };
+  model.reply(reply.call("task", task)).reply("It counts.");
+  return mayBegin;
+}
+
+const hasCompleted = (update: object) =>
+  "status" in update && update.status === "completed" && "rawOutput" in update;
 const hasFailed = (update: object) => "status" in update && update.status === "failed";
 
 const isText = ({ sessionUpdate }: { sessionUpdate: string }) => sessionUpdate === "agent_message_chunk";
@@ -226,6 +244,19 @@ const stories: readonly GoldenStory[] = [
     },
   },
   {
+    name: "background-task",
+    options: { files: aFile, config: { permission: { bash: "ask" } }, permission: "allow_once" },
+    async play({ editor, model }, sessionId) {
+      const mayBegin = backgroundTask({ model });
+      await editor.prompt(sessionId, "How long is it?");
+      mayBegin.release();
+      await editor.waitFor(sessionId, hasCompleted);
+      model.reply("Two lines.");
+      await editor.prompt(sessionId, "And now?");
+      await editor.load(sessionId);
+    },
+  },
+  {
     name: "mcp",
     options: { config: { mcp: { all: { type: "local", command: everything } } }, permission: "allow_once" },
     async play({ editor, model }, sessionId) {
@@ -268,6 +299,25 @@ test("the story job reads as its golden file to a client of version 2", async ()
     await editor.turn(sessionId, "And now?");
     await expectGolden("job.draft", editor.wire, { cwd: repository.path, home });
   });
+});
+
+test("the story background-task reads as its golden file to a client of version 2", async () => {
+  const config = { permission: { bash: "ask" } };
+  await draftStory(
+    { files: aFile, config, permission: () => ({ outcome: "selected", optionId: "allow_once" }) },
+    async ({ editor, model, repository, home }) => {
+      model.title(reply.gate());
+      const sessionId = String((await editor.request("session/new", { cwd: repository.path })).sessionId);
+      const mayBegin = backgroundTask({ model });
+      await editor.turn(sessionId, "How long is it?");
+      mayBegin.release();
+      await editor.waitFor(sessionId, hasCompleted);
+      await editor.waitFor(sessionId, ({ sessionUpdate }) => sessionUpdate === "notice");
+      model.reply("Two lines.");
+      await editor.turn(sessionId, "And now?");
+      await expectGolden("background-task.draft", editor.wire, { cwd: repository.path, home });
+    },
+  );
 });
 
 describe.each(clients)("to the client %s", (kind, client) => {

@@ -44,6 +44,10 @@ class SessionWatch {
   readonly #tools = new Map<string, "open" | "ended">();
   /** Open calls whose work goes on after their turn. */
   readonly #background = new Set<string>();
+  /** The calls that started the child sessions of other calls. */
+  readonly #parents = new Map<string, string>();
+  /** Updates of background calls after a cancelled turn, which only their question may follow. */
+  #early: Violation[] = [];
   /** Calls whose cards show what a question asked, in editors that take a question for an update of its call. */
   readonly #asked = new Set<string>();
   /** A load waits for setups before it, and a turn may go on meanwhile: its replay begins with this message. */
@@ -60,10 +64,11 @@ class SessionWatch {
   see(item: Traffic): Violation[] {
     if (item.by === "toAgent") return this.#seeClient(item);
     if (item.type === "answer") return this.#seeAnswer(item);
+    const early = isUpdate(item) ? [] : this.#takeEarly(item);
     const unknown = this.#known
       ? []
       : [this.#violation("session", item, `${describe(item)} is about an unknown session`)];
-    return [...unknown, ...(isUpdate(item) ? this.#seeUpdate(item) : this.#seeQuestion(item))];
+    return [...early, ...unknown, ...(isUpdate(item) ? this.#seeUpdate(item) : this.#seeQuestion(item))];
   }
 
   #seeClient(item: Traffic): Violation[] {
@@ -101,7 +106,7 @@ class SessionWatch {
   }
 
   #endTurn(item: Answer): Violation[] {
-    const open = [...this.#tools].filter(([id, state]) => state === "open" && !this.#background.has(id));
+    const open = [...this.#tools].filter(([id, state]) => state === "open" && !this.#isBackground(id));
     for (const [id] of open) this.#tools.set(id, "ended");
     return open.map(([id]) =>
       this.#violation("tool", item, `The call ${id} had no terminal status when its turn ended`),
@@ -112,8 +117,10 @@ class SessionWatch {
     const update = toObject(item.params.update);
     const kind = String(update.sessionUpdate);
     const violations: Violation[] = [];
-    if (this.quiet) violations.push(this.#violation("silence", item, `${kind} came after ${this.quiet}`));
-    else if (kindsOfTurns.has(kind) && !this.#inTurn() && !this.#isOfBackground(update)) {
+    if (this.quiet) {
+      const violation = this.#violation("silence", item, `${kind} came after ${this.quiet}`);
+      (this.#isOfBackground(update) ? this.#early : violations).push(violation);
+    } else if (kindsOfTurns.has(kind) && !this.#inTurn() && !this.#isOfBackground(update)) {
       violations.push(this.#violation("turn", item, `${kind} came outside of a turn`));
     }
     if (kind === "user_message_chunk") this.#seeMessage(update.messageId);
@@ -124,7 +131,20 @@ class SessionWatch {
 
   /** Whether the update is of a call whose work goes on after its turn. */
   #isOfBackground(update: JsonObject): boolean {
-    return this.#background.has(String(update.toolCallId));
+    return this.#isBackground(String(update.toolCallId)) || this.#isBackground(parentOf(update));
+  }
+
+  #isBackground(id: string): boolean {
+    return this.#background.has(id) || this.#background.has(this.#parents.get(id) ?? "");
+  }
+
+  /** Returns the updates after a cancelled turn, unless this is the question that they precede. */
+  #takeEarly(item: Traffic): Violation[] {
+    const early = this.#early;
+    this.#early = [];
+    const isQuestion = item.type !== "answer" && item.method === "session/request_permission";
+    if (isQuestion && early.length > 0) this.quiet = undefined;
+    return isQuestion ? [] : early;
   }
 
   #seeMessage(id: unknown): void {
@@ -138,6 +158,7 @@ class SessionWatch {
     const before = isReplayed ? undefined : this.#tools.get(id);
     const ended = update.status === "completed" || update.status === "failed";
     if (toObject(update._meta).background !== undefined) this.#background.add(id);
+    if (parentOf(update) !== "") this.#parents.set(id, parentOf(update));
     if (ended) this.#background.delete(id);
     this.#tools.set(id, ended || before === "ended" ? "ended" : "open");
     if (kind === "tool_call" || Array.isArray(update.content)) this.#asked.delete(id);
@@ -158,7 +179,7 @@ class SessionWatch {
     const id = String(toObject(item.params.toolCall).toolCallId);
     if (toList(toObject(item.params.toolCall).content).length > 0) this.#asked.add(id);
     const violations: Violation[] = [];
-    if (!this.#inTurn())
+    if (!this.#inTurn() && !this.#isBackground(id))
       violations.push(this.#violation("turn", item, "A permission was asked for outside of a turn"));
     if (!this.#tools.has(id))
       violations.push(this.#violation("tool", item, `The call ${id} asks before it was announced`));
@@ -177,6 +198,10 @@ class SessionWatch {
   #violation(rule: RuleName, { order }: Traffic, text: string): Violation {
     return { rule, order, text: `${text} (session ${this.#id}).` };
   }
+}
+
+function parentOf({ _meta }: JsonObject): string {
+  return toText(toObject(toObject(_meta).claudeCode).parentToolUseId) ?? "";
 }
 
 function describe(item: Call | Notice): string {

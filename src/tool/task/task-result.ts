@@ -1,0 +1,46 @@
+import type { FileChange } from "../../message/part.ts";
+import type { TaskOutcome, ToolResult } from "../tool.ts";
+import { formatTaskNotes } from "./task-report.ts";
+
+/** The end of a task as its call stores it. */
+export interface TaskReport {
+  /** The agent's report, or why there is none. */
+  readonly text: string;
+  /** What the model needs to continue the task. */
+  readonly notes: string;
+  readonly changes: readonly FileChange[];
+  readonly metadata: Record<string, unknown>;
+}
+
+export const noReport = "(The agent wrote no report.)";
+
+/** Returns the result of a task's call. */
+export function toResult(agent: string, outcome: TaskOutcome): ToolResult {
+  const { text, ...more } = createReport(agent, outcome);
+  const { end } = outcome;
+  return end === "finished" || end === "cutShort" || end === "stopped"
+    ? { status: "completed", output: text, ...more }
+    : { status: "failed", error: text, ...more };
+}
+
+export function createReport(agent: string, outcome: TaskOutcome): TaskReport {
+  const { taskId, end, reason, changes, calls, cost, summary, notUndone, activity, model } = outcome;
+  const metadata = {
+    sessionId: taskId,
+    agent,
+    ...(model && { model }),
+    state: end,
+    calls,
+    cost,
+    summary,
+    ...(notUndone.length > 0 && { notUndone }),
+    ...(activity.length > 0 && { activity }),
+  };
+  const report = outcome.text === "" ? noReport : outcome.text;
+  const why = reason ?? "The task ended before it was done.";
+  const text =
+    end === "finished"
+      ? report
+      : [why, ...(outcome.text === "" ? [] : ["", "Its last message:", report])].join("\n");
+  return { text, notes: formatTaskNotes({ taskId, agent, state: end }), changes, metadata };
+}
