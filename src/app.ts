@@ -39,6 +39,7 @@ import type { SessionStore } from "./storage/session-store.ts";
 import { ChildEnvironment } from "./workspace/process/child-variables.ts";
 import { type DiskFiles, openFiles } from "./workspace/files/disk-files.ts";
 import { openChangeTracker } from "./workspace/changes/change-tracker.ts";
+import { openRecentChanges } from "./workspace/recent/open-recent-changes.ts";
 import { openPipedProcesses, type PipedProcesses } from "./workspace/process/piped-process.ts";
 import type { Sandbox } from "./sandbox/sandbox.ts";
 import { openProcesses, type Processes } from "./workspace/process/process.ts";
@@ -223,6 +224,11 @@ export class App {
         return approvals;
       },
       onTurnEnd: () => void this.#keepHouse(),
+      recentChanges: openRecentChanges({
+        folder: join(this.folders.data, "recent-changes"),
+        isShared: this.#ephemeral.length === 0,
+        log: this.log,
+      }),
       memory: this.#ephemeral.length > 0 ? readOnlyMemory(this.records) : this.records,
     });
     return this.#sessions;

@@ -5,6 +5,7 @@ import changesRestored from "../../prompts/reminders/changes-restored.md";
 import date from "../../prompts/reminders/date.md";
 import emptyAnswer from "../../prompts/reminders/empty-answer.md";
 import leakedCall from "../../prompts/reminders/leaked-call.md";
+import othersChanged from "../../prompts/reminders/others-changed.md";
 import planAgain from "../../prompts/reminders/plan-again.md";
 import plan from "../../prompts/reminders/plan.md";
 import uncertainCall from "../../prompts/reminders/uncertain-call.md";
@@ -134,6 +135,11 @@ export function uncheckedChangesReminder(files: string): string {
 /** Follows an answer that ends a turn and says that checks succeed which no run shows. */
 export function unprovenClaimReminder(claims: string): string {
   return fill(unprovenClaim, { claims }).trim();
+}
+
+/** Names the files that other sessions changed. */
+export function othersChangedReminder(files: string): string {
+  return fill(othersChanged, { files }).trim();
 }
 
 /** Says that the user dropped changes, or restored them. */

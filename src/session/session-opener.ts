@@ -8,6 +8,8 @@ import type { Approvals } from "../permission/approvals.ts";
 import { Gate } from "../permission/gate.ts";
 import type { SessionStore, SessionWriter } from "../storage/session-store.ts";
 import { reportWrites } from "../workspace/changes/report-writes.ts";
+import { noteWrites } from "../workspace/recent/note-writes.ts";
+import type { RecentChanges } from "../workspace/recent/recent-changes.ts";
 import { EditorFiles } from "../workspace/files/editor-files.ts";
 import type { ChildSession } from "../tasks/child-session.ts";
 import { Decisions } from "../conversation/decisions.ts";
@@ -35,6 +37,8 @@ export interface SessionOpenerDeps {
     rememberModel(projectId: string, model: ModelRef): Promise<void>;
     noteSeen(projectId: string, root: string): Promise<void>;
   };
+  /** Changes of files by all sessions. */
+  recentChanges: RecentChanges;
   /** Returns the session if it is live in this process. */
   live(id: SessionId): Session | undefined;
   /** Returns the stored info of a session that is live in this process, including children. */
@@ -145,10 +149,18 @@ export class SessionOpener {
   async #start(begun: SessionParts, parent?: ParentOptions): Promise<Session> {
     const { host, memory } = this.#deps;
     const { info, withSessionOverlay, servers, writer, diff, messages, todos } = begun;
-    const log = withFields(this.#deps.log, { sessionId: info.id });
-    const project = withSessionOverlay(begun.project);
-    const store = await this.#deps.store();
     const { id, title = "" } = info;
+    const log = withFields(this.#deps.log, { sessionId: info.id });
+    const recent = this.#deps.recentChanges.openFor(() => {
+      const { title } = this.#deps.infoOf(id) ?? info;
+      return { id, title, isTask: parent !== undefined };
+    });
+    const withNotes = (opened: Project): Project => {
+      const { workspace } = opened;
+      return { ...opened, workspace: { ...workspace, files: noteWrites(workspace.files, recent) } };
+    };
+    const project = withNotes(withSessionOverlay(begun.project));
+    const store = await this.#deps.store();
     const plugins = new SessionPlugins((text) => {
       // The parent session shows the same warning.
       if (parent === undefined) host.emit({ sessionId: id, type: "notice", severity: "warning", text });
@@ -200,8 +212,11 @@ export class SessionOpener {
       parent: parent?.session,
       openChild: (child, session) => this.#deps.openChild(child, session),
       reopenProject: async () =>
-        parent?.child.project ??
-        withSessionOverlay(await this.#deps.openProject({ cwd, additionalDirectories })),
+        withNotes(
+          parent?.child.project ??
+            withSessionOverlay(await this.#deps.openProject({ cwd, additionalDirectories })),
+        ),
+      recent,
       servers,
       inquire: parent?.child.inquire ?? ((inquiry, signal) => host.inquire(info.id, inquiry, signal)),
       todos,

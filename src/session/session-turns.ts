@@ -26,6 +26,7 @@ import type { SentRequests } from "../context/sent-requests.ts";
 import type { FrozenPrompts } from "../turn/frozen-prompts.ts";
 import { ShownInstructions } from "../context/shown-instructions.ts";
 import { addTokens, noTokens, type TurnResult } from "../conversation/turn-result.ts";
+import type { AuthorChanges } from "../workspace/recent/recent-changes.ts";
 import type { AgentOverride } from "../user-input/user-messages.ts";
 
 export interface SessionTurnsDeps {
@@ -51,6 +52,8 @@ export interface SessionTurnsDeps {
   log: Log;
   /** Stores that the project is in use. */
   noteSeen(): Promise<void>;
+  /** What other sessions changed in the last minutes. */
+  recent: AuthorChanges;
 }
 
 /** Runs the turns of a session: parses commands, stores the message, and runs turns until no message is left. */
@@ -324,6 +327,7 @@ export class SessionTurns {
       agent: settings.agent.name,
       workspace: project.current.workspace,
       seen: this.#seen,
+      recent: this.#deps.recent,
       instructed: this.#shown.paths,
       todos,
       inquire: this.#deps.inquire,

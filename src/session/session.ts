@@ -98,6 +98,7 @@ export class Session {
         events: deps.events,
         log,
         noteSeen: () => deps.noteSeen(),
+        recent: deps.recent,
       },
       this.#services,
       this,

@@ -45,6 +45,7 @@ export class Sessions {
       openApprovals: deps.openApprovals,
       onTurnEnd: deps.onTurnEnd,
       memory: deps.memory,
+      recentChanges: deps.recentChanges,
       live: (id) => this.live(id),
       infoOf: (id) => (this.live(id) ?? this.#children.live(id))?.info,
       onOpened: (session) => this.#live.set(session.id, session),

@@ -406,6 +406,8 @@ export class ToolRunner {
       return result;
     const call = { seen: context.seen, rules: this.#allRules, isSandboxed, signal };
     const { changes, notes } = await format(result.changes, call);
+    // Formatters write the files past the workspace.
+    if (changes.some((change) => !result.changes?.includes(change))) await context.recent.note(changes);
     return { ...result, changes, notes: [...(result.notes ? [result.notes] : []), ...notes].join("\n\n") };
   }
 

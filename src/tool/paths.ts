@@ -168,6 +168,7 @@ export interface PathToRead extends NearPath {
 export async function resolvePathToRead(context: ToolContext, raw: string): Promise<PathToRead> {
   const resolved = await resolveToolPath(context, raw);
   if (resolved.exists) return { resolved };
+  context.seen.forget(resolved.path);
   const [near, ...others] = await findNearPaths(context, raw, context.signal);
   if (near === undefined || others.length > 0)
     throw new ToolFailure(await missingPathMessage(context, resolved, raw));

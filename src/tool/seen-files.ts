@@ -18,6 +18,11 @@ export class SeenFiles {
     return this.#files.get(path)?.isWhole === true;
   }
 
+  /** Notes that the model knows that the file does not exist. */
+  forget(path: string): void {
+    this.#files.delete(path);
+  }
+
   /** Notes that the model read or wrote the file. */
   set(path: string, hash: string): void {
     this.#files.set(path, { hash, isWhole: true });

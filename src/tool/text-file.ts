@@ -5,11 +5,12 @@ import { StaleFile } from "../workspace/files/files.ts";
 import { resolvePath } from "../workspace/paths.ts";
 import type { ResolvedPath } from "../workspace/paths.ts";
 import type { Snapshots } from "../workspace/files/snapshot.ts";
+import type { RecentChange } from "../workspace/recent/recent-changes.ts";
 import type { Workspace } from "../workspace/workspace.ts";
 import { compareTexts } from "./diff.ts";
 import type { Comparison } from "./diff.ts";
+import { describeOther } from "./parallel/others.ts";
 import { ToolFailure } from "./tool.ts";
-import type { SeenFiles } from "./seen-files.ts";
 import type { ToolContext } from "./tool.ts";
 
 /** The encoding with which unedited text becomes the same bytes again. */
@@ -95,28 +96,65 @@ export function isBinary(bytes: Uint8Array): boolean {
   return controls.filter((sign) => sign !== escape).length > sample.length * 0.3;
 }
 
-/** Throws {@link ToolFailure} unless the model knows the file's current content, so that it may replace all of it. */
-export function requireSeen(seen: SeenFiles, file: TextFile): void {
-  const unseen = findUnseen(seen, file);
-  if (unseen !== undefined) throw new ToolFailure(unseen.problem);
-  if (seen.isWhole(file.path)) return;
+/**
+ * Throws {@link ToolFailure} unless the model knows the file's current content, so that it may replace all of it. The
+ * message begins with `why`.
+ */
+export async function requireSeen(context: ToolContext, file: TextFile, why = ""): Promise<void> {
+  const unseen = await findUnseen(context, file);
+  if (unseen !== undefined) throw new ToolFailure(why + unseen.problem);
+  if (context.seen.isWhole(file.path)) return;
   throw new ToolFailure(
-    `Only a part of ${file.path} was shown in this session. Read it first, or change that part with an edit.`,
+    `${why}Only a part of ${file.path} was shown in this session. Read it first, or change that part with an edit.`,
   );
 }
 
 /** Why the model may not know a file's current content. */
 export interface Unseen {
   readonly hasChanged: boolean;
+  /** Another session changed it in the last minutes: also exact text is no proof that the model knows the file. */
+  readonly isChangedByOther: boolean;
   readonly problem: string;
 }
 
 /** Returns why the model may not know the file's current content; undefined if it has seen at least a part of it. */
-export function findUnseen(seen: SeenFiles, { path, hash }: TextFile): Unseen | undefined {
+export async function findUnseen(
+  { seen, recent }: ToolContext,
+  { path, hash }: TextFile,
+): Promise<Unseen | undefined> {
   const known = seen.get(path);
-  if (known === undefined)
-    return { hasChanged: false, problem: `${path} was not read in this session. Read it first.` };
-  return known === hash ? undefined : { hasChanged: true, problem: staleMessage(path) };
+  if (known === hash) return undefined;
+  const other = await recent.find(path);
+  const isChangedByOther = other !== undefined;
+  if (known !== undefined) return { hasChanged: true, isChangedByOther, problem: staleMessage(path, other) };
+  const why = other === undefined ? "" : `, and ${describeOther(other)}`;
+  const problem = `${path} was not read in this session${why}. Read it first.`;
+  return { hasChanged: false, isChangedByOther, problem };
+}
+
+/** Throws {@link ToolFailure} if the model saw the file and another session deleted it in the last minutes. */
+export async function assertNotDeleted({ seen, recent }: ToolContext, path: string): Promise<void> {
+  if (seen.get(path) === undefined) return;
+  const other = await recent.find(path);
+  if (other?.after !== null) return;
+  throw new ToolFailure(
+    `${path} no longer exists: ${describeOther(other)}. Read its path once more before you create it again.`,
+  );
+}
+
+/** Runs the task under the files' locks. The error of a file that changed meanwhile names the session that did it. */
+export async function lockFiles<T>(
+  { workspace: { files }, recent }: ToolContext,
+  paths: readonly string[],
+  task: () => Promise<T>,
+): Promise<T> {
+  try {
+    return await files.lock(paths, task);
+  } catch (error) {
+    if (!(error instanceof StaleFailure)) throw error;
+    const other = await recent.find(error.path);
+    throw other === undefined ? error : new StaleFailure(error.path, other, { cause: error });
+  }
 }
 
 /** Follows the result of a change that did not need a file to be read again. */
@@ -128,8 +166,19 @@ export function isProof(text: string): boolean {
   return /[\p{L}\p{N}]/u.test(text);
 }
 
-export function staleMessage(path: string): string {
-  return `${path} was changed since it was read. Read it again, then repeat the change on what is there now.`;
+function staleMessage(path: string, other?: RecentChange): string {
+  const who = other === undefined ? "" : `: ${describeOther(other)}`;
+  return `${path} was changed since it was read${who}. Read it again, then repeat the change on what is there now.`;
+}
+
+/** The failure of a call whose file was changed since the model read it. */
+export class StaleFailure extends ToolFailure {
+  readonly path: string;
+
+  constructor(path: string, other?: RecentChange, options?: ErrorOptions) {
+    super(staleMessage(path, other), options);
+    this.path = path;
+  }
 }
 
 export interface TextChange {
@@ -229,7 +278,7 @@ export async function explainFileErrors<T>(path: string, task: () => Promise<T>)
   try {
     return await task();
   } catch (error) {
-    if (error instanceof StaleFile) throw new ToolFailure(staleMessage(path), { cause: error });
+    if (error instanceof StaleFile) throw new StaleFailure(path, undefined, { cause: error });
     if (error instanceof UserError) throw new ToolFailure(messageOf(error), { cause: error });
     const problem = fileProblems.get(codeOf(error) ?? "");
     if (problem === undefined) throw error;

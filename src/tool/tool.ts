@@ -5,6 +5,7 @@ import type { Inquire } from "../message/inquiry.ts";
 import type { ModelRef, Todo } from "../message/message.ts";
 import type { Attachment, FileChange, Location, ToolKind } from "../message/part.ts";
 import type { Decision, PermissionRequest, Ruleset } from "../permission/rule.ts";
+import type { AuthorChanges } from "../workspace/recent/recent-changes.ts";
 import type { Workspace } from "../workspace/workspace.ts";
 import type { Jobs, StartedJob } from "./job/jobs.ts";
 import type { OutputLimits } from "./output-limit.ts";
@@ -51,6 +52,8 @@ export interface ToolContext {
   readonly workspace: Workspace;
   /** For the checks before a change. */
   readonly seen: SeenFiles;
+  /** What other sessions changed in the last minutes. */
+  readonly recent: AuthorChanges;
   /** Real paths of the instruction files (such as AGENTS.md) that the model has read in this session. */
   readonly instructed: Set<string>;
   readonly todos: TodoList;

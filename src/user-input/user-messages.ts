@@ -10,7 +10,6 @@ import type { SessionSettings } from "../session-state/session-settings.ts";
 import { getTextLimitBytes } from "../context/context-budget.ts";
 import type { MessageDraft } from "./message-hooks.ts";
 import type { PromptInput } from "../conversation/prompt-input.ts";
-import { dateReminder, handOverReminder, planReminder, steerReminder } from "../conversation/reminders.ts";
 import type { SessionInfoStore } from "../conversation/session-info-store.ts";
 import type { Transcript } from "../conversation/transcript.ts";
 
@@ -32,6 +31,9 @@ export interface AgentOverride {
   effort?: string | undefined;
 }
 
+/** Reminders are texts that no session needs before its first message. */
+const loadReminders = () => import("../conversation/reminders.ts");
+
 /** Creates user messages and stores them with the reminders that the model needs. */
 export class UserMessages {
   readonly #deps: UserMessagesDeps;
@@ -42,18 +44,24 @@ export class UserMessages {
     this.#deps = deps;
   }
 
-  add(input: PromptInput, context: ToolContext, override: AgentOverride): Promise<void> {
-    return this.#add(input, this.createInfo(input, override), [], context);
+  async add(input: PromptInput, context: ToolContext, override: AgentOverride): Promise<void> {
+    const { takeOthersLine } = await import("../tool/parallel/others.ts");
+    const { othersChangedReminder } = await loadReminders();
+    const line = await takeOthersLine(context);
+    const notes = line === undefined ? [] : [othersChangedReminder(line)];
+    return this.#add(input, this.createInfo(input, override), notes, context);
   }
 
   /** Adds a message during a turn. */
-  addSteering(input: PromptInput, context: ToolContext): Promise<void> {
+  async addSteering(input: PromptInput, context: ToolContext): Promise<void> {
+    const { steerReminder } = await loadReminders();
     return this.#add(input, { ...this.createInfo(input), steering: true }, [steerReminder()], context);
   }
 
   /** Adds a synthetic message under the new agent, so that the transcript records the hand-over. */
   async addHandOver(): Promise<void> {
     const { transcript } = this.#deps;
+    const { handOverReminder } = await loadReminders();
     const last = this.#newest();
     const info = this.createInfo({ blocks: [], ...(last?.system && { system: last.system }) });
     const reminder = handOverReminder(last?.agent ?? info.agent, info.agent, this.#reminderContext(info));
@@ -87,6 +95,7 @@ export class UserMessages {
   ): Promise<void> {
     const { transcript, infoStore, settings, servers } = this.#deps;
     const { toParts } = await import("./attachments.ts");
+    const { dateReminder, planReminder } = await loadReminders();
     const { rules } = settings.agentNamed(info.agent);
     const model = settings.modelFor(info);
     const maxBytes = "code" in model ? undefined : getTextLimitBytes(model);

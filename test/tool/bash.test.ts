@@ -1,4 +1,4 @@
-import { noJobs } from "./tool-place.ts";
+import { noJobs, noRecentChanges } from "./tool-place.ts";
 import {
   mkdirSync,
   mkdtempSync,
@@ -77,6 +77,7 @@ function context(): ToolContext {
       },
     },
     seen: new SeenFiles(),
+    recent: noRecentChanges,
     instructed: new Set<string>(),
     todos: { read: unused, write: unused },
     inquire: unused,

@@ -1,4 +1,4 @@
-import { noJobs } from "./tool-place.ts";
+import { noJobs, noRecentChanges } from "./tool-place.ts";
 import {
   mkdirSync,
   mkdtempSync,
@@ -67,6 +67,7 @@ function context(): ToolContext {
       changeTracker: { start: unused, acknowledge: unused },
     },
     seen: new SeenFiles(),
+    recent: noRecentChanges,
     instructed: new Set<string>(),
     todos: { read: unused, write: unused },
     inquire: unused,

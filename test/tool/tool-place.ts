@@ -11,6 +11,7 @@ import type { Processes } from "../../src/workspace/process/process.ts";
 import type { Search } from "../../src/workspace/search/search.ts";
 import { openChangeTracker } from "../../src/workspace/changes/change-tracker.ts";
 import { openSnapshots } from "../../src/workspace/files/snapshot.ts";
+import type { AuthorChanges } from "../../src/workspace/recent/recent-changes.ts";
 import { temporaryFolder } from "../support/temp.ts";
 import type { Files } from "../support/temp.ts";
 
@@ -135,6 +136,7 @@ function toolContext(folder: string, cwd: string): ToolContext {
       changeTracker: openChangeTracker(() => process.env),
     },
     seen: new SeenFiles(),
+    recent: noRecentChanges,
     instructed: new Set<string>(),
     todos: {
       read: () => todos,
@@ -163,4 +165,12 @@ export const noJobs: Jobs = {
   start: () => {
     throw new Error("no jobs are allowed");
   },
+};
+
+/** No other session changes files. */
+export const noRecentChanges: AuthorChanges = {
+  note: async () => {},
+  list: async () => [],
+  find: async () => undefined,
+  takeNews: async () => [],
 };

@@ -7,9 +7,18 @@ import { changesNoFiles, listWrittenPaths } from "./record-changes.ts";
 import { maxTimeoutMs, runCommand } from "./run-command.ts";
 import { hasNoNul } from "../invalid.ts";
 import { getOutsideAccess, type ShellFolders } from "../paths.ts";
+import { takeOthersLine } from "../parallel/others.ts";
 import { assertSameTarget } from "../text-file.ts";
 import { type ConfineCommand, type Confined, runSandboxed } from "./sandboxed-command.ts";
-import { defineTool, ToolFailure, type RunContext, type Tool, type ToolContext } from "../tool.ts";
+import {
+  appendNotes,
+  defineTool,
+  type RunContext,
+  type Tool,
+  type ToolContext,
+  ToolFailure,
+  type ToolResult,
+} from "../tool.ts";
 
 /** What a command line does, without running it. */
 export interface ShellAnalysis {
@@ -105,7 +114,7 @@ export function bashTool({
           const line = { command: input.command, start: folder.path, requests: command };
           const start = async (confined: Confined | undefined) =>
             runCommand(input, { cwd: folder.path, shown, tracked: await track(), confined }, context, run);
-          return runSandboxed(start, line, run, confine);
+          return addOthersLine(await runSandboxed(start, line, run, confine), context);
         },
       };
     },
@@ -138,6 +147,14 @@ function splitSubjects(request: PermissionRequest): PermissionRequest[] {
 
 function describeRequest({ permission, subjects }: PermissionRequest): string {
   return `${permission} for ${subjects.map(({ text }) => text).join()}`;
+}
+
+/** Names the files that others changed since the session last looked. */
+async function addOthersLine(result: ToolResult, context: ToolContext): Promise<ToolResult> {
+  const line = await takeOthersLine(context);
+  return line === undefined
+    ? result
+    : { ...result, notes: appendNotes(result.notes ?? "", `[${line}]`).trim() };
 }
 
 /** Throws {@link ToolFailure} if no more commands can run in the background. */

@@ -5,6 +5,8 @@ import { evaluate, readingCommandRules } from "../../permission/evaluate.ts";
 import type { PermissionRequest } from "../../permission/rule.ts";
 import type { ChangedFile, CommandChanges, NamedPath } from "../../workspace/changes/command-changes.ts";
 import { type FileVersion, hasOtherMode } from "../../workspace/changes/file-state.ts";
+import { sha256 } from "../../base/text/hash.ts";
+import type { AuthorChanges } from "../../workspace/recent/recent-changes.ts";
 import type { Snapshots } from "../../workspace/files/snapshot.ts";
 import { compareTexts } from "../diff.ts";
 import { decodeText } from "../text-file.ts";
@@ -55,6 +57,22 @@ export async function recordChanges(
     changes.push(...(await Promise.all(some.map((file) => recorder.record(file)))));
   }
   return { changes, notUndone: [...notes, ...recorder.problems] };
+}
+
+/** Omits files that another session changed since the start of the command to the content that they have. */
+export async function omitOthersChanges(
+  files: readonly ChangedFile[],
+  recent: AuthorChanges,
+  start: number,
+): Promise<readonly ChangedFile[]> {
+  if (files.length === 0) return files;
+  const meanwhile = (await recent.list()).filter(({ time }) => time >= start);
+  const others = new Map(meanwhile.map(({ path, after }) => [path, after]));
+  return files.filter(({ path, after }) => {
+    const left = others.get(path);
+    if (after === null || left === null) return after !== left;
+    return left === undefined || after.bytes === undefined || sha256(after.bytes) !== left;
+  });
 }
 
 class Recorder {

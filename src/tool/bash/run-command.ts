@@ -10,7 +10,7 @@ import { noteShownText } from "../shown-files.ts";
 import { type RunContext, type ToolContext, ToolFailure, type ToolResult } from "../tool.ts";
 import { BashOutput, type OutputResult } from "./bash-output.ts";
 import { describeExit, endNote, nothingPrinted } from "./command-end.ts";
-import { recordChanges, type RecordedChanges } from "./record-changes.ts";
+import { omitOthersChanges, recordChanges, type RecordedChanges } from "./record-changes.ts";
 import type { Blocked, Confined } from "./sandboxed-command.ts";
 
 /** Longest time limit that a call may set. */
@@ -141,7 +141,7 @@ class CommandRun {
 
   async #end(outcome: ProcessOutcome): Promise<RunResult> {
     const { shown, tracked } = this.#place;
-    const { seen, workspace } = this.#context;
+    const { seen } = this.#context;
     const printed = await this.#output.end();
     if (outcome.exitCode === 0 && outcome.end === "exited" && !printed.truncated)
       await noteShownText(seen, shown, { text: printed.text, start: this.#startedAt });
@@ -149,8 +149,18 @@ class CommandRun {
     const notes = [...endNotes(outcome, { seconds: this.#seconds, limit: this.#limit }), ...sandboxNotes];
     if (outcome.end === "timed-out" || outcome.background || sandboxNotes.length > 0)
       this.#output.note(notes);
-    const recorded = tracked && (await recordChanges(await tracked.finish(), workspace.snapshots));
+    const recorded = tracked && (await this.#record(tracked));
     return { result: addChanges(toResult(outcome, printed, notes), recorded), blocked };
+  }
+
+  /** Records the changes of the command, and notes them for other sessions. */
+  async #record(tracked: TrackedCommand): Promise<RecordedChanges> {
+    const { workspace, recent } = this.#context;
+    const { files, notes } = await tracked.finish();
+    const own = await omitOthersChanges(files, recent, this.#startedAt);
+    const recorded = await recordChanges({ files: own, notes }, workspace.snapshots);
+    await recent.note(recorded.changes);
+    return recorded;
   }
 
   async #describeSandbox({ exitCode }: ProcessOutcome, text: string) {
@@ -160,7 +170,7 @@ class CommandRun {
 
   async #continueAsJob(running: Promise<ProcessOutcome>): Promise<ToolResult> {
     const { tracked, cwd } = this.#place;
-    const { jobs, workspace } = this.#context;
+    const { jobs } = this.#context;
     const { command, background = false } = this.#input;
     const log = this.#output.follow();
     const printed = await this.#output.soFar();
@@ -179,7 +189,7 @@ class CommandRun {
     };
     const job = jobs.start(work);
     this.#job = job;
-    const recorded = tracked && (await recordChanges(await tracked.finish(), workspace.snapshots));
+    const recorded = tracked && (await this.#record(tracked));
     const notes = [
       ...(printed.note === undefined ? [] : [printed.note]),
       background ? startNote(job.id) : limitNote(job.id, this.#seconds),

@@ -21,7 +21,16 @@ import {
   titleOf,
   getOutsideAccess,
 } from "../paths.ts";
-import { changedNote, findUnseen, isProof, loadTextFile, saveText, staleMessage } from "../text-file.ts";
+import {
+  assertNotDeleted,
+  changedNote,
+  findUnseen,
+  isProof,
+  loadTextFile,
+  lockFiles,
+  saveText,
+  StaleFailure,
+} from "../text-file.ts";
 import type { TextFile, Unseen } from "../text-file.ts";
 import { defineTool, ToolFailure } from "../tool.ts";
 import type { PreparedCall, RunContext, ToolContext, ToolResult } from "../tool.ts";
@@ -96,7 +105,7 @@ export async function prepareEdits(
 ): Promise<PreparedCall> {
   const resolved = await resolveToolPath(context, filePath);
   const before = await loadBefore(context, resolved, filePath, edits);
-  const unseen = before && findUnseen(context.seen, before);
+  const unseen = before && (await findUnseen(context, before));
   if (unseen !== undefined) return prepareUnseen(context, { resolved, before, edits, unseen });
   return createCall(context, { resolved, before, edited: editText(before?.text, edits), edits });
 }
@@ -107,6 +116,7 @@ function prepareUnseen(
   target: Omit<PreparedEdits, "edited"> & { unseen: Unseen },
 ): PreparedCall {
   const { resolved, before, edits, unseen } = target;
+  if (unseen.isChangedByOther) return failAfterReading(context, resolved, unseen.problem);
   try {
     const edited = editText(before?.text, edits);
     const isKnown = edited.matches.every(({ strategy, places }) => strategy === "exact" && places === 1);
@@ -169,6 +179,7 @@ async function loadBefore(
   if (resolved.exists) return loadTextFile(context.workspace, resolved.path);
   if (first?.oldString === "") {
     await requirePlainPath(context, raw);
+    await assertNotDeleted(context, resolved.path);
     return undefined;
   }
   throw new ToolFailure(await missingPathMessage(context, resolved, raw));
@@ -261,7 +272,7 @@ async function runEdits(
   { signal }: RunContext,
 ): Promise<ToolResult> {
   const { path } = prepared.resolved;
-  const { change, edited, note } = await context.workspace.files.lock([path], async () => {
+  const { change, edited, note } = await lockFiles(context, [path], async () => {
     signal.throwIfAborted();
     const current = await rebaseEdits(context, prepared);
     const { text, comparison } = current.edited;
@@ -283,7 +294,7 @@ async function rebaseEdits(context: ToolContext, prepared: PreparedEdits): Promi
   if (before === undefined) return prepared;
   const current = await loadTextFile(context.workspace, resolved.path);
   if (current.hash === before.hash) return prepared;
-  if (context.seen.get(resolved.path) !== current.hash) throw new ToolFailure(staleMessage(resolved.path));
+  if (context.seen.get(resolved.path) !== current.hash) throw new StaleFailure(resolved.path);
   return { ...prepared, before: current, edited: editText(current.text, edits) };
 }
 

@@ -11,7 +11,15 @@ import {
   titleOf,
   getOutsideAccess,
 } from "../paths.ts";
-import { editLimitBytes, isSameContent, loadTextFile, requireSeen, saveText } from "../text-file.ts";
+import {
+  assertNotDeleted,
+  editLimitBytes,
+  isSameContent,
+  loadTextFile,
+  lockFiles,
+  requireSeen,
+  saveText,
+} from "../text-file.ts";
 import type { TextChange, TextFile } from "../text-file.ts";
 import { defineTool, ToolFailure } from "../tool.ts";
 import type { PreparedCall, RunContext, ToolContext, ToolResult } from "../tool.ts";
@@ -39,12 +47,15 @@ export const writeTool = defineTool<Input>({
     const resolved = await resolveToolPath(context, input.filePath);
     if (resolved.kind === "directory")
       throw new ToolFailure(`${input.filePath} is a folder. Give the path of a file.`);
-    if (!resolved.exists) await requirePlainPath(context, input.filePath);
+    if (!resolved.exists) {
+      await requirePlainPath(context, input.filePath);
+      await assertNotDeleted(context, resolved.path);
+    }
     assertWritable(input.content);
     const before = resolved.exists ? await loadTextFile(context.workspace, resolved.path) : undefined;
     const text = before ? convertLineEnds(before, input.content) : input.content;
     if (before && isSameContent(before, text)) return prepareUnchanged(context, resolved, before);
-    if (before) requireSeen(context.seen, before);
+    if (before) await requireSeen(context, before);
     return prepareReplacement(context, resolved, { path: resolved.path, before, text });
   },
 });
@@ -99,7 +110,7 @@ async function writeFile(
   change: TextChange,
   { signal }: RunContext,
 ): Promise<ToolResult> {
-  const { change: saved, note } = await context.workspace.files.lock([change.path], async () => {
+  const { change: saved, note } = await lockFiles(context, [change.path], async () => {
     signal.throwIfAborted();
     return saveText(context, change);
   });

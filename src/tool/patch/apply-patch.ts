@@ -20,6 +20,7 @@ import {
   editLimitBytes,
   encodeText,
   explainFileErrors,
+  assertNotDeleted,
   findUnseen,
   loadTextFile,
   newFileFormat,
@@ -91,6 +92,7 @@ async function planFile(context: ToolContext, patch: FilePatch): Promise<FilePla
 async function planAdd(context: ToolContext, path: string, text: string): Promise<FilePlan> {
   const to = await resolveToolPath(context, path);
   if (to.exists) return planReplace(context, path, text);
+  await assertNotDeleted(context, to.path);
   const after = encodeWithinLimit(path, text, newFileFormat);
   return { operation: "add", to, after, comparison: compareTexts(null, text), tolerated: [] };
 }
@@ -115,7 +117,7 @@ async function planUpdate(
   { path, movePath, hunks, later = [] }: FilePatch & { kind: "update" },
 ): Promise<FilePlan[] | UnseenProblem> {
   const { from, before } = await loadExisting(context, path);
-  const unseen = findUnseen(context.seen, before);
+  const unseen = await findUnseen(context, before);
   const patched = patchText(path, before, [hunks, ...later], unseen);
   if ("problem" in patched) return { ...patched, resolved: from };
   const { text, tolerated } = patched;
@@ -162,7 +164,7 @@ function patchText(
 ): PatchedText | Pick<UnseenProblem, "problem"> {
   try {
     const patched = prefixErrorsWithPath(path, () => applySections(before, sections));
-    return unseen === undefined || patched.isKnown ? patched : unseen;
+    return unseen === undefined || (patched.isKnown && !unseen.isChangedByOther) ? patched : unseen;
   } catch (error) {
     if (unseen === undefined || !(error instanceof ToolFailure)) throw error;
     return { problem: `${unseen.problem} ${error.message}` };
@@ -204,7 +206,7 @@ const unchanged = "Nothing was changed.";
 /** Loads a file that the model knows. `why` is put before the message for one that was not read. */
 async function loadOld(context: ToolContext, path: string, why = "") {
   const loaded = await loadExisting(context, path);
-  prefixErrors(why, () => requireSeen(context.seen, loaded.before));
+  await requireSeen(context, loaded.before, why);
   return loaded;
 }
 
@@ -227,15 +229,10 @@ async function assertNoLink(context: ToolContext, path: string, from: ResolvedPa
 
 /** Adds the path to the messages of failures. */
 function prefixErrorsWithPath<T>(path: string, task: () => T): T {
-  return prefixErrors(`${path}: `, task);
-}
-
-/** Adds a prefix to the messages of failures. */
-function prefixErrors<T>(before: string, task: () => T): T {
   try {
     return task();
   } catch (error) {
-    if (error instanceof ToolFailure) throw new ToolFailure(before + error.message, { cause: error });
+    if (error instanceof ToolFailure) throw new ToolFailure(`${path}: ${error.message}`, { cause: error });
     throw error;
   }
 }

@@ -8,7 +8,7 @@ import type { Comparison } from "../diff.ts";
 import { toFileChange, writeBatch } from "./file-batch.ts";
 import type { FileWrite } from "./file-batch.ts";
 import { pathPermissions, titleOf } from "../paths.ts";
-import { changedNote, decodeText } from "../text-file.ts";
+import { changedNote, decodeText, lockFiles } from "../text-file.ts";
 import type { TextFile, Unseen } from "../text-file.ts";
 import { ToolFailure } from "../tool.ts";
 import type { PreparedCall, RunContext, ToolContext, ToolResult } from "../tool.ts";
@@ -110,8 +110,7 @@ async function runPlans(
   { describe }: PlanTexts,
   { signal }: RunContext,
 ): Promise<ToolResult> {
-  const { files } = context.workspace;
-  const done = await files.lock(plans.flatMap(pathsOf), async () => {
+  const done = await lockFiles(context, plans.flatMap(pathsOf), async () => {
     signal.throwIfAborted();
     return writeBatch(context.workspace, plans.flatMap(createWrites));
   });

@@ -42,6 +42,7 @@ const expectedPlaceholders: Record<string, string[]> = {
   "reminders/empty-answer.md": [],
   "reminders/job-ended.md": ["jobs"],
   "reminders/leaked-call.md": ["tool"],
+  "reminders/others-changed.md": ["files"],
   "reminders/plan-again.md": ["planFiles"],
   "reminders/plan.md": ["planFiles"],
   "reminders/prompt-changed.md": ["changes"],
