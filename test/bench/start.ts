@@ -3,6 +3,7 @@ import { mkdirSync, renameSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { performance } from "node:perf_hooks";
 import { setTimeout as sleep } from "node:timers/promises";
+import type { BenchAgent } from "./agent.ts";
 import { bytesBelow, type ProgramName, type Setting } from "./setting.ts";
 import { median, type Row } from "./table.ts";
 
@@ -133,6 +134,7 @@ async function furtherRows(setting: Setting, runs: number): Promise<Row[]> {
     shown.push(firstText - answered);
     ended.push(end - answered);
   }
+  const long = await askInLongConversation(setting, agent, runs);
   await agent.close();
   const write = { unit: "ms", floor: plainWrite(setting), beside: "a durable write" } as const;
   return [
@@ -147,7 +149,36 @@ async function furtherRows(setting: Setting, runs: number): Promise<Row[]> {
     },
     { name: "a warm turn, whole", own: median(whole.slice(3)), ...write },
     { name: "a warm turn, CPU", own: median(cpu.slice(3)), unit: "ms", target: { most: 12 } },
+    {
+      name: `prompt to request after ${longKilobytes} KB`,
+      own: median(long),
+      unit: "ms",
+      floor: median(asked.slice(3)),
+      beside: "of a short conversation",
+      target: { more: 6 },
+    },
   ];
+}
+
+/** Text of a long conversation, in KB. */
+const longKilobytes = 630;
+
+/** Returns the times from prompt to request in a session that begins with long messages. */
+async function askInLongConversation(setting: Setting, agent: BenchAgent, runs: number): Promise<number[]> {
+  const session = await agent.newSession(setting.folder);
+  const parts = 9;
+  const sentence = "A line of a long conversation, of which every request has all the others. ";
+  const message = sentence.repeat((longKilobytes * 1024) / parts / sentence.length);
+  for (let part = 0; part < parts; part++) await agent.prompt(session, `${message} deltas 1`);
+  const asked: number[] = [];
+  for (let run = 0; run < runs + 3; run++) {
+    const request = setting.model.nextRequest();
+    const before = performance.now();
+    const turn = agent.prompt(session, "deltas 1");
+    asked.push((await request) - before);
+    await turn;
+  }
+  return asked.slice(3);
 }
 
 function bareNode({ env }: Setting): number {
