@@ -6,9 +6,6 @@ import type { ClientPaths } from "../client-paths.ts";
 import type { Outbox } from "../transport/outbox.ts";
 import type { SessionView } from "../view/session-view.ts";
 import type { Peer } from "./client-requests.ts";
-import { elicitFromClient } from "./elicitations.ts";
-import { requestPermission, requestReason } from "./permissions.ts";
-import { askQuestions } from "./questions.ts";
 
 /** The client's features and the views of its sessions. */
 interface Client {
@@ -19,7 +16,10 @@ interface Client {
   readonly outbox: Pick<Outbox, "waitUntilReady">;
 }
 
-/** Creates the host of the client's sessions. A request about a tool call is sent after its call was announced. */
+/**
+ * Creates the host of the client's sessions. A request about a tool call is sent after its call was announced. The code
+ * of each kind of request loads with the first one.
+ */
 export function createSessionHost(connection: Client, log: Log): SessionHost {
   const asking = () => ({ requests: connection.peer.requests, features: connection.client, log });
   /** Sessions whose user gave no reason when asked after a rejection, and is not asked again. */
@@ -29,6 +29,7 @@ export function createSessionHost(connection: Client, log: Log): SessionHost {
     waitUntilReady: () => connection.outbox.waitUntilReady(),
     ask: async (question, signal) => {
       const { callId, title, sessionId, askedUnder = sessionId } = question;
+      const { requestPermission } = await import("./permissions.ts");
       await connection.findView(askedUnder)?.announce(callId, title);
       const { requests, features } = asking();
       const paths = connection.getPaths(askedUnder);
@@ -39,15 +40,18 @@ export function createSessionHost(connection: Client, log: Log): SessionHost {
       const { requests, features } = asking();
       const isOptional = !features.duplicateOptionKinds;
       if (isOptional && unexplained.has(askedUnder)) return undefined;
+      const { requestReason } = await import("./permissions.ts");
       const reason = await requestReason(requests, question, features, signal);
       if (isOptional && reason === undefined) unexplained.add(askedUnder);
       return reason;
     },
     inquire: async (sessionId, inquiry, signal) => {
+      const { askQuestions } = await import("./questions.ts");
       await connection.findView(sessionId)?.announce(inquiry.callId);
       return askQuestions(asking(), sessionId, inquiry, signal);
     },
     elicit: async (sessionId, elicitation, signal) => {
+      const { elicitFromClient } = await import("./elicitations.ts");
       const { callId } = elicitation;
       if (callId !== undefined) await connection.findView(sessionId)?.announce(callId);
       return elicitFromClient(asking(), sessionId, elicitation, signal);
