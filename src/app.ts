@@ -79,6 +79,7 @@ export class App {
   /** OAuth tokens of remote MCP servers. */
   readonly authorizations: AuthorizationStore;
   readonly #options: AppOptions;
+  readonly #system: () => Promise<Sandbox>;
   /** The store of sessions. */
   readonly #store: LazyStore;
   /** The store of projects: the same, unless sessions are ephemeral. */
@@ -167,6 +168,11 @@ export class App {
       log,
       warn,
     });
+    this.#system = once(async () => {
+      const { Sandbox } = await import("./sandbox/sandbox.ts");
+      this.#sandbox = new Sandbox({ env: () => variables.get() });
+      return this.#sandbox;
+    });
     this.projects = new Projects({
       user: this.#user,
       configFolders: [configFolder, join(configHome(this.#user), "opencode")],
@@ -178,11 +184,7 @@ export class App {
       variables,
       secrets,
       userFolders: this.folders,
-      sandbox: once(async () => {
-        const { Sandbox } = await import("./sandbox/sandbox.ts");
-        this.#sandbox = new Sandbox({ env: () => variables.get() });
-        return this.#sandbox;
-      }),
+      sandbox: this.#system,
       warn,
       log,
     });
@@ -232,6 +234,11 @@ export class App {
       memory: this.#ephemeral.length > 0 ? readOnlyMemory(this.records) : this.records,
     });
     return this.#sessions;
+  }
+
+  /** Returns why this system has no sandbox for commands, and how to get one; undefined if it has. */
+  async findSandboxProblem(): Promise<string | undefined> {
+    return (await this.#system()).findProblem();
   }
 
   /** Loads the modules of a first prompt one by one, so that incoming requests are not blocked. */

@@ -156,8 +156,9 @@ export const commands: readonly Command[] = [
       {
         name: "ask-for",
         value: "WHAT",
-        choices: ["all", "irreversible", "nothing"],
-        about: "what needs your consent: all edits and commands, what cannot be undone (default), or nothing",
+        choices: ["all", "irreversible", "sandboxed", "nothing"],
+        about:
+          "what needs your consent: all edits and commands, what cannot be undone (default), that and what leaves a sandbox, or nothing",
       },
       { name: "no-test", about: "store without a test request" },
       { name: "organization", value: "URL", about: "use an organisation's configuration instead" },

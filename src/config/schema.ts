@@ -1,4 +1,5 @@
 import { z } from "zod";
+import { approvalModeSchema } from "../message/message.ts";
 import { apis } from "./api.ts";
 import { permissionSchema, toolsSchema } from "../permission/permission-config.ts";
 
@@ -341,6 +342,11 @@ export const configSchema = z
     $schema: z.string().optional().describe("Where this schema is, for editors."),
     model: z.string().optional().describe("The model to start with: provider/model."),
     small_model: z.string().optional().describe("The model for titles and the like: provider/model."),
+    approval: approvalModeSchema
+      .optional()
+      .describe(
+        "The approval setting of new sessions (ask). Used in your own configuration only, not in a project's.",
+      ),
     default_agent: z.string().optional().describe("The agent to start with."),
     subagent_depth: z.number().int().nonnegative().optional().describe("How deep tasks may start tasks."),
     subagent_idle_seconds: z

@@ -79,7 +79,8 @@ export function inheritInfo(source: SessionInfo): Partial<SessionInfo> {
   return {
     agent,
     ...(model && { model }),
-    ...(approval && { approval }),
+    // Not the setting with which new sessions start.
+    approval: approval ?? "ask",
     ...(autoCompact !== undefined && { autoCompact }),
     ...(givenPrompt !== undefined && { givenPrompt }),
     ...(title !== undefined && { title: `${title} (fork)`, titleSource: "generated" as const }),

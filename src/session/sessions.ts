@@ -105,6 +105,7 @@ export class Sessions {
         additionalDirectories: [...folders.additionalDirectories],
       }),
       agent: project.defaultAgent,
+      ...(project.config.approval && { approval: project.config.approval }),
       cost: 0,
       time: { created: now, updated: now },
       version: this.#deps.version,

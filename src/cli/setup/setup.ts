@@ -79,9 +79,7 @@ async function run(setup: Setup): Promise<void> {
   const { loaded } = await setup.app.projects.readConfiguration(setup.app.home);
   const isBrief = isQuick(setup) && choices.provider.isLocal;
   const level =
-    isBrief && !setup.call.has("ask-for")
-      ? undefined
-      : await choosePermissionLevel(setup.call, loaded.config, setup.questions);
+    isBrief && !setup.call.has("ask-for") ? undefined : await choosePermissionLevel(setup, loaded.config);
   await store(setup, choices);
   if (level !== undefined) await storePermissionLevel(setup, level, loaded.config);
   const isReady = await check(setup, choices);

@@ -3,6 +3,7 @@ import { existsSync } from "node:fs";
 import { mkdir, readFile, rm, symlink } from "node:fs/promises";
 import { describe, expect, test } from "vitest";
 import { story, type StoryContext } from "../../support/editor/story.ts";
+import { toObject } from "../../support/json.ts";
 import * as reply from "../../support/model/reply.ts";
 import { fairlead } from "../../support/program/cli.ts";
 import { findSandboxProblem } from "./sandbox-problem.ts";
@@ -87,6 +88,20 @@ describe.runIf(problem === undefined)("with a sandbox", () => {
       );
       expect(context.editor.permissionRequests).toEqual([]);
       expect(existsSync(path)).toBe(false);
+    });
+  });
+
+  test("approval in the configuration is the level of new sessions, not of forks", async () => {
+    await story({ config: { approval: "sandboxed" }, files, permission: "reject_once" }, async (context) => {
+      expect(await run(context, "make outside")).toContain("[Blocked by the sandbox:");
+      const { editor } = context;
+      const { sessionId, configOptions } = await editor.newSession();
+      const sandboxed = expect.objectContaining({ id: "approval", currentValue: "sandboxed" });
+      expect(configOptions).toContainEqual(sandboxed);
+      await editor.setConfigOption(sessionId, "approval", "ask");
+      const place = { cwd: context.repository.path, mcpServers: [] };
+      const fork = toObject(await editor.request("session/fork", { sessionId, ...place }));
+      expect(fork["configOptions"]).not.toContainEqual(sandboxed);
     });
   });
 

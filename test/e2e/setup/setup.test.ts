@@ -1,11 +1,14 @@
 import { mkdir, readFile, stat, writeFile } from "node:fs/promises";
-import { join } from "node:path";
+import { dirname, join } from "node:path";
 import { describe, expect, test } from "vitest";
 import { listen } from "../../support/listen.ts";
 import { fairlead } from "../../support/program/cli.ts";
 import { type ModelServer, startModelServer } from "../../support/model/model-server.ts";
 import * as reply from "../../support/model/reply.ts";
 import { temporaryFolder } from "../../support/temp.ts";
+import { findSandboxProblem } from "../sandbox/sandbox-problem.ts";
+
+const sandboxProblem = await findSandboxProblem();
 
 interface Place {
   home: string;
@@ -157,6 +160,32 @@ describe("fairlead setup", () => {
       const { stdout } = await run([...unattended, "--ask-for", "nothing"]);
       expect(stdout).toContain("Your own rules for permissions stay as they are");
       expect(JSON.parse(await file(configPath)).permission).toEqual({ bash: { "rm *": "deny" } });
+    });
+  });
+
+  test.runIf(sandboxProblem === undefined)("stores Sandboxed as what to ask for", async () => {
+    await inPlace(async ({ run, file }) => {
+      const stored = async (): Promise<unknown> => JSON.parse(await file(configPath));
+      await run([...unattended, "--ask-for", "all"]);
+      const { stdout } = await run([...unattended, "--ask-for", "sandboxed"]);
+      expect(stdout).toContain("New sessions are set to Sandboxed");
+      expect(await stored()).toMatchObject({ approval: "sandboxed" });
+      expect(await stored()).not.toHaveProperty("permission");
+      await run([...unattended, "--ask-for", "irreversible"]);
+      expect(await stored()).not.toHaveProperty("approval");
+    });
+  });
+
+  test("does not offer Sandboxed without a sandbox, and says what is missing", async () => {
+    await inPlace(async ({ run, model }) => {
+      const env = { PATH: dirname(process.execPath) };
+      const { exitCode, stderr } = await run([...unattended, "--ask-for", "sandboxed"], [], env);
+      expect(exitCode).toBe(1);
+      expect(stderr).toContain("Commands cannot run in a sandbox");
+      model.reply("ready");
+      const where = ["--provider", "work", "--base-url", model.url, "--model", "coder", "--key-from", "none"];
+      const { stdout } = await run(["setup", ...where], ["sandboxed", "irreversible"], env);
+      expect(stdout).toContain("The setting Sandboxed is not offered. Commands cannot run in a sandbox");
     });
   });
 

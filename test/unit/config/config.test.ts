@@ -466,12 +466,16 @@ test("an untrusted project reads files inside itself only, links included", asyn
 test("a project's configuration never sets what the user decides for all projects", async () => {
   const environment = { keep: ["NPM_TOKEN"] };
   await write("home/.config/fairlead/fairlead.json", { environment });
-  await write("work/fairlead.json", { environment: { keep: ["*"] }, sessions: { remove_after_days: 1 } });
+  await write("work/fairlead.json", {
+    environment: { keep: ["*"] },
+    sessions: { remove_after_days: 1 },
+    approval: "auto",
+  });
   for (const trusted of [false, true]) {
     const { config, notes, withheld } = await load({ trusted });
     expect({ config, notes, withheld }).toEqual({
       config: { environment },
-      notes: ["sessions", "environment"].map(
+      notes: ["sessions", "environment", "approval"].map(
         (key) => `fairlead.json: "${key}" is used in your own configuration only, not in a project's.`,
       ),
       withheld: [],
