@@ -12,6 +12,7 @@ import uncertainCall from "../../prompts/reminders/uncertain-call.md";
 import uncheckedChanges from "../../prompts/reminders/unchecked-changes.md";
 import unprovenClaim from "../../prompts/reminders/unproven-claim.md";
 import steer from "../../prompts/reminders/steer.md";
+import resourcesChanged from "../../prompts/reminders/resources-changed.md";
 import stepLimit from "../../prompts/reminders/step-limit.md";
 import { PLAN_FILES } from "../agent/plan-files.ts";
 import { PLAN_AGENT } from "../agent/plan-mode.ts";
@@ -140,6 +141,17 @@ export function unprovenClaimReminder(claims: string): string {
 /** Names the files that other sessions changed. */
 export function othersChangedReminder(files: string): string {
   return fill(othersChanged, { files }).trim();
+}
+
+/** Maximum number of resources in a reminder. */
+const listedResourcesLimit = 20;
+
+/** Says which resources of MCP servers have changed since the model read them. */
+export function changedResourcesReminder(changed: readonly { server: string; uri: string }[]): string {
+  const lines = changed.slice(0, listedResourcesLimit).map(({ server, uri }) => `- ${uri} of ${server}`);
+  const rest = changed.length - lines.length;
+  const resources = [...lines, ...(rest > 0 ? [`- and ${rest} more`] : [])].join("\n");
+  return fill(resourcesChanged, { resources }).trim();
 }
 
 /** Says that the user dropped changes, or restored them. */

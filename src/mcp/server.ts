@@ -53,12 +53,17 @@ const goodAfterMs = 30_000;
 /** First and maximum delay between refreshes of lists that keep changing. */
 const refreshEveryMs = 1_000;
 const slowestRefreshMs = 30_000;
+/** Maximum number of watched resources. The oldest are dropped. */
+const watchedLimit = 100;
 
 /** An MCP server: keeps its connection and caches its capabilities. Shared by the sessions that use it. */
 export class McpServer {
   readonly settings: ServerSettings;
   readonly #deps: ServerDeps;
   readonly #listeners = new Set<() => void>();
+  readonly #resourceListeners = new Set<(uri: string) => void>();
+  /** URIs of the resources that sessions read, the newest last. */
+  readonly #watched = new Set<string>();
   readonly #ending = new AbortController();
   readonly #questions: ServerQuestions;
   readonly #serverLog: ServerLog;
@@ -132,6 +137,21 @@ export class McpServer {
     return () => this.#listeners.delete(listener);
   }
 
+  /** Calls the listener with the URI of each watched resource that changes. Returns a function that removes it. */
+  onResource(listener: (uri: string) => void): () => void {
+    this.#resourceListeners.add(listener);
+    return () => this.#resourceListeners.delete(listener);
+  }
+
+  /** Subscribes to changes of the resource, also on later connections. */
+  watch(uri: string): void {
+    this.#watched.delete(uri);
+    this.#watched.add(uri);
+    const [oldest] = this.#watched;
+    if (this.#watched.size > watchedLimit && oldest !== undefined) this.#watched.delete(oldest);
+    this.#connection?.watch([...this.#watched]);
+  }
+
   /** Connects in the background. Does nothing if already started. */
   start(): void {
     if (this.#status.state !== "waiting") return;
@@ -198,6 +218,7 @@ export class McpServer {
     this.#ending.abort();
     this.#retrying?.abort();
     this.#listeners.clear();
+    this.#resourceListeners.clear();
     this.#status = { state: "ended" };
     await this.#connecting;
     await this.#connection?.end();
@@ -290,6 +311,7 @@ export class McpServer {
     this.#set({ state: "connected" });
     void connection.quieten();
     connection.listenForChanges();
+    if (this.#watched.size > 0) connection.watch([...this.#watched]);
     // The lists may have changed during the request.
     if (this.#changes !== changes) void this.#refresh();
     return undefined;
@@ -331,6 +353,9 @@ export class McpServer {
         onElicited: (id) => this.#questions.onElicited(id),
         onClosed: (reason) => this.#onConnectionLost(reason, this.#connection),
         onListChanged: () => void this.#refresh(),
+        onResourceChanged: (uri) => {
+          if (this.#watched.has(uri)) for (const listener of this.#resourceListeners) listener(uri);
+        },
         onLog: (level, text) => this.#serverLog.add(`${level}: ${text}`),
       },
       processes,

@@ -14,6 +14,7 @@ import {
   noGivenServers,
   createServerList,
 } from "./server-settings.ts";
+import { type ChangedResource, ReadResources } from "./read-resources.ts";
 import { ServerTools } from "./tools/server-tools.ts";
 import type { Servers } from "./servers.ts";
 
@@ -74,12 +75,17 @@ export class SessionServers {
   #hasPrompt = false;
   readonly #tools: ServerTools;
   readonly #authorizations: Authorizations;
+  readonly #resources = new ReadResources();
   #prompts: readonly ServerPrompt[] = [];
   #noting: Promise<void> = Promise.resolve();
 
   constructor(deps: SessionServersDeps) {
     this.#deps = deps;
-    this.#tools = new ServerTools({ answers: deps.answers, report: deps.report });
+    this.#tools = new ServerTools({
+      answers: deps.answers,
+      onRead: (server, uri) => this.#resources.noteRead(server, uri),
+      report: deps.report,
+    });
     this.#authorizations = new Authorizations({
       elicit: deps.answers.elicit,
       canVisit: deps.canVisit,
@@ -155,8 +161,14 @@ export class SessionServers {
   ): Promise<{ text: string; attachments: readonly Attachment[] } | { problem: string } | undefined> {
     const found = this.#find(written);
     if (found === undefined) return undefined;
+    this.#resources.noteRead(found.server, found.uri);
     const { readResource } = await import("./tools/resource-tools.ts");
     return readResource(found.server, found.uri, { ...this.#deps.answers, signal });
+  }
+
+  /** Returns the resources that have changed since they were read, each once until it is read again. */
+  takeChangedResources(): readonly ChangedResource[] {
+    return this.#resources.takeChanged();
   }
 
   /** Returns whether {@link resource} would find a resource. */
@@ -218,6 +230,7 @@ export class SessionServers {
     this.#used.get(server)?.forget();
     this.#used.delete(server);
     this.#tools.forget(server);
+    this.#resources.forget(server);
     this.#deps.servers.leave(server, this);
   }
 

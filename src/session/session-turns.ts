@@ -16,6 +16,7 @@ import type { PluginEvents } from "../session-state/plugin-events.ts";
 import { SeenFiles } from "../tool/seen-files.ts";
 import type { ToolContext } from "../tool/tool.ts";
 import { RefusedMedia } from "../model/request/refused-media.ts";
+import { changedResourcesReminder } from "../conversation/reminders.ts";
 import type { ParsedCommand, CommandContext } from "../slash-commands/commands.ts";
 import type { Project } from "../conversation/project.ts";
 import { type PromptInput, subjectOf } from "../conversation/prompt-input.ts";
@@ -274,6 +275,11 @@ export class SessionTurns {
         shown: this.#shown,
         instructions: (abort) => instructions.load(abort),
         takeJobReport: async () => (await this.#services.jobs.load()).takeReport(),
+        takeResourceReport: () => {
+          // A task shares its parent's servers, and the parent's model read the resources.
+          const changed = this.#deps.isChild ? [] : this.#deps.servers.takeChangedResources();
+          return changed.length === 0 ? undefined : changedResourcesReminder(changed);
+        },
         takeSteering: () => steering.flushTo(messages, context),
         modelFor: (message) => settings.modelFor(message),
         refusedMedia: this.#refusedMedia,

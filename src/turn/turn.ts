@@ -60,6 +60,8 @@ export interface TurnDeps extends AgentCallsDeps, StepRequestDeps {
   shown: ShownInstructions;
   /** Returns a description of jobs that ended and that the model does not know; undefined if there are none. */
   takeJobReport(): Promise<string | undefined>;
+  /** Returns a description of MCP resources that have changed since the model read them; undefined if there are none. */
+  takeResourceReport(): string | undefined;
   /** Adds messages that arrived during the turn to the transcript. */
   takeSteering(): Promise<void>;
   /** Returns the model for a message, or the error why none can be used. */
@@ -227,7 +229,7 @@ class Turn {
   /** Makes one model call and runs its tool calls. Returns undefined to continue. */
   async #step(question: UserInfo, model: Model, signal: AbortSignal): Promise<TurnEnd | undefined> {
     const { project, transcript } = this.#deps;
-    if (await this.#remindOfJobs(question)) return undefined;
+    if (await this.#remindOfEvents(question)) return undefined;
     const agent = agentOf(project, question);
     const isLast = this.#steps >= maxSteps(agent, project) - 1;
     if (isLast && !this.#isLimitAnnounced) {
@@ -306,11 +308,16 @@ class Turn {
     await transcript.seal(newest.info.id);
   }
 
-  /** Tells the model which jobs have ended. Returns whether it added a message. */
-  async #remindOfJobs(question: UserInfo): Promise<boolean> {
+  /**
+   * Reports jobs that have ended and, at the beginning of the turn, resources that have changed. Returns whether it added
+   * a message.
+   */
+  async #remindOfEvents(question: UserInfo): Promise<boolean> {
     const { transcript } = this.#deps;
-    const report = await this.#deps.takeJobReport();
-    if (report === undefined) return false;
+    const resources = this.#steps === 0 ? this.#deps.takeResourceReport() : undefined;
+    const reports = [await this.#deps.takeJobReport(), resources].filter((report) => report !== undefined);
+    if (reports.length === 0) return false;
+    const report = reports.join("\n\n");
     const newest = transcript.messages.at(-1);
     if (newest?.info.role !== "user") {
       await addReminder(transcript, question, report);

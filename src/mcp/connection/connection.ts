@@ -22,9 +22,10 @@ import type { Log } from "../../base/log.ts";
 import type { UserCapabilities } from "../../message/elicitation.ts";
 import { MessageTooLongError } from "./bounded-fetch.ts";
 import { CallClock } from "./call-clock.ts";
-import { ChangeStream } from "./change-stream.ts";
+import { ChangeStream, getListFilter } from "./change-stream.ts";
 import type { Era } from "./era-store.ts";
 import { toReadable, toRequestFailure, type RequestFailure, TimeoutError } from "./failures.ts";
+import { ResourceWatch } from "./resource-watch.ts";
 import { StdioTransport } from "./stdio-transport.ts";
 
 /** Timeout to end a session at a remote server. */
@@ -50,6 +51,7 @@ export interface ConnectionDeps {
   /** Called once when the connection is lost. */
   onClosed(reason: string): void;
   onListChanged(): void;
+  onResourceChanged(uri: string): void;
   onLog(level: string, text: string): void;
 }
 
@@ -82,6 +84,7 @@ export class McpConnection {
   #isRefused = false;
   #closedReason: string | undefined;
   #changes: ChangeStream | undefined;
+  #resources: ResourceWatch | undefined;
 
   /** `offersRoots`: whether the server may request the folders. */
   constructor(transport: Transport, deps: ConnectionDeps, offersRoots: boolean) {
@@ -163,7 +166,16 @@ export class McpConnection {
   /** Subscribes to changes of the lists. Servers of the legacy generation report them without. */
   listenForChanges(): void {
     if (this.era !== "modern" || !this.isOpen) return;
-    this.#changes ??= new ChangeStream(this.#client, this.capabilities, () => this.#deps.onListChanged());
+    this.#changes ??= new ChangeStream(this.#client, getListFilter(this.capabilities), () =>
+      this.#deps.onListChanged(),
+    );
+  }
+
+  /** Subscribes to changes of exactly these resources, if the server supports it. */
+  watch(uris: readonly string[]): void {
+    if (this.capabilities.resources?.subscribe !== true || !this.isOpen) return;
+    this.#resources ??= new ResourceWatch(this, this.#client, this.#deps.timeoutMs);
+    this.#resources.set(uris);
   }
 
   /** Sends further log messages of level `warning` and above to `onLog`. */
@@ -232,6 +244,7 @@ export class McpConnection {
   async end(): Promise<void> {
     this.#state = "ended";
     this.#changes?.close();
+    this.#resources?.close();
     if (this.#transport instanceof StreamableHTTPClientTransport) {
       // Optional: servers that do not support it expire the session themselves.
       const bye = this.#transport.terminateSession().catch(() => {});
@@ -273,6 +286,9 @@ export class McpConnection {
       "notifications/resources/list_changed",
     ] as const)
       client.setNotificationHandler(method, () => this.#deps.onListChanged());
+    client.setNotificationHandler("notifications/resources/updated", ({ params }) =>
+      this.#deps.onResourceChanged(params.uri),
+    );
     client.setNotificationHandler("notifications/elicitation/complete", ({ params }) =>
       this.#deps.onElicited(params.elicitationId),
     );

@@ -22,10 +22,16 @@ function createSchema(input: z.ZodType): Record<string, unknown> {
   return schema;
 }
 
+export interface ResourceToolsDeps {
+  readonly answers: ServerAnswers;
+  /** Called before a resource is read. */
+  onRead(server: McpServer, uri: string): void;
+}
+
 /** Creates tools to list and read resources. None if no server has resources. */
-export function createResourceTools(servers: readonly McpServer[], answers: ServerAnswers): Tool[] {
+export function createResourceTools(servers: readonly McpServer[], deps: ResourceToolsDeps): Tool[] {
   const having = servers.filter(({ offers }) => offers.hasResources);
-  return having.length === 0 ? [] : [listTool(having), readTool(having, answers)];
+  return having.length === 0 ? [] : [listTool(having), readTool(having, deps)];
 }
 
 function listTool(servers: readonly McpServer[]): Tool {
@@ -51,7 +57,7 @@ function listTool(servers: readonly McpServer[]): Tool {
   });
 }
 
-function readTool(servers: readonly McpServer[], answers: ServerAnswers): Tool {
+function readTool(servers: readonly McpServer[], deps: ResourceToolsDeps): Tool {
   return defineTool({
     name: "read_mcp_resource",
     source: "MCP resources",
@@ -68,7 +74,10 @@ function readTool(servers: readonly McpServer[], answers: ServerAnswers): Tool {
         title: titleOfPath("Read", uri, `from ${name}`),
         locations: [],
         permissions: [{ permission: "read_mcp_resource", subjects: [subject], always: [subject.text] }],
-        run: (run) => runRead(server, uri, answers, run),
+        run: (run) => {
+          deps.onRead(server, uri);
+          return runRead(server, uri, deps.answers, run);
+        },
       };
     },
   });

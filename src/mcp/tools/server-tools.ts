@@ -19,6 +19,8 @@ const foundLimit: ToolsLimit = { count: 1_000, length: 4 * 1024 * 1024 };
 
 export interface ServerToolsDeps {
   readonly answers: ServerAnswers;
+  /** Called before a resource is read. */
+  onRead(server: McpServer, uri: string): void;
   report: (text: string) => void;
 }
 
@@ -54,7 +56,7 @@ export class ServerTools {
     const toTool: ToTool = (name, server, offered) =>
       this.#getOrCreate(name, server, offered, () => createServerTool(name, server, offered, answers));
     const offered = servers.flatMap((server) => listTools(server, names, toTool));
-    const tools = [...createResourceTools(servers, answers), ...this.#limitTools(offered, mode)];
+    const tools = [...createResourceTools(servers, this.#deps), ...this.#limitTools(offered, mode)];
     this.#built = { key, tools };
     return tools;
   }

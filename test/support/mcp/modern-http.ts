@@ -12,6 +12,8 @@ export interface ModernHttpServer extends AsyncDisposable {
   readonly requests: readonly { readonly method: string; readonly headers: IncomingMessage["headers"] }[];
   /** Adds a tool and tells the clients that listen. */
   addTool(name: string): void;
+  /** Tells the clients that listen that the resource has changed. */
+  change(uri: string): void;
   /** Speaks the older protocol only from now on, as after a downgrade. */
   downgrade(): void;
 }
@@ -55,6 +57,7 @@ export async function startModernHttp(
       more.push(name);
       handler.notify.toolsChanged();
     },
+    change: (uri) => handler.notify.resourceUpdated(uri),
     downgrade: () => (isOld = true),
     async [Symbol.asyncDispose]() {
       await handler.close();

@@ -9,7 +9,12 @@ export function createModernServer(version: string, more: readonly string[] = []
   const server = new McpServer(
     { name: "modern", version },
     {
-      capabilities: { tools: { listChanged: true }, resources: {}, prompts: {}, logging: {} },
+      capabilities: {
+        tools: { listChanged: true },
+        resources: { subscribe: true },
+        prompts: {},
+        logging: {},
+      },
       instructions: "Greet before you echo.",
     },
   );

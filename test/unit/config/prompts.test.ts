@@ -46,6 +46,7 @@ const expectedPlaceholders: Record<string, string[]> = {
   "reminders/plan-again.md": ["planFiles"],
   "reminders/plan.md": ["planFiles"],
   "reminders/prompt-changed.md": ["changes"],
+  "reminders/resources-changed.md": ["resources"],
   "reminders/steer.md": [],
   "reminders/step-limit.md": [],
   "reminders/summarise.md": ["form", "instructions"],
