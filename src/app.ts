@@ -341,6 +341,11 @@ export class App {
     return (await this.#personalConfig()).experimental?.acp_v2 === true;
   }
 
+  /** Minutes for which a turn goes on after its client disconnected. */
+  async keepRunningMinutes(): Promise<number> {
+    return (await this.#personalConfig()).sessions?.keep_running_minutes ?? 0;
+  }
+
   /** Reads the ages from the user's own configuration only: projects must not delete sessions. */
   async #sessionAges(): Promise<SessionAges> {
     const { sessions = {} } = await this.#personalConfig();

@@ -24,6 +24,8 @@ export interface ConnectionDeps {
   /** Aborts when the client's input has ended. */
   gone: AbortSignal;
   log: Log;
+  /** Called when the client was answered that a session is open. */
+  onOpened?: ((sessionId: string) => void) | undefined;
 }
 
 const reopeningMessage =
@@ -41,6 +43,7 @@ export class AcpConnection {
   peer: Peer;
   createChannel: (session: Session) => Channel;
   readonly #log: Log;
+  readonly #onOpened: (sessionId: string) => void;
   readonly #views = new Map<string, SessionView>();
 
   constructor(deps: ConnectionDeps) {
@@ -48,6 +51,7 @@ export class AcpConnection {
     this.outbox = deps.outbox;
     this.account = deps.account;
     this.#log = deps.log;
+    this.#onOpened = deps.onOpened ?? (() => {});
     this.peer = {
       requests: createClientRequests(requester),
       buffers: (sessionId) => {
@@ -95,6 +99,26 @@ export class AcpConnection {
         this.#views.delete(sessionId);
       }
     });
+  }
+
+  /** Whether the client has opened the session or is opening it. */
+  holds(sessionId: string): boolean {
+    return this.findOpenView(sessionId) !== undefined || this.setupQueue.isBusy(sessionId);
+  }
+
+  /** Starts the servers of a session after the response that opens it. */
+  startAfterResponse(session: Session, requestId: string | number | null): void {
+    this.outbox.afterResponse(requestId, () => this.#start(session));
+  }
+
+  #start(session: Session): void {
+    session.servers.start();
+    this.#onOpened(session.id);
+  }
+
+  /** As {@link holdUntilAnswered}, for the response that opens the session. */
+  holdUntilOpened(view: SessionView, requestId: string | number | null): void {
+    this.holdUntilAnswered(view, requestId, () => this.#start(view.session));
   }
 
   /** Sessions that are open or closing. */

@@ -42,6 +42,20 @@ export function sessionNotFound(id: string): RequestError {
   });
 }
 
+/** Another process has the session open. */
+export class SessionInUse extends RequestError {
+  readonly sessionId: string;
+  readonly pid: number | undefined;
+
+  constructor(sessionId: string, pid: number | undefined) {
+    const holder = pid === undefined ? "another process" : `another process (pid ${pid})`;
+    const message = `The session ${sessionId} is open in ${holder}. Close it there first.`;
+    super(-32603, message, { details: message });
+    this.sessionId = sessionId;
+    this.pid = pid;
+  }
+}
+
 export function invalidRequest(message: string): RequestError {
   return new RequestError(-32600, `Invalid request: ${toOneLine(message)}`);
 }

@@ -4,9 +4,10 @@ import type { Log } from "../base/log.ts";
 import { excerpt } from "../base/text/excerpt.ts";
 import { isRecord } from "../base/text/record.ts";
 import type { Requester } from "./client/requester.ts";
-import { invalidRequest, methodNotFound, requestCancelled, toRequestError } from "./errors.ts";
+import { invalidRequest, methodNotFound, requestCancelled, SessionInUse, toRequestError } from "./errors.ts";
 import { getRequestedVersion, stableVersion } from "./initialize.ts";
-import type { Call, ProtocolVersion } from "./methods/method-table.ts";
+import type { Call, ProtocolVersion, RequestHandler } from "./methods/method-table.ts";
+import type { JoinedSessions } from "./reconnect/joined-sessions.ts";
 import { TaskRunner } from "./transport/task-runner.ts";
 import type { Incoming } from "./transport/wire.ts";
 
@@ -20,6 +21,8 @@ export interface DispatcherDeps {
   log: Log;
   /** Called after the response to a request was sent. */
   onAnswered: (method: string) => void;
+  /** Creates the client's sessions in other processes; without it they are refused. */
+  loadJoinedSessions?: (() => Promise<JoinedSessions>) | undefined;
 }
 
 /** Maximum characters of a method's name in the log. */
@@ -36,6 +39,10 @@ export class RequestDispatcher {
   #version: ProtocolVersion | undefined;
   /** Whether a request other than `initialize` was handled. */
   #hasServed = false;
+  #initializeParams: unknown;
+  /** Undefined before the client opened a session that runs in another process. */
+  #joined: Promise<JoinedSessions> | undefined;
+  #openJoined: JoinedSessions | undefined;
 
   constructor(deps: DispatcherDeps) {
     this.#deps = deps;
@@ -47,7 +54,10 @@ export class RequestDispatcher {
 
   /** Calls `end` when the handlers of all messages were called. */
   end(end: () => void): void {
-    this.#messages.run(end);
+    this.#messages.run(() => {
+      void this.#joined?.then((joined) => joined.close());
+      end();
+    });
   }
 
   #dispatch({ message, isAnswered }: Incoming): void {
@@ -59,7 +69,8 @@ export class RequestDispatcher {
   #notify({ method, params }: AnyNotification): void {
     try {
       if (method === "$/cancel_request") this.#cancel(params);
-      else if (this.#version !== undefined) this.#version.notifications.get(method)?.(params);
+      else if (this.#version !== undefined && this.#openJoined?.notify(method, params) !== true)
+        this.#version.notifications.get(method)?.(params);
     } catch (error) {
       this.#log("invalid notification", method, error);
     }
@@ -96,7 +107,8 @@ export class RequestDispatcher {
     }
   }
 
-  #handle({ method, params }: AnyRequest, version: ProtocolVersion, call: Call): unknown {
+  #handle(request: AnyRequest, version: ProtocolVersion, call: Call): unknown {
+    const { method, params } = request;
     const isInitialize = method === "initialize";
     if (!isInitialize && this.#version === undefined)
       throw invalidRequest(`ACP connection must be initialized before '${method}'`);
@@ -105,9 +117,29 @@ export class RequestDispatcher {
     this.#hasServed ||= !isInitialize;
     const handle = version.requests.get(method);
     if (handle === undefined) throw methodNotFound(method);
-    const result = handle(params, call);
-    if (isInitialize) this.#version = version;
-    return result;
+    if (isInitialize) {
+      const result = handle(params, call);
+      this.#version = version;
+      this.#initializeParams = params;
+      return result;
+    }
+    return this.#openJoined?.forward({ method, params }, call.signal) ?? this.#serve(handle, request, call);
+  }
+
+  /** Calls the handler. A session that is open in another process is opened there. */
+  async #serve(handle: RequestHandler, { method, params }: AnyRequest, call: Call): Promise<unknown> {
+    const serve = async () => handle(params, call);
+    try {
+      return await serve();
+    } catch (error) {
+      const { loadJoinedSessions } = this.#deps;
+      if (!(error instanceof SessionInUse) || loadJoinedSessions === undefined) throw error;
+      this.#joined ??= loadJoinedSessions();
+      const joined = await this.#joined;
+      this.#openJoined = joined;
+      const opening = { request: { method, params }, retry: serve, initializeParams: this.#initializeParams };
+      return joined.open(error, opening, call.signal);
+    }
   }
 
   /** Returns the version that an `initialize` asks for. */

@@ -7,6 +7,7 @@ import { Requester } from "./client/requester.ts";
 import { AcpConnection } from "./connection.ts";
 import type { ProgramInfo } from "./initialize.ts";
 import type { ProtocolVersion } from "./methods/method-table.ts";
+import type { JoinedSessions } from "./reconnect/joined-sessions.ts";
 import { createStableVersion } from "./methods/stable-methods.ts";
 import { RequestDispatcher } from "./request-dispatcher.ts";
 import type { Wire } from "./transport/wire.ts";
@@ -18,6 +19,9 @@ export type CreateDraftVersion = (
   requester: Requester,
   program: ProgramInfo,
 ) => ProtocolVersion;
+
+/** Creates the client's sessions in other processes. */
+export type LoadJoinedSessions = (wire: Wire, requester: Requester) => Promise<JoinedSessions>;
 
 export interface ServerDeps {
   wire: Wire;
@@ -33,6 +37,10 @@ export interface ServerDeps {
   warmUpCalls: () => Promise<void>;
   /** Called once: after the first turn, or when the warm-up time has passed. */
   settle: () => void;
+  /** Called when the client was answered that a session is open. */
+  onOpened?: (sessionId: string) => void;
+  /** Loads what opens sessions of other processes; without it they are refused. */
+  loadJoinedSessions?: LoadJoinedSessions;
 }
 
 export interface AcpServer {
@@ -40,6 +48,8 @@ export interface AcpServer {
   readonly closed: Promise<void>;
   /** Reports all running turns as ended; used when the process must exit. */
   abortTurns(reason: string): Promise<void>;
+  /** Whether the client has opened the session or is opening it. */
+  holds(sessionId: string): boolean;
 }
 
 /** Serves one client. */
@@ -53,6 +63,8 @@ export function serveClient({
   warmUp: loadTurn,
   warmUpCalls: loadCalls,
   settle,
+  onOpened,
+  loadJoinedSessions,
 }: ServerDeps): AcpServer {
   const { outbox } = wire;
   const gone = new AbortController();
@@ -64,6 +76,7 @@ export function serveClient({
     gone: gone.signal,
     account,
     log,
+    onOpened,
   });
   const warmUp = new WarmUp({
     outbox,
@@ -78,6 +91,7 @@ export function serveClient({
     draft: createDraftVersion?.(connection, requester, program),
     log,
     onAnswered: (method) => warmUp.onAnswered(method),
+    loadJoinedSessions: loadJoinedSessions && (() => loadJoinedSessions(wire, requester)),
   });
   const closed = deferred<void>();
   const end = () => {
@@ -89,5 +103,9 @@ export function serveClient({
     (incoming) => dispatcher.receive(incoming),
     () => dispatcher.end(end),
   );
-  return { closed: closed.promise, abortTurns: (reason) => connection.abortTurns(reason) };
+  return {
+    closed: closed.promise,
+    abortTurns: (reason) => connection.abortTurns(reason),
+    holds: (sessionId) => connection.holds(sessionId),
+  };
 }

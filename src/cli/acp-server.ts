@@ -2,14 +2,17 @@ import { errorFields } from "../base/error-fields.ts";
 import { serveClient, type ServerDeps } from "../acp/server.ts";
 import type { Account } from "../acp/methods/account.ts";
 import type { ProgramInfo } from "../acp/initialize.ts";
+import { SwitchableHost } from "../acp/reconnect/switchable-host.ts";
 import type { Wire } from "../acp/transport/wire.ts";
 import { App, type AppOptions } from "../app.ts";
 import { orAfter } from "../base/async.ts";
 import { limitHeapGrowth } from "./heap.ts";
 
 export interface RunningServer {
-  /** Resolves when the client is gone. */
+  /** Resolves when the client is gone, and no turn goes on without it. */
   readonly closed: Promise<void>;
+  /** Disconnects the client if its turn goes on without it. Returns whether one does. */
+  hangUp(): Promise<boolean>;
   close(): Promise<void>;
   /** Kills running commands and answers open requests with an error. Resolves when the answers are written. */
   abandon(reason: string): Promise<void>;
@@ -54,19 +57,60 @@ export async function openServer({
   ...options
 }: Omit<AppOptions, "version"> & { wire: Wire; program: ProgramInfo }): Promise<RunningServer> {
   const app = new App({ ...options, version: program.version });
+  const host = new SwitchableHost();
+  const sessions = app.openSessions(host);
+  const place = { folder: app.folders.runtime, platform: options.platform };
+  const account = createAccount(app);
   const served = serveClient({
     wire,
     program,
     log: app.log,
-    openSessions: (host) => app.openSessions(host),
-    account: createAccount(app),
+    openSessions: (client) => {
+      host.connect(client);
+      return sessions;
+    },
+    account,
     warmUp: () => app.warmUp(),
     warmUpCalls: () => app.warmUpCalls(),
     settle: () => void limitHeapGrowth(),
+    loadJoinedSessions: async (client, requester) => {
+      const { JoinedSessions } = await import("../acp/reconnect/joined-sessions.ts");
+      return new JoinedSessions({ place, wire: client, requester, log: app.log });
+    },
     ...(await loadDraft(app, wire)),
   });
+  const isBusy = () => sessions.allLive.some((session) => session.isBusy);
+  const keepRunningMinutes = async () => {
+    if (!isBusy()) return 0;
+    try {
+      return await app.keepRunningMinutes();
+    } catch (error) {
+      app.log.error("setting not read", errorFields(error));
+      return 0;
+    }
+  };
+  const finishTurns = async () => {
+    const minutes = await keepRunningMinutes();
+    if (minutes === 0) return;
+    const joined = await import("./joined-clients.ts");
+    await joined.finishTurns({
+      sessions,
+      host,
+      program,
+      place,
+      minutes,
+      account,
+      loadDraft: (client) => loadDraft(app, client),
+      log: app.log,
+    });
+  };
   return {
-    closed: served.closed,
+    closed: served.closed.then(finishTurns),
+    hangUp: async () => {
+      if ((await keepRunningMinutes()) === 0) return false;
+      wire.outbox.close();
+      return true;
+    },
     close: async () => {
       await app.close();
       await wire.settled();

@@ -27,11 +27,18 @@ export async function serveEditor(args: readonly string[]): Promise<void> {
   const server = await openServer({ wire, program, env: process.env, platform: process.platform, verbose });
   const { promise: ending, resolve: end } = Promise.withResolvers<Ending>();
   const hurry = Promise.withResolvers<void>();
-  for (const signal of ["SIGINT", "SIGTERM", "SIGHUP"] as const)
-    process.on(signal, () => {
-      end({ code: 0, reason: `The program was ended by ${signal}.` });
-      setTimeout(hurry.resolve, signalLimitMs);
-    });
+  const endBy = (signal: NodeJS.Signals) => {
+    end({ code: 0, reason: `The program was ended by ${signal}.` });
+    setTimeout(hurry.resolve, signalLimitMs);
+  };
+  for (const signal of ["SIGINT", "SIGTERM"] as const) process.on(signal, endBy);
+  // The terminal or connection of the client is gone.
+  process.on("SIGHUP", (signal) => {
+    server.hangUp().then(
+      (goesOn) => goesOn || endBy(signal),
+      () => endBy(signal),
+    );
+  });
   process.on("uncaughtException", (error) => end(reportCrash(server, error)));
   process.on("unhandledRejection", (error) => server.logError("unhandled rejection", error));
   void server.closed.then(() => end({ code: 0, reason: "The program ended because its input did." }));

@@ -7,6 +7,8 @@ export interface UserFolders {
   readonly data: string;
   readonly cache: string;
   readonly state: string;
+  /** For sockets; removed by most systems when the user logs out. */
+  readonly runtime: string;
 }
 
 export type Env = Readonly<Record<string, string | undefined>>;
@@ -21,11 +23,13 @@ export interface Home {
 /** The program's XDG folders. macOS uses them too, Windows only if the variables are set. */
 export function userFolders(where: Home): UserFolders {
   const base = baseFolders(where);
+  const runtime = xdgFolder("XDG_RUNTIME_DIR", where);
   return {
     config: join(base.config, "fairlead"),
     data: join(base.data, "fairlead"),
     cache: join(base.cache, "fairlead"),
     state: join(base.state, "fairlead"),
+    runtime: runtime === undefined ? join(base.state, "fairlead", "run") : join(runtime, "fairlead"),
   };
 }
 
@@ -39,7 +43,13 @@ export function managedFolder({ env, platform }: Home): string {
   return "/etc/fairlead";
 }
 
-const xdgVariables = ["XDG_CONFIG_HOME", "XDG_DATA_HOME", "XDG_CACHE_HOME", "XDG_STATE_HOME"] as const;
+const xdgVariables = [
+  "XDG_CONFIG_HOME",
+  "XDG_DATA_HOME",
+  "XDG_CACHE_HOME",
+  "XDG_STATE_HOME",
+  "XDG_RUNTIME_DIR",
+] as const;
 type XdgVariable = (typeof xdgVariables)[number];
 
 /** XDG variables without an absolute path, which the XDG standard says to ignore. */
@@ -75,7 +85,7 @@ function absolutePath(path: string | undefined, platform: NodeJS.Platform): stri
   return path !== undefined && paths.isAbsolute(path) ? path : undefined;
 }
 
-function baseFolders(where: Home): UserFolders {
+function baseFolders(where: Home): Omit<UserFolders, "runtime"> {
   const { env, home, platform } = where;
   const roaming = env.APPDATA || join(home, "AppData", "Roaming");
   const local = env.LOCALAPPDATA || join(home, "AppData", "Local");

@@ -467,10 +467,16 @@ export const configSchema = z
           .positive()
           .optional()
           .describe("Days without use after which a session is deleted with all its data (never)."),
+        keep_running_minutes: z
+          .number()
+          .min(0)
+          .max(24 * 60)
+          .optional()
+          .describe("Minutes for which a running turn goes on after its editor disconnected (0)."),
       })
       .optional()
       .describe(
-        "Archiving and deletion of old sessions. Used in your own configuration only, not in a project's.",
+        "Archiving and deletion of old sessions, and turns without an editor. Used in your own configuration only, not in a project's.",
       ),
     environment: z
       .strictObject({

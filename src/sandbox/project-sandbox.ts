@@ -1,4 +1,4 @@
-import { readdirSync } from "node:fs";
+import { mkdirSync, readdirSync } from "node:fs";
 import { basename, join, resolve } from "node:path";
 import { messageOf } from "../base/errors.ts";
 import { expandHome } from "../permission/pattern.ts";
@@ -36,8 +36,8 @@ export interface ProjectFolders {
   readonly worktree: string | undefined;
   readonly home: string;
   readonly outputFolder: string;
-  /** The program's configuration and data, which have keys in them. */
-  readonly own: { readonly config: string; readonly data: string };
+  /** The program's configuration and data, which have keys in them, and its sockets, which answer questions. */
+  readonly own: { readonly config: string; readonly data: string; readonly runtime: string };
 }
 
 export interface ProjectSandboxDeps {
@@ -218,13 +218,23 @@ export class ProjectSandbox {
   }
 }
 
-/** Returns the program's configuration, and its data except the outputs of commands. */
-function listOwnFolders({ config, data }: ProjectFolders["own"], outputFolder: string): string[] {
+/** Returns the program's configuration and sockets, and its data except the outputs of commands. */
+function listOwnFolders({ config, data, runtime }: ProjectFolders["own"], outputFolder: string): string[] {
+  makeRuntimeFolder(runtime);
   try {
     const names = readdirSync(data).filter((name) => name !== basename(outputFolder));
-    return [config, ...names.map((name) => join(data, name))];
+    return [config, runtime, ...names.map((name) => join(data, name))];
   } catch {
     // No data yet.
-    return [config];
+    return [config, runtime];
+  }
+}
+
+/** A socket may be created while a command runs: only a folder that exists can be hidden from it. */
+function makeRuntimeFolder(folder: string): void {
+  try {
+    mkdirSync(folder, { recursive: true, mode: 0o700 });
+  } catch {
+    // No socket can be created there either.
   }
 }

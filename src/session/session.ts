@@ -189,6 +189,16 @@ export class Session {
     return this.#queue.isBusy;
   }
 
+  /** The result of the newest prompt; undefined while no turn runs. */
+  get runningTurn(): Promise<TurnResult> | undefined {
+    return this.#queue.newest;
+  }
+
+  /** Resolves when no turn runs or waits. */
+  idle(): Promise<void> {
+    return this.#queue.idle();
+  }
+
   /** Resolves when the session is closed. */
   get closed(): Promise<void> {
     return this.#closed.promise;
@@ -207,6 +217,19 @@ export class Session {
   /** Cancels the running turn and all queued ones; does nothing without one. */
   cancel(): void {
     this.#queue.cancel();
+  }
+
+  /** Cancels all turns and adds the reason to the conversation, for the user only. Does nothing without a turn. */
+  async cancelFor(reason: string): Promise<void> {
+    if (!this.isBusy) return;
+    this.cancel();
+    await this.idle();
+    const { transcript, writer } = this.#deps;
+    const question = transcript.messages.findLast(({ info }) => info.role === "user")?.info;
+    if (question?.role !== "user") return;
+    const { addAnswer } = await import("../conversation/command-messages.ts");
+    await addAnswer(transcript, question, reason);
+    await writer.flush();
   }
 
   /** Reloads the project from its files and emits what changed. */

@@ -59,6 +59,11 @@ export class Sessions {
     return this.#live.get(id);
   }
 
+  /** The sessions that are live in this process, without children. */
+  get allLive(): readonly Session[] {
+    return [...this.#live.values()];
+  }
+
   /** Returns a child session while its task runs. */
   child(id: SessionId): Session | undefined {
     return this.#children.live(id);

@@ -18,6 +18,7 @@ export class TurnQueue {
   readonly #queue: QueuedPrompt[] = [];
   #isClosed = false;
   #running: { abort: AbortController; ended: Promise<void> } | undefined;
+  #newest: Promise<TurnResult> | undefined;
 
   constructor(deps: TurnQueueDeps) {
     this.#deps = deps;
@@ -37,11 +38,22 @@ export class TurnQueue {
     return this.#running?.abort.signal.aborted === true;
   }
 
+  /** The result of the newest message's turn; undefined while no turn runs. */
+  get newest(): Promise<TurnResult> | undefined {
+    return this.isBusy ? this.#newest : undefined;
+  }
+
+  /** Resolves when no turn runs or waits. */
+  async idle(): Promise<void> {
+    while (this.#running !== undefined) await this.#running.ended;
+  }
+
   /** Queues a message. The promise resolves with the result of its turn. */
   add(input: PromptInput): Promise<TurnResult> {
     if (this.#isClosed) return Promise.resolve({ end: "cancelled", tokens: noTokens });
     const waiting = { input, result: deferred<TurnResult>() };
     this.#queue.push(waiting);
+    this.#newest = waiting.result.promise;
     if (this.#running === undefined) this.#runNext();
     return waiting.result.promise;
   }
@@ -56,7 +68,7 @@ export class TurnQueue {
   async close(): Promise<void> {
     this.#isClosed = true;
     this.cancel();
-    await this.#running?.ended;
+    await this.idle();
   }
 
   #runNext(): void {

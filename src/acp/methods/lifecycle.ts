@@ -12,12 +12,13 @@ import type { Session } from "../../session/session.ts";
 import type { SessionRow } from "../../storage/session-list.ts";
 import { InvalidCursor } from "../../storage/session-store.ts";
 import type { SessionView } from "../view/session-view.ts";
-import { internalError, invalidParams, sessionNotFound } from "../errors.ts";
+import { invalidParams, SessionInUse, sessionNotFound } from "../errors.ts";
 import { ClientPaths } from "../client-paths.ts";
 import type { AcpConnection } from "../connection.ts";
 import { type ClientPromptParams, parseClientPrompt } from "./client-prompt.ts";
 import { toServers } from "./mcp-servers.ts";
 import type { Call } from "./method-table.ts";
+import { joinTurn } from "./prompt-turn.ts";
 import { parseSessionId } from "./session-id.ts";
 import { setMode, setOption } from "../view/config-options.ts";
 
@@ -43,7 +44,7 @@ export async function newSession(
   const session = await connection.sessions.create(folders, given);
   session.setServers(toServers(params.mcpServers ?? []));
   const view = connection.addView(session, paths);
-  connection.holdUntilAnswered(view, requestId, () => session.servers.start());
+  connection.holdUntilOpened(view, requestId);
   sendInitialUpdates(view, session, notices);
   return session;
 }
@@ -57,9 +58,12 @@ export function loadSession(
   return connection.setupQueue.run(params.sessionId, async () => {
     signal.throwIfAborted();
     const { session, notices, paths } = await open(connection, params);
-    session.setServers(toServers(params.mcpServers ?? []));
+    const servers = params.mcpServers ?? [];
+    // A client without servers that joins a turn takes none from it.
+    if (servers.length > 0 || !session.isBusy) session.setServers(toServers(servers));
     const view = connection.getOrAddView(session, paths);
-    connection.outbox.afterResponse(requestId, () => session.servers.start());
+    joinTurn(connection, view);
+    connection.startAfterResponse(session, requestId);
     view.state.resume();
     await view.replay(connection.sessions.history(session.id), signal);
     sendInitialUpdates(view, session, notices);
@@ -78,9 +82,11 @@ export function resumeSession(
 ): Promise<Session> {
   return connection.setupQueue.run(params.sessionId, async () => {
     const { session, notices, paths } = await open(connection, params);
-    if (params.mcpServers) session.setServers(toServers(params.mcpServers));
+    if (params.mcpServers && (params.mcpServers.length > 0 || !session.isBusy))
+      session.setServers(toServers(params.mcpServers));
     const view = connection.getOrAddView(session, paths);
-    connection.holdUntilAnswered(view, requestId, () => session.servers.start());
+    joinTurn(connection, view);
+    connection.holdUntilOpened(view, requestId);
     sendInitialUpdates(view, session, notices);
     return session;
   });
@@ -233,8 +239,7 @@ async function open(
     case "missing":
       throw sessionNotFound(id);
     case "busy": {
-      const who = opened.pid === undefined ? "another process" : `another process (pid ${opened.pid})`;
-      throw internalError(`The session ${id} is open in ${who}. Close it there first.`);
+      throw new SessionInUse(id, opened.pid);
     }
   }
 }

@@ -42,7 +42,7 @@ export function forkSession(
     if (given !== undefined) await session.setGivenPrompt(given);
     session.setServers(toServers(params.mcpServers ?? []));
     const view = connection.addView(session, paths);
-    connection.holdUntilAnswered(view, requestId, () => session.servers.start());
+    connection.holdUntilOpened(view, requestId);
     sendInitialUpdates(view, session, notices);
     return session;
   });

@@ -26,6 +26,22 @@ export async function promptTurn(
   return toResponse(connection, view, await runTurn(view, toPromptBlocks(prompt), signal));
 }
 
+/** Shows the running turn to a client that did not start it, and reports its end. Does nothing without one. */
+export function joinTurn(connection: AcpConnection, view: SessionView): void {
+  const turn = view.session.runningTurn;
+  if (turn === undefined || view.state.hasTurn) return;
+  void view
+    .runTurn(() => turn)
+    .then((result) => {
+      const end =
+        result.end === "failed"
+          ? { error: turnError(result.error, connection.client).toErrorResponse() }
+          : { stopReason: toStopReason(result.end) };
+      view.sendTurnEnd({ state: "ended", ...end, usage: toUsage(result) });
+      if (result.end === "cancelled") view.endCancelled();
+    });
+}
+
 /** Cancels the running turn of a session or child session. */
 export function cancelTurn(connection: AcpConnection, sessionId: string): void {
   connection.pendingPrompts.cancel(sessionId);

@@ -32,6 +32,11 @@ export function createStableVersion(acp: AcpConnection, program: ProgramInfo): P
   const account = new AccountRequests(acp);
   const pickers = (session: Session) => createPickers(session, acp.client);
   const opened = (session: Session) => ({ sessionId: session.id, ...pickers(session) });
+  const loaded = (session: Session) => ({
+    ...pickers(session),
+    // A client that did not start the turn cannot know of it otherwise.
+    ...(session.isBusy && { _meta: { turn: { state: "running" } } }),
+  });
   const options = (session: Session) => ({ configOptions: createClientOptions(session, acp.client) });
   const row = new RowFactory<AgentRequestParamsByMethod, AgentNotificationParamsByMethod>(protocolParams);
   const requests = [
@@ -45,8 +50,8 @@ export function createStableVersion(acp: AcpConnection, program: ProgramInfo): P
     row.request("providers/disable", (p) => account.disableProvider(p)),
 
     row.request("session/new", (p, call) => newSession(acp, p, call).then(opened)),
-    row.request("session/load", (p, call) => loadSession(acp, p, call).then(pickers)),
-    row.request("session/resume", (p, call) => resumeSession(acp, p, call).then(pickers)),
+    row.request("session/load", (p, call) => loadSession(acp, p, call).then(loaded)),
+    row.request("session/resume", (p, call) => resumeSession(acp, p, call).then(loaded)),
     row.request("session/fork", (p, call) => forkSession(acp, p, call).then(opened)),
     row.request("session/list", (p) => listSessions(acp, p)),
     row.request("session/close", (p) => closeSession(acp, p.sessionId)),

@@ -115,6 +115,8 @@ async function resume(
   if (replayFrom && replayFrom.type !== "start")
     throw invalidParams(`replayFrom must be of the type "start", not "${replayFrom.type}".`);
   const session = await (replayFrom ? loadSession : resumeSession)(acp, toStored(given), call);
+  const { runningTurn } = session;
+  if (runningTurn !== undefined) sessions.get(session).turns.join(acp.getView(session.id), runningTurn);
   sessions.get(session).sendState();
   return session;
 }

@@ -58,6 +58,15 @@ export class Turns {
     return prompt.receipt.promise;
   }
 
+  /** Reports the end of a turn that another client started. */
+  join(view: SessionView, turn: Promise<TurnResult>): void {
+    if (this.#isRunning) return;
+    const prompt: PendingPrompt = { content: [], receipt: deferred<MessageId>(), isStored: true };
+    this.#view = view;
+    this.#prompts.push(prompt);
+    void turn.then((result) => this.#end(prompt, result));
+  }
+
   /** Adds a steering message, which is echoed when it is stored. */
   addSteering(content: draft.ContentBlock[]): void {
     this.#steered.push(content);

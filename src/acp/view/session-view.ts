@@ -352,6 +352,11 @@ export class SessionView {
     if (title !== undefined) this.#send(titleUpdate(title, time.updated));
   }
 
+  /** Sends how a turn ended that another client started. */
+  sendTurnEnd(turn: Record<string, unknown>): void {
+    this.#send({ sessionUpdate: "session_info_update", _meta: { turn } });
+  }
+
   sendCommands(): void {
     const availableCommands = listCommands(this.session);
     this.#send({ sessionUpdate: "available_commands_update", availableCommands });

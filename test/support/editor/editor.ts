@@ -296,6 +296,13 @@ export class Editor {
     return this.#closing;
   }
 
+  /** Breaks the connection; the agent may go on. Returns its exit. */
+  hangUp(): Promise<Exit> {
+    this.#process.hangUp();
+    this.#closing ??= this.#process.exited;
+    return this.#closing;
+  }
+
   /** A new process on the same home, after the last one was closed (or killed before). Needs `initialize` again. */
   async restart(): Promise<void> {
     await this.close();

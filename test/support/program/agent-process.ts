@@ -72,6 +72,14 @@ export class AgentProcess {
     this.#child.stderr.destroy();
   }
 
+  /** Closes all pipes, as when a connection breaks or the client is killed. */
+  hangUp(): void {
+    this.wire.cut = true;
+    this.#child.stdin.destroy();
+    this.#child.stdout.destroy();
+    this.#child.stderr.destroy();
+  }
+
   pauseReading(): void {
     this.#child.stdout.pause();
   }

@@ -54,6 +54,8 @@ class SessionWatch {
   #firstMessage: unknown;
   /** Calls that the newest load may announce again. */
   #toReplay = new Set<string>();
+  /** Whether a turn runs that another client started. */
+  #joined = false;
   #known = false;
   #knownBeforeLoad = false;
 
@@ -87,25 +89,31 @@ class SessionWatch {
     this.#open.delete(call);
     if (opening.has(call.method) && !error) this.#known = true;
     if (call.method === "session/load" && error) this.#known = this.#knownBeforeLoad;
-    if (closing.has(call.method) && !error) this.#known = this.#isLoading();
+    if (closing.has(call.method) && !error) {
+      this.#known = this.#isLoading();
+      this.#joined = false;
+    }
+    if (opening.has(call.method) && !error)
+      this.#joined = turnState(toObject(item.result)) === "running" && this.#prompts.length === 0;
     this.#listen(call, item);
     return this.#endsTurn(call) ? this.#endTurn(item) : [];
   }
 
   /** A prompt that is answered before an older one never ran, and a session may be loaded while a turn runs. */
   #endsTurn({ method, order }: Call): boolean {
-    const prompts = [...this.#open].filter((call) => call.method === "session/prompt");
+    const prompts = this.#prompts;
+    if (this.#joined) return false;
     if (method === "session/load") return prompts.length === 0;
     return method === "session/prompt" && prompts.every((prompt) => prompt.order > order);
   }
 
   #listen(call: Call, { result, error }: Answer): void {
-    if (error || this.#open.size > 0) return;
+    if (error || this.#open.size > 0 || this.#joined) return;
     if (call.method === "session/load") this.quiet = "the answer to session/load";
     if (toObject(result).stopReason === "cancelled") this.quiet = "a cancelled turn";
   }
 
-  #endTurn(item: Answer): Violation[] {
+  #endTurn(item: Answer | Notice): Violation[] {
     const open = [...this.#tools].filter(([id, state]) => state === "open" && !this.#isBackground(id));
     for (const [id] of open) this.#tools.set(id, "ended");
     return open.map(([id]) =>
@@ -122,6 +130,10 @@ class SessionWatch {
       (this.#isOfBackground(update) ? this.#early : violations).push(violation);
     } else if (kindsOfTurns.has(kind) && !this.#inTurn() && !this.#isOfBackground(update)) {
       violations.push(this.#violation("turn", item, `${kind} came outside of a turn`));
+    }
+    if (this.#joined && turnState(update) === "ended") {
+      this.#joined = false;
+      violations.push(...this.#endTurn(item));
     }
     if (kind === "user_message_chunk") this.#seeMessage(update.messageId);
     if (kind === "tool_call" || kind === "tool_call_update")
@@ -192,7 +204,11 @@ class SessionWatch {
   }
 
   #inTurn(): boolean {
-    return [...this.#open].some(({ method }) => method === "session/prompt" || method === "session/load");
+    return this.#joined || this.#isLoading() || this.#prompts.length > 0;
+  }
+
+  get #prompts(): Call[] {
+    return [...this.#open].filter(({ method }) => method === "session/prompt");
   }
 
   #violation(rule: RuleName, { order }: Traffic, text: string): Violation {
@@ -202,6 +218,11 @@ class SessionWatch {
 
 function parentOf({ _meta }: JsonObject): string {
   return toText(toObject(toObject(_meta).claudeCode).parentToolUseId) ?? "";
+}
+
+/** The state of the turn that a response or an update names. */
+function turnState({ _meta }: JsonObject): unknown {
+  return toObject(toObject(_meta).turn).state;
 }
 
 function describe(item: Call | Notice): string {

@@ -555,7 +555,10 @@ test("the folders follow XDG, and Windows has its own", () => {
     data: "/home/ada/.local/share/fairlead",
     cache: "/home/ada/.cache/fairlead",
     state: "/home/ada/.local/state/fairlead",
+    runtime: "/home/ada/.local/state/fairlead/run",
   });
+  const runtime = { XDG_RUNTIME_DIR: "/run/user/1000" };
+  expect(userFolders({ env: runtime, home, platform: "linux" }).runtime).toBe("/run/user/1000/fairlead");
   expect(
     userFolders({ env: { XDG_DATA_HOME: "/d", XDG_STATE_HOME: "/s" }, home, platform: "linux" }),
   ).toMatchObject({
@@ -569,12 +572,13 @@ test("the folders follow XDG, and Windows has its own", () => {
     data: "/local/fairlead",
     cache: "/local/Cache/fairlead",
     state: "/local/State/fairlead",
+    runtime: "/local/State/fairlead/run",
   });
   expect(managedFolder({ env: {}, home, platform: "linux" })).toBe("/etc/fairlead");
 });
 
 test("a variable that names no absolute path is ignored, as the XDG standard says", () => {
-  const names = ["XDG_CONFIG_HOME", "XDG_DATA_HOME", "XDG_CACHE_HOME", "XDG_STATE_HOME"];
+  const names = ["XDG_CONFIG_HOME", "XDG_DATA_HOME", "XDG_CACHE_HOME", "XDG_STATE_HOME", "XDG_RUNTIME_DIR"];
   const home = "/home/ada";
   for (const path of ["data", "./data", "../data", "~/data", "C:\\data"]) {
     const env = Object.fromEntries(names.map((name) => [name, path]));
