@@ -66,8 +66,8 @@ export class SwitchableHost implements SessionHost {
     return (await this.#request(sessionId, signal, request))?.value ?? { outcome: "cancelled" };
   };
 
-  elicitationAbilities: SessionHost["elicitationAbilities"] = () =>
-    this.#client?.host.elicitationAbilities() ?? { forms: false, urls: false };
+  userCapabilities: SessionHost["userCapabilities"] = () =>
+    this.#client?.host.userCapabilities() ?? { forms: false, urls: false, sampling: false };
 
   visited: SessionHost["visited"] = (elicitationId) => this.#client?.host.visited(elicitationId);
 
