@@ -1,5 +1,4 @@
 import type { Emit, Usage } from "../message/event.ts";
-import { estimateMessages } from "../message/estimate-request.ts";
 import type { SessionId } from "../message/ids.ts";
 import type { MessageInfo, SessionInfo } from "../message/message.ts";
 import type { Tokens } from "../message/part.ts";
@@ -128,14 +127,14 @@ export class UsageTracker {
 
 /**
  * Returns the tokens in the context after the newest model call. After a compaction its estimate is used, because its
- * own call read the old context.
+ * own call read the old context; undefined if the program ended before it was stored.
  */
 function usedContext({ messages }: Pick<Transcript, "messages">): number | undefined {
   const newest = messages.findLast(({ info }) => contextAfter(info) > 0);
   if (newest === undefined) return undefined;
   if (!isFinishedSummary(newest)) return contextAfter(newest.info);
   const compaction = messages.findLast((message) => compactionOf(message) !== undefined);
-  return (compaction && compactionOf(compaction)?.left) ?? estimateMessages(messages);
+  return compaction && compactionOf(compaction)?.left;
 }
 
 function contextAfter(info: MessageInfo): number {

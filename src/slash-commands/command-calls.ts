@@ -12,7 +12,6 @@ import {
   parseCommand,
   type PromptEffect,
 } from "./commands.ts";
-import { estimateMessages } from "../message/estimate-request.ts";
 import { addAnswer, addQuestion } from "../conversation/command-messages.ts";
 import { supportsEffort } from "../session-state/model-choice.ts";
 import type { Project } from "../conversation/project.ts";
@@ -97,6 +96,7 @@ export class CommandCalls {
     signal: AbortSignal,
   ): Promise<TurnResult | undefined> {
     const { transcript, messages } = this.#deps;
+    const { estimateMessages } = await import("../message/estimate-request.ts");
     if (estimateMessages(transcript.messages) === 0)
       return this.answer(input, async () => nothingToSummarize, signal);
     const request = { auto: false, commandText: textOf(input), instruction };
