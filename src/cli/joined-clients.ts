@@ -15,7 +15,7 @@ export interface JoinedClientsDeps extends Pick<DisconnectedTurnsDeps, "place" |
   readonly host: SwitchableHost;
   readonly program: ProgramInfo;
   readonly account: ServerDeps["account"];
-  loadDraft(wire: Wire): Promise<Pick<ServerDeps, "createDraftVersion">>;
+  readonly loadDraft: (wire: Wire) => Promise<Pick<ServerDeps, "createDraftVersion">>;
 }
 
 /** Time for a process that connects to send its first message. */

@@ -19,7 +19,7 @@ export interface ClientRequest {
 export interface Opening {
   readonly request: ClientRequest;
   /** Opens the session in this process. Rejects with {@link SessionInUse} while the other one has it. */
-  retry(): Promise<unknown>;
+  readonly retry: () => Promise<unknown>;
   /** What the client sent as params of `initialize`. */
   readonly initializeParams: unknown;
 }
