@@ -1,9 +1,11 @@
 import { execFileSync } from "node:child_process";
-import { existsSync } from "node:fs";
-import { chmod, rename, symlink, utimes } from "node:fs/promises";
-import { join } from "node:path";
+import { existsSync, rmSync, writeFileSync } from "node:fs";
+import { chmod, readFile, rename, rm, symlink, utimes, writeFile } from "node:fs/promises";
+import { dirname, join } from "node:path";
 import { describe, expect, test } from "vitest";
 import { changedFilesLimit, ignoredFilesLimit } from "../../src/workspace/changes/tracker.ts";
+import { openChangeTracker } from "../../src/workspace/changes/change-tracker.ts";
+import { watchEventsLimit } from "../../src/workspace/changes/folder-watch.ts";
 import { reportWrites } from "../../src/workspace/changes/report-writes.ts";
 import { timeStepMs } from "../../src/workspace/changes/file-state.ts";
 import { commandPlace } from "../support/command-place.ts";
@@ -248,4 +250,94 @@ describe("the changes of a command", () => {
     for (const line of ["npm test", "sed -i 1d a", "ls > b", "git stash", "find . -delete"])
       expect(await place.isTracked(line)).toBe(true);
   });
+
+  test.each([
+    ["an edit", async (place: Place) => place.write({ "src/a": "mine\n", "src/new": "mine\n" })],
+    ["an edit in an ignored folder", async (place: Place) => place.write({ "out/tracked": "mine\n" })],
+    ["a new folder", async (place: Place) => place.write({ "made/deep/a": "mine\n" })],
+    ["a moved folder", async (place: Place) => rename(place.path("src"), place.path("moved"))],
+    ["a removed file", async (place: Place) => rm(place.path("src/a"))],
+    ["another mode", async (place: Place) => chmod(place.path("src/a"), 0o755)],
+    ["another rule", async (place: Place) => place.write({ ".gitignore": "*.log\n" })],
+    ["more edits than are watched", editMany],
+    [
+      "another folder of the same name",
+      async (place: Place) => {
+        execFileSync("sh", ["-c", "cp -r work copy && rm -rf work && mv copy work"], { cwd: place.outside });
+        await place.write({ "src/a": "mine\n" });
+      },
+    ],
+  ])("leave out %s between two commands", async (_, edit) => {
+    await using place = await commandPlace({
+      ".gitignore": "out/\n*.log\n",
+      "src/a": "one\n",
+      "src/b": "two\n",
+      "out/tracked": "three\n",
+      "out/other": "four\n",
+      "empty/.gitkeep": "",
+    });
+    git(place, "init", "-q");
+    git(place, "add", "-A");
+    git(place, "add", "-f", "out/tracked");
+    git(place, "commit", "-qm", "first");
+    const append = "find . -name .git -prune -o -type f -exec sh -c 'echo more >> \"$1\"' - {} \\;";
+    // The first command begins to watch the folders, the second one already knows the files.
+    for (const line of ["echo x > c", "mkdir -p made && echo y >> c"]) await place.run(line);
+    await edit(place);
+    const before = place.tree();
+    const { changes } = await changed(place, append);
+    await place.undo(changes);
+    const isCovered = ([name]: [string, string]) => name !== "out/other";
+    expect(Object.entries(place.tree()).filter(isCovered)).toEqual(Object.entries(before).filter(isCovered));
+  });
+
+  test.runIf(process.platform === "linux")(
+    "are found with one listing if nothing changes between two commands",
+    async () => {
+      await using place = await committed({ ".gitignore": "*.log\n", "src/a": "one\n" });
+      const log = join(place.outside, "listings");
+      const program = join(place.outside, "bin", "git");
+      const script = `#!/bin/sh\necho "$*" >> '${log}'\nPATH='${process.env["PATH"] ?? ""}' exec git "$@"\n`;
+      await place.write({ "../bin/git": script });
+      await chmod(program, 0o755);
+      const tracker = openChangeTracker(() => ({ ...process.env, PATH: dirname(program) }));
+      const run = async (task: () => Promise<void>) => {
+        await writeFile(log, "");
+        const command = await tracker.start([place.cwd], []);
+        await task();
+        const { files } = await command.finish();
+        const listings = (await readFile(log, "utf8"))
+          .split("\n")
+          .filter((line) => line.includes("--modified"));
+        return {
+          files: files.map(({ path }) => path.slice(place.cwd.length + 1)),
+          listings: listings.length,
+        };
+      };
+      expect(await run(async () => place.write({ "src/a": "two\n" }))).toEqual({
+        files: ["src/a"],
+        listings: 2,
+      });
+      expect(await run(async () => place.write({ "src/a": "three\n" }))).toEqual({
+        files: ["src/a"],
+        listings: 1,
+      });
+      await place.write({ "src/a": "mine\n", "src/b": "mine\n", "a.log": "mine\n" });
+      expect(await run(async () => place.write({ "src/b": "four\n", "a.log": "five\n" }))).toEqual({
+        files: ["src/b"],
+        listings: 1,
+      });
+      git(place, "add", "-A");
+      expect(await run(async () => {})).toEqual({ files: [], listings: 2 });
+    },
+  );
 });
+
+/** Makes and removes one file more often than events are counted. */
+async function editMany(place: Place): Promise<void> {
+  for (let round = 0; round < watchEventsLimit / 2; round++) {
+    writeFileSync(place.path("src/b"), `mine ${round}\n`);
+    rmSync(place.path("src/b"));
+  }
+  await place.write({ "src/a": "mine\n" });
+}

@@ -64,7 +64,8 @@ async function walk(folder: string, above: IgnoreRules | undefined, found: Found
   return true;
 }
 
-async function readEntries(folder: string) {
+/** Empty if the folder cannot be read. */
+export async function readEntries(folder: string) {
   try {
     return await readdir(folder, { withFileTypes: true });
   } catch {

@@ -1,7 +1,7 @@
 import { readFileSync, statSync } from "node:fs";
 import { rm, utimes, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
-import { join, relative, resolve } from "node:path";
+import { dirname, join, relative, resolve } from "node:path";
 import { codeOf } from "../../base/errors.ts";
 import { randomUuid } from "../../base/text/hash.ts";
 import { snapshotLimitBytes } from "../files/snapshot.ts";
@@ -115,6 +115,27 @@ export class GitFiles {
       else tracked.add(path);
     }
     return { tracked: [...tracked], untracked };
+  }
+
+  /** Lists the folders of the files in the index. */
+  async listFolders(): Promise<ReadonlySet<string>> {
+    const printed = await this.#git(["ls-files", "-z"], { cwd: this.#folder, limitBytes: indexLimitBytes });
+    const folders = new Set<string>();
+    for (const name of printed.toString("utf8").split("\0")) folders.add(dirname(name));
+    return new Set([...folders].map((name) => join(this.#folder, name)));
+  }
+
+  /** Leaves out ignored paths. */
+  async omitIgnored(paths: readonly string[]): Promise<string[]> {
+    if (paths.length === 0) return [];
+    const printed = await this.#git(["check-ignore", "-z", "--stdin"], {
+      cwd: this.#folder,
+      limitBytes: listingLimitBytes,
+      input: paths.map((path) => `${toSlashes(relative(this.#folder, path))}\0`).join(""),
+      emptyCode: 1,
+    });
+    const ignored = new Set(printed.toString("utf8").split("\0"));
+    return paths.filter((path) => !ignored.has(toSlashes(relative(this.#folder, path))));
   }
 
   /** Lists ignored files that the paths name; undefined if there are more than the limit. */

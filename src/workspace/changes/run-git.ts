@@ -9,6 +9,8 @@ export interface GitOptions {
   readonly limitBytes: number;
   readonly input?: string;
   readonly env?: Environment;
+  /** Exit code that means that there is no output. */
+  readonly emptyCode?: number;
 }
 
 /** Time after which a listing is abandoned. */
@@ -30,7 +32,8 @@ export function gitRunner(program: string, env: () => Environment): RunGit {
           encoding: "buffer",
           windowsHide: true,
         },
-        (error, stdout) => (error === null ? resolve(stdout) : reject(error)),
+        (error, stdout) =>
+          error === null || error.code === options.emptyCode ? resolve(stdout) : reject(error),
       );
       // A git that ends early reports its own error.
       child.stdin?.on("error", () => {});

@@ -17,6 +17,8 @@ import {
   readState,
   timeStepMs,
 } from "./file-state.ts";
+import { type EventCount, FolderWatch } from "./folder-watch.ts";
+import { WatchedListing } from "./watched-listing.ts";
 import { listFolderFiles, listNamedFiles } from "./folder-files.ts";
 import type {
   ChangedFile,
@@ -26,7 +28,7 @@ import type {
   NamedPath,
   TrackedCommand,
 } from "./command-changes.ts";
-import { GitFiles, type GitHead, type IndexCopy } from "./git-files.ts";
+import { GitFiles, type GitHead, type GitListing, type IndexCopy } from "./git-files.ts";
 import { KeptContents } from "./kept-contents.ts";
 import { gitRunner, type RunGit } from "./run-git.ts";
 
@@ -46,6 +48,9 @@ export class Tracker implements ChangeTracker {
   /** Least recently used first. */
   readonly #folders = new Map<string, TrackedFolder>();
   readonly #running = new Set<Run>();
+  /** One at a time, so that commands that start together share a folder's state. */
+  readonly #opening = new Serial();
+  readonly #events: EventCount = { total: 0 };
   /** One at a time, so that each change is reported once. */
   readonly #finishing = new Serial();
 
@@ -73,7 +78,7 @@ export class Tracker implements ChangeTracker {
       named.filter(({ path }) => isBelow(path, root) && path !== root),
     );
     try {
-      await run.start(await this.#open(root));
+      await run.start(await this.#opening.run(() => this.#open(root)));
     } catch (error) {
       run.fail(messageOf(error));
     }
@@ -83,18 +88,24 @@ export class Tracker implements ChangeTracker {
   async #open(root: string): Promise<TrackedFolder> {
     const known = this.#folders.get(root);
     const worktree = await findWorktree(root);
+    const isKnown = known !== undefined && known.worktree === worktree;
+    if (!isKnown) known?.listing?.close();
     this.#folders.delete(root);
-    const folder =
-      known !== undefined && known.worktree === worktree ? known : await this.#inspect(root, worktree);
+    const folder = isKnown ? known : await this.#inspect(root, worktree);
     this.#folders.set(root, folder);
-    for (const oldest of this.#folders.keys())
-      if (this.#folders.size > cachedFoldersLimit) this.#folders.delete(oldest);
+    for (const [path, oldest] of this.#folders) {
+      if (this.#folders.size <= cachedFoldersLimit) break;
+      oldest.listing?.close();
+      this.#folders.delete(path);
+    }
     return folder;
   }
 
   async #inspect(root: string, worktree: string | undefined): Promise<TrackedFolder> {
-    const git = worktree === undefined ? undefined : await this.#git();
-    return { worktree, git: git && (await GitFiles.open(git, root)), contents: new KeptContents() };
+    const runGit = worktree === undefined ? undefined : await this.#git();
+    const git = runGit && (await GitFiles.open(runGit, root));
+    const listing = git && new WatchedListing(git, FolderWatch.open(root, this.#events));
+    return { worktree, git, listing, contents: new KeptContents() };
   }
 
   async #finish(runs: readonly Run[]): Promise<CommandChanges> {
@@ -111,6 +122,8 @@ interface TrackedFolder {
   readonly worktree: string | undefined;
   /** Undefined outside git. */
   readonly git: GitFiles | undefined;
+  /** Undefined outside git. */
+  readonly listing: WatchedListing | undefined;
   readonly contents: KeptContents;
 }
 
@@ -153,7 +166,7 @@ class Run {
     const { git, contents } = folder;
     this.#index = git?.readIndex();
     this.#head = git?.readHead();
-    const { tracked, untracked } = await this.#list(folder);
+    const { tracked, untracked } = await this.#list(folder, (listing) => listing.listBefore(this.#index));
     this.#ignored = await this.#listIgnored(folder, untracked);
     const named = [...this.#named, ...(this.#ignored.files ?? [])];
     const states = new Map<string, FileState>();
@@ -198,9 +211,12 @@ class Run {
     this.#before.set(path, state === undefined ? null : { state, bytes: after ?? undefined });
   }
 
-  async #list({ git }: TrackedFolder): Promise<{ tracked: readonly string[]; untracked: readonly string[] }> {
-    if (git !== undefined) {
-      const listing = await git.list(this.#index);
+  async #list(
+    { listing: known }: TrackedFolder,
+    list: (known: WatchedListing) => Promise<GitListing>,
+  ): Promise<GitListing> {
+    if (known !== undefined) {
+      const listing = await list(known);
       const count = listing.tracked.length + listing.untracked.length;
       if (count > listedFilesLimit)
         throw new Error(`more than ${listedFilesLimit} files are changed or untracked.`);
@@ -235,7 +251,7 @@ class Run {
   }
 
   async #compare(folder: TrackedFolder): Promise<CommandChanges> {
-    const { tracked, untracked } = await this.#list(folder);
+    const { tracked, untracked } = await this.#list(folder, (listing) => listing.listAfter(this.#index));
     const ignored = await this.#listIgnored(folder, untracked);
     const fromIndex = new Set(tracked);
     // Without a list from before, ignored files cannot be compared.

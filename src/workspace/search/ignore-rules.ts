@@ -23,30 +23,46 @@ export class IgnoreRules {
   readonly #files: readonly RuleFile[];
   /** If so, a nested repository starts with new rules, as in git. */
   readonly #inGit: boolean;
+  /** Names of the files that are read. */
+  readonly #kinds: readonly string[];
 
-  private constructor(folder: string, files: readonly RuleFile[], inGit: boolean) {
+  private constructor(
+    folder: string,
+    files: readonly RuleFile[],
+    { inGit, kinds }: { readonly inGit: boolean; readonly kinds: readonly string[] },
+  ) {
     this.#folder = folder;
     this.#files = files;
     this.#inGit = inGit;
+    this.#kinds = kinds;
   }
 
   /** Rules of the parent folders: git's rules from the top of the worktree; outside git none. */
   static async above(folder: string): Promise<IgnoreRules> {
-    const inGit = (await findWorktree(folder)) !== undefined;
-    let rules = new IgnoreRules(folder, [], inGit);
+    return IgnoreRules.#above(folder, (await findWorktree(folder)) !== undefined, KINDS);
+  }
+
+  /** Only git's rules of the parent folders. */
+  static aboveInGit(folder: string): Promise<IgnoreRules> {
+    return IgnoreRules.#above(folder, true, KINDS.filter(isGitFile));
+  }
+
+  static async #above(folder: string, inGit: boolean, kinds: readonly string[]): Promise<IgnoreRules> {
+    let rules = new IgnoreRules(folder, [], { inGit, kinds });
     if (inGit) for (const at of listParentFolders(folder)) rules = await rules.enter(at, await listNames(at));
     return rules;
   }
 
   /** Rules inside a folder that contains these names. */
   async enter(folder: string, names: ReadonlySet<string>): Promise<IgnoreRules> {
-    const kinds = KINDS.filter((kind) => names.has(kind.split("/", 1)[0] ?? kind));
+    const kinds = this.#kinds.filter((kind) => names.has(kind.split("/", 1)[0] ?? kind));
     const own = await Promise.all(kinds.map((kind) => loadRules(folder, kind)));
     const startsAnew = this.#inGit && names.has(".git");
     const inherited = this.#files
       .filter((file) => !startsAnew || !isGitFile(file.kind))
       .map((file) => (excludes(file, folder) ? omitPathPatterns(file, folder) : file));
-    return new IgnoreRules(folder, [...own.filter((file) => file !== undefined), ...inherited], this.#inGit);
+    const files = [...own.filter((file) => file !== undefined), ...inherited];
+    return new IgnoreRules(folder, files, { inGit: this.#inGit, kinds: this.#kinds });
   }
 
   /** Whether the folder's entry is excluded. */
