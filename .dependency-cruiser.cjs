@@ -10,7 +10,7 @@ const layers = [
   ["tool-calls"],
   ["context", "undo", "reports"],
   ["conversation"],
-  ["mcp", "plugin", "evidence", "formatter"],
+  ["mcp", "plugin", "evidence", "formatter", "hook"],
   ["tool", "command", "lsp"],
   ["sandbox"],
   ["agent", "model", "skill", "workspace"],

@@ -39,7 +39,7 @@ const skippedNames = new Set(["node_modules", ".git"]);
 
 const moduleFolders = new Set([...pluginFolderNames, ...toolFolderNames]);
 const commandFolders = new Set(["command", "commands"]);
-const otherFolderNames = ["agents", "commands"];
+const otherFolderNames = ["agents", "commands", "hooks"];
 
 /**
  * Reads the project's configuration files, configuration folders and referenced plugins.
@@ -174,7 +174,9 @@ function listPluginEntries(value: unknown): string[] {
 
 /** Describes a setting by its source text before substitution, so that no secret is shown. */
 function describeSetting(name: string, values: readonly unknown[]): string {
-  const value = values.map((one) => getValueByDottedName(one, name)).findLast((found) => found !== undefined);
+  const found = values.map((one) => getValueByDottedName(one, name)).filter((one) => one !== undefined);
+  // The hooks of all files run.
+  const value = name.startsWith("hooks.") ? found.flat() : found.at(-1);
   if (value === undefined) return name;
   const text = JSON.stringify(value);
   if (text.length <= valueLimit) return `${name}: ${text}`;

@@ -7,6 +7,7 @@ import {
   listProblems,
   type ConfigProblem,
 } from "./files/config-file.ts";
+import { claudeSettingsNames } from "./files/claude-settings.ts";
 import { mcpFileNames } from "./files/mcp-file.ts";
 import { readConfigText } from "./files/config-text.ts";
 import { mergeConfigs } from "./merge.ts";
@@ -169,9 +170,14 @@ function listFileCandidates(options: LoadConfigOptions, folders: readonly Config
     ...(env.FAIRLEAD_CONFIG
       ? [{ path: resolve(options.cwd, env.FAIRLEAD_CONFIG), scope: "env" as const }]
       : []),
-    ...listFoldersFromRoot(options).flatMap((folder) =>
-      createSources(folder, "project", [...mcpFileNames, ...names]),
-    ),
+    ...createSources(join(options.home, ".claude"), "home", claudeSettingsNames),
+    ...listFoldersFromRoot(options).flatMap((folder) => [
+      ...createSources(folder, "project", mcpFileNames),
+      ...(folder === options.home
+        ? []
+        : createSources(join(folder, ".claude"), "project", claudeSettingsNames)),
+      ...createSources(folder, "project", names),
+    ]),
     ...folders
       .filter(({ scope }) => scope !== "global")
       .flatMap(({ path, scope }) => createSources(path, scope, names)),

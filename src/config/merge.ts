@@ -11,6 +11,8 @@ export function mergeConfigs(lower: Config, higher: Config): Config {
     const lists = [Reflect.get(lower, key), Reflect.get(higher, key)].filter((list) => Array.isArray(list));
     if (lists.length > 0) merged[key] = [...new Set(lists.flat())];
   }
+  if (isRecord(lower.hooks) && isRecord(higher.hooks))
+    merged["hooks"] = appendLists(lower.hooks, higher.hooks);
   return merged;
 }
 
@@ -28,6 +30,12 @@ function mergeRecords(lower: object, higher: object): Record<string, unknown> {
     merged.set(key, isRecord(below) && isRecord(value) ? mergeRecords(below, value) : value);
   }
   return Object.fromEntries(merged);
+}
+
+/** Hooks of all layers run. */
+function appendLists(lower: Record<string, unknown>, higher: Record<string, unknown>): object {
+  const lists = Object.entries(higher).map(([key, list]) => [key, [lower[key] ?? [], list].flat()]);
+  return { ...lower, ...Object.fromEntries(lists) };
 }
 
 /** Merges permission rules; the short form ("ask") is expanded first. */

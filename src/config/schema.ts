@@ -303,6 +303,26 @@ const formatterSchema = z
   .describe("A formatter, which runs on each file that a tool changed.");
 export type FormatterConfig = z.infer<typeof formatterSchema>;
 
+/** The events at which hooks run, as Claude Code names them. */
+export const hookEvents = ["PreToolUse", "PostToolUse", "Stop", "Notification"] as const;
+export type HookEvent = (typeof hookEvents)[number];
+
+const hookGroupSchema = z.looseObject({
+  matcher: z
+    .string()
+    .optional()
+    .describe("A regular expression for names of tools, as in Claude Code; all when left out."),
+  hooks: z.array(
+    z.looseObject({
+      type: z.string().describe("Only command is supported."),
+      command: z.string().optional().describe("A shell command; its input is JSON."),
+      timeout: z.number().positive().optional().describe("Seconds (60)."),
+      async: z.boolean().optional().describe("Do not wait for it; its answer is ignored."),
+    }),
+  ),
+});
+export type HookGroup = z.infer<typeof hookGroupSchema>;
+
 const sandboxModeSchema = z
   .enum(["off", "auto", "required"])
   .describe(
@@ -393,6 +413,12 @@ export const configSchema = z
       .optional()
       .describe(
         "Formatters by name, for files that edits changed. true uses those that the project configures and that are installed; entries add to them (false).",
+      ),
+    hooks: z
+      .union([z.literal(false), z.record(z.string(), z.array(hookGroupSchema))])
+      .optional()
+      .describe(
+        "Commands that run before and after calls of tools, at the end of turns and with questions, in the form of Claude Code's settings.json. false for none.",
       ),
     plugin: z
       .array(z.union([z.string(), z.array(z.unknown()).min(1)]))

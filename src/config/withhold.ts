@@ -84,6 +84,13 @@ export function withholdUntrusted(config: Config): UntrustedSettings {
   const withheld: string[] = [];
   const result: Config = { ...config };
 
+  // Names each event, so that the question shows the commands of all files.
+  if (result.hooks !== undefined) {
+    withheld.push(
+      ...(result.hooks === false ? ["hooks"] : Object.keys(result.hooks).map((event) => `hooks.${event}`)),
+    );
+    delete result.hooks;
+  }
   for (const key of [...settingsWithSideEffects, ...findLoosenedLimits(config)]) {
     if (result[key] !== undefined) withheld.push(key);
     delete result[key];

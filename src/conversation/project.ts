@@ -10,6 +10,7 @@ import type { OfferedServers, ProjectServers } from "../lsp/project-servers.ts";
 import type { RetryPolicy } from "../model/retry.ts";
 import type { Plugins } from "../plugin/plugins.ts";
 import type { FormatChanges } from "../formatter/project-formatters.ts";
+import type { SessionHooks, SessionHooksDeps } from "../hook/session-hooks.ts";
 import type { Skill } from "../skill/skill.ts";
 import type { Tool } from "../tool/tool.ts";
 import type { Workspace } from "../workspace/workspace.ts";
@@ -42,6 +43,9 @@ export interface ProjectLanguages {
 /** Returns diagnostics; empty when there are none. Ends soon after the signal aborts. */
 export type Diagnose = (changes: readonly FileChange[], signal: AbortSignal) => Promise<string>;
 
+/** What hooks need from a session. */
+export type HookedSession = Pick<SessionHooksDeps, "sessionId" | "messages" | "mode" | "report">;
+
 /** Services and configuration that the sessions of one folder share. */
 export interface Project {
   /** The same for every folder of one git worktree. */
@@ -69,6 +73,8 @@ export interface Project {
   readonly diagnose?: Diagnose | undefined;
   /** Formatters of files that tools changed; undefined when there are none. */
   readonly format?: FormatChanges | undefined;
+  /** Opens the hooks of a session; undefined when there are none. */
+  readonly openHooks?: ((session: HookedSession) => Promise<SessionHooks>) | undefined;
   /** Returns why the approval setting *Sandboxed* cannot be used here; undefined if it can. */
   findSandboxProblem(): Promise<string | undefined>;
   /** Returns why commands in the sandbox cannot be limited to the configured hosts; undefined if they can. */

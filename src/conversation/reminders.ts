@@ -14,6 +14,7 @@ import unprovenClaim from "../../prompts/reminders/unproven-claim.md";
 import steer from "../../prompts/reminders/steer.md";
 import resourcesChanged from "../../prompts/reminders/resources-changed.md";
 import stepLimit from "../../prompts/reminders/step-limit.md";
+import stopHook from "../../prompts/reminders/stop-hook.md";
 import { PLAN_FILES } from "../agent/plan-files.ts";
 import { PLAN_AGENT } from "../agent/plan-mode.ts";
 import type { Message } from "../message/message.ts";
@@ -152,6 +153,11 @@ export function changedResourcesReminder(changed: readonly { server: string; uri
   const rest = changed.length - lines.length;
   const resources = [...lines, ...(rest > 0 ? [`- and ${rest} more`] : [])].join("\n");
   return fill(resourcesChanged, { resources }).trim();
+}
+
+/** Follows an answer that a hook does not accept as the end of the turn. */
+export function stopHookReminder(objection: string): string {
+  return fill(stopHook, { objection }).trim();
 }
 
 /** Says that the user dropped changes, or restored them. */

@@ -37,6 +37,8 @@ export interface GateCall {
   readonly limits?: readonly Ruleset[] | undefined;
   /** Rules of the parent agents; see {@link Authority}. */
   readonly within?: readonly Ruleset[] | undefined;
+  /** What hooks advise. It counts as the advice of a plugin does. */
+  readonly advice?: "allow" | "ask" | undefined;
   /** The session under which the user is asked, if not the session of the call. */
   readonly askedUnder?: SessionId | undefined;
 }
@@ -237,9 +239,10 @@ export class Gate {
   ): Promise<ImmediateDecision | undefined> {
     if (known?.decision.outcome === "denied" || call.permissions.length === 0) return known;
     const advice = await this.#deps.advise?.(call, known ? "allow" : "ask", signal);
-    if (advice === undefined) return known;
-    if (advice.status === "deny") return createPluginDenial(advice.by, call);
-    if (advice.status === "ask") return undefined;
+    if (advice?.status === "deny") return createPluginDenial(advice.by, call);
+    const given = [advice?.status, call.advice];
+    if (given.includes("ask")) return undefined;
+    if (!given.includes("allow")) return known;
     return (
       known ??
       (isAllowed(this.#judge(call, rules, "auto"))

@@ -12,9 +12,16 @@ const userFolders: ReadonlySet<string> = new Set([".config", "share", "state", "
 /** Entries of `.git`, also of its submodules and worktrees, that name programs for git to run. */
 const gitProgramFiles: ReadonlySet<string> = new Set(["hooks", "config", "config.worktree", "commondir"]);
 
-/** Folders of other programs whose agents, commands and skills are used. */
+/** Folders of other programs whose agents, commands, skills and hooks are used. */
 const otherFolders: ReadonlySet<string> = new Set([".claude", ".agents"]);
-const otherKinds: ReadonlySet<string> = new Set(["agents", "commands", "skills"]);
+const otherKinds: ReadonlySet<string> = new Set([
+  "agents",
+  "commands",
+  "skills",
+  "hooks",
+  "settings.json",
+  "settings.local.json",
+]);
 
 /**
  * Whether a change of the path could change what the agent may do or what it runs: its configuration, agents, skills

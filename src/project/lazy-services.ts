@@ -2,6 +2,7 @@ import { once } from "../base/async.ts";
 import { UserError } from "../base/errors.ts";
 import type { Log } from "../base/log.ts";
 import { importModule } from "../base/import-module.ts";
+import type { SessionHooks, SessionHooksDeps } from "../hook/session-hooks.ts";
 import type { LanguageServers } from "../lsp/language-servers.ts";
 import type { ProjectServers, ProjectServersDeps } from "../lsp/project-servers.ts";
 import type { SharedPlugins } from "../plugin/shared-plugins.ts";
@@ -57,6 +58,12 @@ export class LazyServices {
     const { ProjectServers } = await importModule(() => import("../lsp/project-servers.ts"));
     const env = () => this.#deps.variables.get();
     return new ProjectServers({ ...deps, env, servers: () => this.#languageServers() });
+  }
+
+  /** Opens the hooks of a session. */
+  async openHooks(deps: Omit<SessionHooksDeps, "processes">): Promise<SessionHooks> {
+    const { SessionHooks } = await importModule(() => import("../hook/session-hooks.ts"));
+    return new SessionHooks({ ...deps, processes: this.#deps.processes });
   }
 
   killAll(): void {

@@ -144,6 +144,7 @@ export class Projects {
       languages: servers && toLanguages(servers),
       diagnose: servers && this.#diagnoseWith(servers),
       format: this.#formatWith(configured.formatters, given.workspace, sandbox),
+      openHooks: this.#hooksOf(given.workspace, config),
       consent,
       secrets: this.#deps.secrets,
       retryPolicy: toRetryPolicy(config.retry),
@@ -191,6 +192,14 @@ export class Projects {
       return new ProjectFormatters({ formatters, workspace, sandbox, env: () => variables.get(), log });
     });
     return async (changes, call) => (await load()).format(changes, call);
+  }
+
+  #hooksOf(workspace: Workspace, { hooks = false }: Config): Project["openHooks"] {
+    if (hooks === false || Object.keys(hooks).length === 0) return undefined;
+    const { lazyServices, log } = this.#deps;
+    const { cwd, outputFolder: folder } = workspace;
+    return async (session) =>
+      lazyServices.openHooks({ ...session, hooks, cwd, root: getRoot(workspace), folder, log });
   }
 
   #toolsOf(

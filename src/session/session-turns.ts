@@ -3,6 +3,7 @@ import { messageOf, UserError } from "../base/errors.ts";
 import type { Log } from "../base/log.ts";
 import type { Emit } from "../message/event.ts";
 import type { SessionId } from "../message/ids.ts";
+import type { SessionHooks } from "../hook/session-hooks.ts";
 import type { Inquire } from "../message/inquiry.ts";
 import type { SessionServers } from "../mcp/session-servers.ts";
 import type { Approvals } from "../permission/approvals.ts";
@@ -68,6 +69,7 @@ export class SessionTurns {
   readonly #refusedMedia = new RefusedMedia();
   #sent: SentRequests | undefined;
   #prompts: FrozenPrompts | undefined;
+  #hooks: { openedBy: Project["openHooks"]; hooks: SessionHooks } | undefined;
   /** Whether `session.created` is still to be sent; plugins load with the first turn. */
   #isNew: boolean;
   #isNotedAsSeen = false;
@@ -116,6 +118,23 @@ export class SessionTurns {
     const { messages } = this.#deps.transcript;
     const { onDemand } = await splitTools({ project: project.current, offers, agent, model, messages });
     return onDemand.length > 0;
+  }
+
+  /** Returns the hooks of the session as its project configures them now; undefined without hooks. */
+  async hooks(): Promise<SessionHooks | undefined> {
+    const { project, infoStore, settings, warn } = this.#services;
+    const { openHooks } = project.current;
+    if (openHooks === undefined) return undefined;
+    if (this.#hooks?.openedBy === openHooks) return this.#hooks.hooks;
+    const { transcript, sessionId } = this.#deps;
+    const hooks = await openHooks({
+      sessionId,
+      messages: () => transcript.messages,
+      mode: () => ({ agent: settings.agent.name, approval: infoStore.info.approval ?? "ask" }),
+      report: warn,
+    });
+    this.#hooks = { openedBy: openHooks, hooks };
+    return hooks;
   }
 
   async #getOffers(): Promise<AgentOffers> {
@@ -269,6 +288,7 @@ export class SessionTurns {
         isLimitReached: () => usageTracker.isLimitReached,
         maySpend: (abort) => usageTracker.allows(abort),
         plugins: plugins.current,
+        hooks: await this.hooks(),
         givenPrompt: infoStore.info.givenPrompt,
         startedAt: infoStore.info.time.created,
         offers: await this.#getOffers(),

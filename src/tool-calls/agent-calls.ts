@@ -3,6 +3,7 @@ import type { Log } from "../base/log.ts";
 import type { Emit } from "../message/event.ts";
 import type { Decider } from "../permission/gate.ts";
 import type { Plugins } from "../plugin/plugins.ts";
+import type { SessionHooks } from "../hook/session-hooks.ts";
 import type { ToolContext } from "../tool/tool.ts";
 import type { Decisions } from "../conversation/decisions.ts";
 import type { OpenCalls } from "./open-calls.ts";
@@ -22,14 +23,16 @@ export interface AgentCallsDeps {
   waitUntilReady: () => Promise<void>;
   log: Log;
   plugins?: Plugins | undefined;
+  hooks?: SessionHooks | undefined;
 }
 
 /** Creates a runner for calls of the agent, with its rules, its limits and the secrets of its project. */
 export function createToolRunner(
-  { project, gate, decisions, openCalls, context, emit, waitUntilReady, log, plugins }: AgentCallsDeps,
+  deps: AgentCallsDeps,
   agent: Agent,
   transcript: Pick<Transcript, "putPart" | "settleCall" | "amendParts">,
 ): ToolRunner {
+  const { project, gate, decisions, openCalls, context, emit, waitUntilReady, log, plugins, hooks } = deps;
   const { config, workspace, secrets, diagnose, format } = project;
   return new ToolRunner({
     transcript,
@@ -41,6 +44,7 @@ export function createToolRunner(
     waitUntilReady,
     log,
     plugins,
+    hooks,
     rules: agent.rules,
     limitingRules: agent.limits,
     within: agent.within,

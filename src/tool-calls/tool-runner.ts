@@ -4,7 +4,7 @@ import { isAbort, messageOf, sentenceOf } from "../base/errors.ts";
 import { type MessageId, newPartId } from "../message/ids.ts";
 import type { FileChange, ProviderMetadata, ToolPart } from "../message/part.ts";
 import { getToolPermission } from "../permission/evaluate.ts";
-import type { Decider } from "../permission/gate.ts";
+import type { Decider, GateCall } from "../permission/gate.ts";
 import type { Decision, PermissionRequest, Ruleset } from "../permission/rule.ts";
 import { limitOutput, outputLimitBytes, type OutputLimits } from "../tool/output-limit.ts";
 import {
@@ -25,6 +25,7 @@ import {
   refusalText,
 } from "./tool-call-record.ts";
 import { type CallPluginsDeps, applyBeforeHooks, applyAfterHooks } from "./call-plugins.ts";
+import { addNotes, type CallHooksDeps, runHooksAfter, runHooksBefore } from "./call-hooks.ts";
 import { CallSlots } from "./call-slots.ts";
 import type { Decisions } from "../conversation/decisions.ts";
 import type { OpenCalls } from "./open-calls.ts";
@@ -270,9 +271,13 @@ export class ToolRunner {
     try {
       const checked = await applyBeforeHooks(this.#deps, record, tool, input, signal);
       if ("refused" in checked) return await record.fail("denied", checked.refused);
-      const prepared = await prepareCall(tool, checked.input, this.#deps.context);
+      const hooked = await runHooksBefore(this.#deps, record, tool, checked.input, signal);
+      if ("refused" in hooked)
+        return await record.fail(hooked.endsTurn ? "rejected" : "denied", hooked.refused);
+      const prepared = await prepareCall(tool, hooked.input, this.#deps.context);
       record.describe(prepared);
-      const decision = await this.#decide(record, prepared, tracked.isLoop, signal);
+      const described = { ...prepared, advice: hooked.advice };
+      const decision = await this.#decide(record, described, tracked.isLoop, signal);
       if (decision.outcome !== "allowed") return await this.#refuse(record, decision, tracked);
       record.begin();
       const isSandboxed = decision.isSandboxed === true;
@@ -290,8 +295,10 @@ export class ToolRunner {
       });
       const result = await this.#format(tool, written, isSandboxed, signal);
       fingerprint.result = fingerprintResult(result);
-      const final = await applyAfterHooks(this.#deps, record, result, signal);
-      return await this.#finish(record, addNote(final, note), share, signal);
+      const changed = await applyAfterHooks(this.#deps, record, addNotes(result, hooked.notes), signal);
+      const { result: final, endsTurn } = await runHooksAfter(this.#deps, record, tool, changed, signal);
+      const outcome = await this.#finish(record, addNote(final, note), share, signal);
+      return endsTurn && outcome.stop === undefined ? { ...outcome, stop: "rejected" } : outcome;
     } catch (error) {
       fingerprint.result ??= fingerprintResult({ status: "failed", error: messageOf(error) });
       return await this.#failed(record, { tool, note }, error, share, signal);
@@ -340,6 +347,7 @@ export class ToolRunner {
       preview: looping ? { ...description.preview, text: loopText } : description.preview,
       input: part.state.input,
       permissions,
+      advice: description.advice,
       limits: this.#deps.limitingRules,
       within: this.#within,
     };
@@ -408,7 +416,7 @@ export class ToolRunner {
     const { changes, notes } = await format(result.changes, call);
     // Formatters write the files past the workspace.
     if (changes.some((change) => !result.changes?.includes(change))) await context.recent.note(changes);
-    return { ...result, changes, notes: [...(result.notes ? [result.notes] : []), ...notes].join("\n\n") };
+    return addNotes({ ...result, changes }, notes);
   }
 
   get #allRules(): readonly Ruleset[] {
@@ -466,7 +474,7 @@ export interface CallOrigin {
   readonly through?: string | undefined;
 }
 
-export interface ToolRunnerDeps extends ToolCallRecordDeps, CallPluginsDeps {
+export interface ToolRunnerDeps extends ToolCallRecordDeps, CallPluginsDeps, CallHooksDeps {
   gate: Decider;
   rules: Ruleset;
   /** Additional rules that must allow a call. */
@@ -485,7 +493,8 @@ export interface ToolRunnerDeps extends ToolCallRecordDeps, CallPluginsDeps {
 }
 
 /** The properties of a call that the gate uses to decide. */
-type CallDescription = Pick<PreparedCall, "title" | "locations" | "preview" | "permissions">;
+type CallDescription = Pick<PreparedCall, "title" | "locations" | "preview" | "permissions"> &
+  Pick<GateCall, "advice">;
 
 /** Returns the message part of a call, with the model's own arguments if they were repaired. */
 function toPart(announced: ToolPart, call: ModelCall, checked: CheckedCall): ToolPart {

@@ -11,7 +11,7 @@ import type { Model, ModelRequest, Models } from "../model/model.ts";
 import type { RefusedMedia } from "../model/request/refused-media.ts";
 import type { Tool } from "../tool/tool.ts";
 import { addReminder } from "../conversation/add-reminder.ts";
-import { stepLimitReminder } from "../conversation/reminders.ts";
+import { stepLimitReminder, stopHookReminder } from "../conversation/reminders.ts";
 import { type AgentCallsDeps, createToolRunner } from "../tool-calls/agent-calls.ts";
 import { compact, type CompactionTarget } from "../context/compaction.ts";
 import type { OpenCalls } from "../tool-calls/open-calls.ts";
@@ -98,6 +98,9 @@ export const createSentRequests = (costOf: Models["costOf"]): SentRequests => ne
 /** Consecutive refused calls that are returned to the model; the next one fails the turn. */
 const maxRefusedCalls = 2;
 
+/** How often hooks may continue a turn. */
+const maxContinuations = 5;
+
 /** Answers the last user message step by step. The transcript alone decides the next step. */
 export async function runTurn(deps: TurnDeps, signal: AbortSignal): Promise<TurnResult> {
   const question = deps.transcript.messages.findLast(({ info }) => info.role === "user");
@@ -145,6 +148,8 @@ class Turn {
   readonly #evidence: TurnEvidence;
   /** Consecutive steps with a call that the provider refused. */
   #refusedCalls = 0;
+  /** How often hooks continued the turn. */
+  #continuations = 0;
   readonly #window: WindowGuard;
   /** Whether old outputs were cleared since the request was built. */
   #hasCleared = false;
@@ -172,8 +177,9 @@ class Turn {
       const message = transcript.messages.findLast(({ info }) => info.role === "user");
       if (message?.info.role !== "user") return { end: "finished" };
       if (isAnswered(transcript.messages, message.info)) {
-        if (!(await this.#remindOfChecks(message.info))) return { end: "finished" };
-        continue;
+        if (await this.#remindOfChecks(message.info)) continue;
+        if (await this.#isContinuedByHook(message.info, signal)) continue;
+        return { end: "finished" };
       }
       const selected = this.#deps.modelFor(message.info);
       if ("code" in selected) return { end: "failed", error: selected };
@@ -209,6 +215,24 @@ class Turn {
     });
     if (reminder === undefined) return false;
     await addReminder(transcript, question, reminder);
+    return true;
+  }
+
+  /** Adds the objection of a hook to the end of the turn for the model. Returns whether there is one. */
+  async #isContinuedByHook(question: UserInfo, signal: AbortSignal): Promise<boolean> {
+    const { transcript, project, hooks, isTask, warn } = this.#deps;
+    if (hooks === undefined || isTask || this.#steps === 0) return false;
+    const lastText = textOf(transcript.messages.at(-1));
+    const objection = await hooks.stop(this.#continuations > 0, lastText, signal);
+    if (objection === undefined || signal.aborted) return false;
+    const isOver =
+      this.#steps >= maxSteps(agentOf(project, question), project) || this.#deps.isLimitReached();
+    if (isOver || this.#continuations >= maxContinuations) {
+      warn(`A hook objects to the end of the turn, which ends at a limit: ${objection}`);
+      return false;
+    }
+    this.#continuations++;
+    await addReminder(transcript, question, stopHookReminder(objection));
     return true;
   }
 
@@ -473,7 +497,7 @@ class Turn {
   /** Returns the tool runner, reused while the agent stays the same. */
   #runnerFor(agent: Agent): ToolRunner {
     if (this.#runner?.agent === agent.name) return this.#runner.runner;
-    const { transcript, project, gate, decisions, openCalls, context, emit, waitUntilReady, plugins } =
+    const { transcript, project, gate, decisions, openCalls, context, emit, waitUntilReady, plugins, hooks } =
       this.#deps;
     const calls = {
       project,
@@ -485,6 +509,7 @@ class Turn {
       waitUntilReady,
       log: this.#log,
       plugins,
+      hooks,
     };
     const runner = createToolRunner(calls, agent, transcript);
     this.#runner = { agent: agent.name, runner };

@@ -14,9 +14,10 @@ import {
   type RepeatedKey,
   findRepeatedKeys,
 } from "./json-tree.ts";
+import { fromClaudeSettings, isClaudeSettings } from "./claude-settings.ts";
 import { fromMcpFile, isMcpFile } from "./mcp-file.ts";
 import { checkAddresses } from "./provider-address.ts";
-import { configSchema, keysWithoutMeaning, type Config } from "../schema.ts";
+import { configSchema, hookEvents, keysWithoutMeaning, type Config } from "../schema.ts";
 
 /** A problem in a configuration file. Line and column count from 1; `text` is the whole report in one line. */
 export interface ConfigProblem {
@@ -73,8 +74,13 @@ export function parseConfigFile(path: string, text: string): ParsedFile {
   const repeated = root === undefined ? [] : findRepeatedKeys(root);
   const problems = createProblems(path, text, errors, syntaxMessage);
   const written: unknown = root === undefined ? {} : getNodeValue(root);
-  const value = isMcpFile(path) ? fromMcpFile(written) : written;
-  return { path, text, root, value, problems, repeated };
+  return { path, text, root, value: convert(path, written), problems, repeated };
+}
+
+/** Converts a file of another program to a configuration. */
+function convert(path: string, written: unknown): unknown {
+  if (isMcpFile(path)) return fromMcpFile(written);
+  return isClaudeSettings(path) ? fromClaudeSettings(written) : written;
 }
 
 /** Returns syntax errors and repeated keys, independent of the schema. */
@@ -124,14 +130,14 @@ function checkValues(file: ParsedFile, value: unknown): CheckedConfig {
   if (!isRecord(value)) {
     return { config: {}, problems: [createProblemAtPath(file, [], "expected an object { … }")], notes: [] };
   }
-  if (isValid(value)) return { config: value, problems: [], notes: listIgnoredKeys(file.path, value) };
+  if (isValid(value)) return { config: value, problems: [], notes: listUnused(file.path, value) };
   const candidate: unknown = structuredClone(value);
   const problems = new Map<string, ConfigProblem>();
   for (;;) {
     const result = configSchema.safeParse(candidate);
     if (result.success) {
       const reported = [...problems.values()].toSorted(byPlace);
-      return { config: result.data, problems: reported, notes: listIgnoredKeys(file.path, result.data) };
+      return { config: result.data, problems: reported, notes: listUnused(file.path, result.data) };
     }
     const wrong = result.error.issues.flatMap((issue) => locateIssue(issue, candidate));
     for (const { path, message } of wrong) {
@@ -270,6 +276,23 @@ function removeValue(value: unknown, path: Path): void {
   if (Array.isArray(parent) && typeof key === "number" && key < parent.length) parent.splice(key, 1);
   else if (isRecord(parent) && Object.hasOwn(parent, key)) delete parent[key];
   else removeValue(value, path.slice(0, -1));
+}
+
+function listUnused(path: string, config: Config): string[] {
+  return [...listIgnoredKeys(path, config), ...listUnsupportedHooks(path, config)];
+}
+
+function listUnsupportedHooks(path: string, { hooks = false }: Config): string[] {
+  if (hooks === false) return [];
+  const others = Object.keys(hooks).filter((event) => !hookEvents.some((known) => known === event));
+  const kinds = Object.values(hooks).flatMap((groups) => groups.flatMap((group) => group.hooks));
+  const unsupported = new Set(kinds.map(({ type }) => type).filter((type) => type !== "command"));
+  return [
+    ...others.map((event) => `${basename(path)}: hooks for "${event}" are not supported and are ignored.`),
+    ...[...unsupported].map(
+      (type) => `${basename(path)}: hooks of the type "${type}" are not supported and are ignored.`,
+    ),
+  ];
 }
 
 function listIgnoredKeys(path: string, config: Config): string[] {
