@@ -323,6 +323,10 @@ const hookGroupSchema = z.looseObject({
 });
 export type HookGroup = z.infer<typeof hookGroupSchema>;
 
+const notifyTerminalSchema = z
+  .enum(["bell", "osc9"])
+  .describe("bell: the terminal's bell; osc9: a notification with text, in terminals that show them.");
+
 const sandboxModeSchema = z
   .enum(["off", "auto", "required"])
   .describe(
@@ -547,6 +551,24 @@ export const configSchema = z
       ])
       .optional()
       .describe("A sandbox for commands. Used in your own configuration only, not in a project's."),
+    notify: z
+      .union([
+        z.array(z.string()).min(1),
+        notifyTerminalSchema,
+        z.strictObject({
+          command: z.array(z.string()).min(1).optional(),
+          terminal: notifyTerminalSchema.optional(),
+          min_seconds: z
+            .number()
+            .nonnegative()
+            .optional()
+            .describe("Turns that took less time end without a notification (0)."),
+        }),
+      ])
+      .optional()
+      .describe(
+        "What happens when a turn ends or a question waits: a program with its arguments, in which {title}, {message}, {event} and {session} are replaced, or a signal of the terminal in fairlead run. Used in your own configuration only, not in a project's.",
+      ),
     max_steps: z
       .number()
       .int()

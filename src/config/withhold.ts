@@ -65,7 +65,7 @@ const modelKeysOfProjects = new Set([
 ]);
 
 /** Settings that only the user may set, for all projects. */
-const personalSettings = ["sessions", "environment", "sandbox", "approval"] as const;
+const personalSettings = ["sessions", "environment", "sandbox", "approval", "notify"] as const;
 
 /** Omits the settings that no project may set, trusted or not. */
 export function omitPersonalSettings(config: Config): { config: Config; leftOut: readonly string[] } {

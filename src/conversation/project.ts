@@ -10,6 +10,7 @@ import type { OfferedServers, ProjectServers } from "../lsp/project-servers.ts";
 import type { RetryPolicy } from "../model/retry.ts";
 import type { Plugins } from "../plugin/plugins.ts";
 import type { FormatChanges } from "../formatter/project-formatters.ts";
+import type { Attention } from "../hook/notifier.ts";
 import type { SessionHooks, SessionHooksDeps } from "../hook/session-hooks.ts";
 import type { Skill } from "../skill/skill.ts";
 import type { Tool } from "../tool/tool.ts";
@@ -75,6 +76,8 @@ export interface Project {
   readonly format?: FormatChanges | undefined;
   /** Opens the hooks of a session; undefined when there are none. */
   readonly openHooks?: ((session: HookedSession) => Promise<SessionHooks>) | undefined;
+  /** Notifies the user; undefined if nothing is configured. Never rejects. */
+  readonly notify?: ((attention: Attention) => Promise<void>) | undefined;
   /** Returns why the approval setting *Sandboxed* cannot be used here; undefined if it can. */
   findSandboxProblem(): Promise<string | undefined>;
   /** Returns why commands in the sandbox cannot be limited to the configured hosts; undefined if they can. */

@@ -2,6 +2,7 @@ import { once } from "../base/async.ts";
 import { UserError } from "../base/errors.ts";
 import type { Log } from "../base/log.ts";
 import { importModule } from "../base/import-module.ts";
+import type { Notifier, NotifierDeps } from "../hook/notifier.ts";
 import type { SessionHooks, SessionHooksDeps } from "../hook/session-hooks.ts";
 import type { LanguageServers } from "../lsp/language-servers.ts";
 import type { ProjectServers, ProjectServersDeps } from "../lsp/project-servers.ts";
@@ -64,6 +65,16 @@ export class LazyServices {
   async openHooks(deps: Omit<SessionHooksDeps, "processes">): Promise<SessionHooks> {
     const { SessionHooks } = await importModule(() => import("../hook/session-hooks.ts"));
     return new SessionHooks({ ...deps, processes: this.#deps.processes });
+  }
+
+  /** Opens the notifications of a project. */
+  async openNotifier(deps: Pick<NotifierDeps, "settings" | "cwd">): Promise<Notifier> {
+    const { Notifier } = await importModule(() => import("../hook/notifier.ts"));
+    const { processes, log } = this.#deps;
+    // In `run` this is the user's terminal; editors read stderr through a pipe.
+    const { stderr } = process;
+    const terminal = stderr.isTTY ? (text: string) => void stderr.write(text) : undefined;
+    return new Notifier({ ...deps, processes, log, terminal });
   }
 
   killAll(): void {

@@ -144,6 +144,7 @@ export class Projects {
       languages: servers && toLanguages(servers),
       diagnose: servers && this.#diagnoseWith(servers),
       format: this.#formatWith(configured.formatters, given.workspace, sandbox),
+      notify: this.#notifyWith(given.workspace, config),
       openHooks: this.#hooksOf(given.workspace, config),
       consent,
       secrets: this.#deps.secrets,
@@ -200,6 +201,12 @@ export class Projects {
     const { cwd, outputFolder: folder } = workspace;
     return async (session) =>
       lazyServices.openHooks({ ...session, hooks, cwd, root: getRoot(workspace), folder, log });
+  }
+
+  #notifyWith({ cwd }: Workspace, { notify: settings }: Config): Project["notify"] {
+    if (settings === undefined) return undefined;
+    const open = once(() => this.#deps.lazyServices.openNotifier({ settings, cwd }));
+    return async (attention) => (await open()).notify(attention);
   }
 
   #toolsOf(

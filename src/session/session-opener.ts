@@ -179,7 +179,8 @@ export class SessionOpener {
     const gate =
       parent?.child.gate ??
       new Gate({
-        ask: (question, signal) => events.ask(host.ask, question, signal),
+        ask: (question, signal) =>
+          session.noticeQuestion(question.title, "permission_prompt", events.ask(host.ask, question, signal)),
         askWhy: (question, signal) => host.askWhy(question, signal),
         advise: (call, status, signal) => events.advice(call, status, signal),
         approvals,
@@ -218,7 +219,14 @@ export class SessionOpener {
         ),
       recent,
       servers,
-      inquire: parent?.child.inquire ?? ((inquiry, signal) => host.inquire(info.id, inquiry, signal)),
+      inquire:
+        parent?.child.inquire ??
+        ((inquiry, signal) =>
+          session.noticeQuestion(
+            inquiry.questions[0]?.question ?? "",
+            "elicitation_dialog",
+            host.inquire(info.id, inquiry, signal),
+          )),
       todos,
       emit,
       waitUntilReady: () => host.waitUntilReady(),
@@ -273,7 +281,11 @@ export class SessionOpener {
       roots,
       secrets,
       answers: {
-        elicit: (elicitation, signal) => host.elicit(sessionId, elicitation, signal),
+        elicit: (elicitation, signal) => {
+          const answer = host.elicit(sessionId, elicitation, signal);
+          const session = this.#deps.live(sessionId);
+          return session?.noticeQuestion(elicitation.message, "elicitation_dialog", answer) ?? answer;
+        },
         sample: async (sampling, signal) =>
           (await this.#deps.live(sessionId)?.sample(sampling, signal)) ?? {
             outcome: "refused",

@@ -1,5 +1,5 @@
 import { errorFields } from "../base/error-fields.ts";
-import { deferred } from "../base/async.ts";
+import { deferred, orAfter } from "../base/async.ts";
 import type { Agent } from "../agent/agent.ts";
 import type { Usage } from "../message/event.ts";
 import type { SessionId } from "../message/ids.ts";
@@ -24,6 +24,7 @@ import type { ContextUse } from "../turn/context-use.ts";
 import { SessionTurns, type SessionTurnsDeps } from "./session-turns.ts";
 import type { Transcript } from "../conversation/transcript.ts";
 import { TurnQueue } from "../turn/turn-queue.ts";
+import { type QuestionKind, UserAttention } from "../session-state/user-attention.ts";
 import type { TurnResult } from "../conversation/turn-result.ts";
 import type { LazyUndo } from "../undo/lazy-undo.ts";
 
@@ -39,6 +40,9 @@ export interface SessionDeps
   openChild(child: ChildSession, parent: Session): Promise<Session>;
 }
 
+/** Time for running notifications when a session closes. */
+const notificationWaitMs = 3_000;
+
 /** A live conversation: its state and the operations on it. */
 export class Session {
   readonly id: SessionId;
@@ -46,6 +50,7 @@ export class Session {
   readonly #services: SessionServices;
   readonly #turns: SessionTurns;
   readonly #queue: TurnQueue;
+  readonly #attention: UserAttention;
   readonly #closed = deferred<void>();
 
   constructor(deps: SessionDeps) {
@@ -103,8 +108,17 @@ export class Session {
       this.#services,
       this,
     );
+    this.#attention = new UserAttention({
+      info: () => this.info,
+      project: () => this.project,
+      hooks: () => this.#turns.hooks(),
+      log,
+    });
     this.#queue = new TurnQueue({
-      run: (input, signal) => this.#turns.run(input, signal),
+      run: (input, signal) => {
+        this.#attention.beginTurn();
+        return this.#turns.run(input, signal);
+      },
       onAnswered: (ended) => this.#onAnswered(ended),
     });
   }
@@ -202,6 +216,12 @@ export class Session {
   /** Resolves when the session is closed. */
   get closed(): Promise<void> {
     return this.#closed.promise;
+  }
+
+  /** Notifies a user who does something else of a question. Returns its answer. */
+  noticeQuestion<Answer>(text: string, kind: QuestionKind, answer: Promise<Answer>): Promise<Answer> {
+    this.#attention.noticeQuestion(text, kind, answer);
+    return answer;
   }
 
   /** Queues a message; resolves with the result of its turn. Turns run one after the other. */
@@ -308,6 +328,7 @@ export class Session {
     title.close();
     await Promise.all([ended, jobs.close()]);
     await tasks.waitForChildren();
+    await orAfter(this.#attention.settled(), notificationWaitMs, undefined);
     plugins.leave();
     if (parent === undefined) this.servers.close();
     gate.close();
@@ -318,6 +339,7 @@ export class Session {
   #onAnswered(ended: TurnResult | undefined): void {
     this.events.idle(this.id, ended?.end === "failed" ? ended.error : undefined);
     this.#deps.onTurnEnd();
+    if (this.#deps.parent === undefined && !this.#queue.hasWaiting) this.#attention.noticeEnd(ended);
     if (!this.#queue.hasWaiting) this.jobs.noticeEnds();
   }
 }
