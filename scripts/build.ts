@@ -2,6 +2,7 @@ import { copyFileSync, existsSync, renameSync, rmSync, utimesSync } from "node:f
 import { createRequire } from "node:module";
 import { build, type BuildOptions, type OutputOptions } from "rolldown";
 import { lazySchemas, schemaLibrary } from "./lazy-schemas.ts";
+import { leanConfigSchema } from "./lean-config-schema.ts";
 import { leanSdk } from "./lean-sdk.ts";
 import { Licenses } from "./licenses.ts";
 import { copyNativeLocks, nativeLock } from "./native-lock.ts";
@@ -26,7 +27,7 @@ const startedAt = new Date();
 const fresh = `dist-new-${process.pid}`;
 const licenses = new Licenses();
 const bundled = {
-  plugins: [lazySchemas(), leanSdk, nativeLock, ownSourceMaps, licenses.plugin],
+  plugins: [lazySchemas(), leanConfigSchema, leanSdk, nativeLock, ownSourceMaps, licenses.plugin],
   platform: "node",
   external: ["@vscode/ripgrep"],
   moduleTypes: { ".md": "text", ".json": "json" },

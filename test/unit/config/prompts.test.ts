@@ -49,6 +49,7 @@ const expectedPlaceholders: Record<string, string[]> = {
   "reminders/resources-changed.md": ["resources"],
   "reminders/steer.md": [],
   "reminders/step-limit.md": [],
+  "reminders/stop-hook.md": ["objection"],
   "reminders/summarise.md": ["form", "instructions"],
   "reminders/uncertain-call.md": ["tool"],
   "reminders/unchecked-changes.md": ["files"],
