@@ -24,7 +24,7 @@ import type { ContextUse } from "../turn/context-use.ts";
 import { SessionTurns, type SessionTurnsDeps } from "./session-turns.ts";
 import type { Transcript } from "../conversation/transcript.ts";
 import { TurnQueue } from "../turn/turn-queue.ts";
-import { type QuestionKind, UserAttention } from "../session-state/user-attention.ts";
+import { type QuestionKind, UserAttention } from "./user-attention.ts";
 import type { TurnResult } from "../conversation/turn-result.ts";
 import type { LazyUndo } from "../undo/lazy-undo.ts";
 

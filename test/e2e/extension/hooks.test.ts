@@ -19,7 +19,7 @@ const decide = (decision: object) =>
 const bash = (command: string) => reply.call("bash", { command });
 
 describe("hooks before and after calls", () => {
-  test("get calls in Claude Code's terms, refuse with exit code 2 and object after a call", async () => {
+  test("get calls in Claude Code's terms, refuse with exit code 2 and object afterwards", async () => {
     const guard =
       'input=$(cat); printf "%s\\n" "$input" >> "$CLAUDE_PROJECT_DIR/calls"; case "$input" in *forbidden*) echo "use another name" >&2; exit 2;; esac';
     const hooks = {
