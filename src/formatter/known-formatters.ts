@@ -30,7 +30,16 @@ export const knownFormatters: ReadonlyMap<string, KnownFormatter> = new Map<stri
       extensions: [
         ...scripts,
         ...styles,
-        ...[".json", ".jsonc", ".html", ".vue", ".svelte", ".md", ".mdx", ".yaml", ".yml", ".graphql"],
+        ".json",
+        ".jsonc",
+        ".html",
+        ".vue",
+        ".svelte",
+        ".md",
+        ".mdx",
+        ".yaml",
+        ".yml",
+        ".graphql",
       ],
       command: ["prettier", "--write", "$FILE"],
       markers: [

@@ -169,8 +169,9 @@ export class ProjectFormatters {
   async #toFormatted(change: FileChange, after: TextContent): Promise<FileChange> {
     const { snapshots } = this.#deps.workspace;
     const saved = await snapshots.save(after.bytes);
-    const original = change.before == null ? undefined : await snapshots.load(change.before);
-    const isCountable = change.before === null || original !== undefined;
+    const { before } = change;
+    const original = typeof before === "string" ? await snapshots.load(before) : undefined;
+    const isCountable = before === null || original !== undefined;
     const oldText = original === undefined ? null : (decodeText(original)?.text ?? null);
     const { additions, deletions } = isCountable ? compareTexts(oldText, after.text) : change;
     return { ...change, after: saved, additions, deletions };
