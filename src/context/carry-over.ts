@@ -5,6 +5,7 @@ import { estimateText } from "../message/estimate.ts";
 import type { Message, Todo } from "../message/message.ts";
 import type { Carried, Part, ToolPart } from "../message/part.ts";
 import { endNote, removeEndNote } from "../tool/bash/command-end.ts";
+import type { Job } from "../tool/job/jobs.ts";
 import { cutMiddle } from "../tool/output-limit.ts";
 import { formatPath, toSlashes } from "../workspace/paths.ts";
 import { changesOf, type FileStep, fileSteps } from "../conversation/checkpoints.ts";
@@ -38,11 +39,13 @@ export interface CarryInput {
   /** The messages that stay verbatim. */
   readonly remaining: readonly Message[];
   readonly todos: readonly Todo[];
+  readonly jobs: readonly Job[];
   readonly cwd: string;
 }
 
 /** Collects data of replaced messages that the model must not lose. */
-export function carryOver({ replaced, remaining, todos, cwd }: CarryInput, limits: CarryLimits): Carried {
+export function carryOver(input: CarryInput, limits: CarryLimits): Carried {
+  const { replaced, remaining, todos, jobs, cwd } = input;
   const earlier = replaced.flatMap((message) => compactionOf(message)?.carried ?? []);
   const replacedCalls = listCalls(replaced);
   const calls = [...replacedCalls, ...listCalls(remaining)];
@@ -66,7 +69,32 @@ export function carryOver({ replaced, remaining, todos, cwd }: CarryInput, limit
     plan: plan === undefined ? earlier.at(-1)?.plan : shown(plan),
     failed: findLastFailed(calls, earlier.at(-1)?.failed),
     skills: takeNewestSkills(skills, limits.skills),
+    jobs: jobs.flatMap(describeRunningJob),
+    lastJob: findLastJob(calls, earlier.at(-1)?.lastJob),
   });
+}
+
+function describeRunningJob({ id, title, call, end }: Job) {
+  if (end !== undefined || call === undefined) return [];
+  const { messageId, part } = call;
+  const taskId =
+    part.tool === "task" && part.state.status === "completed"
+      ? part.state.metadata?.["sessionId"]
+      : undefined;
+  return [
+    {
+      id,
+      title: cutLine(title.replaceAll(/\s+/g, " ")),
+      ...(typeof taskId === "string" && { taskId }),
+      messageId,
+      callId: part.callId,
+    },
+  ];
+}
+
+function findLastJob(calls: readonly ToolPart[], earlier = 0): number | undefined {
+  const ids = calls.map(({ state }) => (state.status === "completed" ? (state.job?.id ?? 0) : 0));
+  return Math.max(earlier, ...ids) || undefined;
 }
 
 /** Returns the user's own text of a message, or for a command the text that it expands to. */

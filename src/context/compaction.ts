@@ -8,6 +8,7 @@ import type { AgentError, AssistantInfo, Message, SentRequest, UserInfo } from "
 import { estimateText } from "../message/estimate.ts";
 import type { Carried, CompactionPart, Tokens } from "../message/part.ts";
 import type { Model, ModelRequest } from "../model/model.ts";
+import type { Jobs } from "../tool/job/jobs.ts";
 import type { TodoList } from "../tool/tool.ts";
 import { addReminder } from "../conversation/add-reminder.ts";
 import { type CarryLimits, carryOver, listRequestTexts } from "./carry-over.ts";
@@ -51,6 +52,7 @@ export interface CompactingDeps {
   project: Project;
   transcript: Transcript;
   todos: Pick<TodoList, "read">;
+  jobs: Pick<Jobs, "all">;
   emit: Emit;
   /** Resolves when the client can receive more. */
   waitUntilReady(): Promise<void>;
@@ -116,7 +118,7 @@ export async function compact(
 
 /** Selects the messages to keep, to summarize and to carry over. */
 function planCompaction(
-  { project, transcript, todos }: CompactingDeps,
+  { project, transcript, todos, jobs }: CompactingDeps,
   message: Message,
   target: CompactionTarget,
 ) {
@@ -131,7 +133,7 @@ function planCompaction(
   const { cwd } = project.workspace;
   const carry = (remaining: readonly Message[]): Carried => {
     const replaced = others.filter((other) => !remaining.includes(other));
-    return carryOver({ replaced, remaining, todos: todos.read(), cwd }, limits);
+    return carryOver({ replaced, remaining, todos: todos.read(), jobs: jobs.all, cwd }, limits);
   };
   const first = question === undefined ? [] : [question];
   const carried = { ...requested, carried: carry(first) };

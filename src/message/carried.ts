@@ -13,6 +13,7 @@ export function carriedText(carried: Carried): string {
     section("Files read", carried.read ?? []),
     section("Newest plan", carried.plan === undefined ? [] : [carried.plan]),
     section("Last failed command", carried.failed === undefined ? [] : failedLines(carried.failed)),
+    section("Jobs that run in the background", (carried.jobs ?? []).map(jobLine)),
     section(
       "Loaded skills",
       (carried.skills ?? []).map(({ text }) => text),
@@ -28,6 +29,10 @@ function section(title: string, lines: readonly string[]): string {
 function withHash(path: string, hash: string | null | undefined): string {
   if (hash === undefined) return path;
   return hash === null ? `${path} (deleted)` : `${path} (${hash})`;
+}
+
+function jobLine({ id, title, taskId }: NonNullable<Carried["jobs"]>[number]): string {
+  return `- job ${id}: ${title}${taskId === undefined ? "" : ` (a task, task_id ${taskId})`}`;
 }
 
 const quoted = (text: string): string => `<user-message>\n${text}\n</user-message>`;

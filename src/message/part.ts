@@ -275,6 +275,21 @@ const carriedSchema = z.object({
   /** The last failed command; `end` says how it ended, `output` is the end of what it printed. */
   failed: z.object({ command: z.string(), end: z.string(), output: z.string() }).optional(),
   skills: z.array(z.object({ name: z.string(), text: z.string() })).optional(),
+  /** Jobs that run. */
+  jobs: z
+    .array(
+      z.object({
+        id: z.number().int().positive(),
+        title: z.string(),
+        /** The child session of a task. */
+        taskId: z.string().optional(),
+        messageId: messageIdSchema,
+        callId: z.string(),
+      }),
+    )
+    .optional(),
+  /** The highest number of a job so far. */
+  lastJob: z.number().int().positive().optional(),
 });
 export type Carried = z.infer<typeof carriedSchema>;
 

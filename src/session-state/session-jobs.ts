@@ -2,15 +2,24 @@ import { deferred, type Deferred } from "../base/async.ts";
 import { errorFields } from "../base/error-fields.ts";
 import type { Log } from "../base/log.ts";
 import type { Config } from "../config/schema.ts";
+import {
+  findCarriedJobId,
+  listCarriedJobs,
+  loadCarriedCalls,
+  type StoredCall,
+} from "../context/carried-jobs.ts";
 import type { Transcript } from "../conversation/transcript.ts";
 import type { Emit } from "../message/event.ts";
 import type { MessageId, SessionId } from "../message/ids.ts";
+import type { Message } from "../message/message.ts";
 import {
   createLostEnd,
   endJob,
   type FileChange,
   hasRunningJob,
   type JobEnd,
+  type JobRecord,
+  type Part,
   type ToolPart,
 } from "../message/part.ts";
 import type { Job, JobKind, Jobs, JobWork, StartedJob, Stopper, WorkEnd } from "../tool/job/jobs.ts";
@@ -27,6 +36,8 @@ const earlyOutputLimit = 64 * 1024;
 export interface SessionJobsDeps {
   sessionId: SessionId;
   transcript: Pick<Transcript, "messages" | "amendParts">;
+  /** All messages of the session, newest first. */
+  messagesFromNewest(): AsyncIterable<Message>;
   config(): Config;
   emit: Emit;
   log: Log;
@@ -41,6 +52,8 @@ export class SessionJobs implements Jobs {
   readonly #deps: SessionJobsDeps;
   readonly #jobs = new Map<number, LiveJob>();
   #newestId: number | undefined;
+  /** Whether the jobs of compacted messages were reported. */
+  #hasTakenCarried = false;
   #isClosed = false;
 
   constructor(deps: SessionJobsDeps) {
@@ -82,7 +95,7 @@ export class SessionJobs implements Jobs {
 
   /** Returns the running job of a call. */
   findRunning(callId: string): LiveJob | undefined {
-    return this.all.find((job) => job.callId === callId && job.end === undefined);
+    return this.all.find((job) => job.call?.part.callId === callId && job.end === undefined);
   }
 
   /** Returns a call as it is now, for a replay: with the output of its job so far, or with the end of a lost job. */
@@ -98,7 +111,7 @@ export class SessionJobs implements Jobs {
   /** Returns a description of ended jobs for the model, which does not know about them; undefined if there are none. */
   async takeReport(): Promise<string | undefined> {
     const ended = this.all.filter((job) => job.isUnreported);
-    const stored = this.#findStoredEnds();
+    const stored = await this.#findStoredEnds();
     if (ended.length + stored.length === 0) return undefined;
     const { describeEnds } = await import("./job-report.ts");
     const text = describeEnds(
@@ -159,26 +172,43 @@ export class SessionJobs implements Jobs {
   }
 
   /** Ends that an earlier process stored without telling the model. */
-  #findStoredEnds() {
-    const live = new Set(this.all.map(({ callId }) => callId));
-    return this.#calls().flatMap(({ messageId, part, job: { end } }) =>
-      end === undefined || end.isReported === true || live.has(part.callId) ? [] : [{ messageId, part, end }],
+  async #findStoredEnds() {
+    const live = new Set(this.all.map(({ call }) => call?.part.callId));
+    return [...(await this.#takeCarriedCalls()), ...listJobCalls(this.#deps.transcript.messages)].flatMap(
+      ({ messageId, part, job: { end } }) =>
+        end === undefined || end.isReported === true || live.has(part.callId)
+          ? []
+          : [{ messageId, part, end }],
     );
+  }
+
+  /** Returns the calls of jobs that compacted messages contain, once: later ends are those of this process. */
+  async #takeCarriedCalls(): Promise<JobCall[]> {
+    if (this.#hasTakenCarried) return [];
+    this.#hasTakenCarried = true;
+    const jobs = listCarriedJobs(this.#deps.transcript.messages);
+    const calls = await loadCarriedCalls(jobs, () => this.#deps.messagesFromNewest());
+    return calls.flatMap(({ messageId, part }) => toJobCall(messageId, part));
   }
 
   #findNewestId(): number {
-    return Math.max(0, ...this.#calls().map(({ job }) => job.id));
+    const { messages } = this.#deps.transcript;
+    return Math.max(findCarriedJobId(messages), ...listJobCalls(messages).map(({ job }) => job.id));
   }
+}
 
-  #calls() {
-    return this.#deps.transcript.messages.flatMap(({ info, parts }) =>
-      parts.flatMap((part) =>
-        part.type === "tool" && part.state.status === "completed" && part.state.job !== undefined
-          ? [{ messageId: info.id, part, job: part.state.job }]
-          : [],
-      ),
-    );
-  }
+interface JobCall extends StoredCall {
+  readonly job: JobRecord;
+}
+
+function listJobCalls(messages: readonly Message[]): JobCall[] {
+  return messages.flatMap(({ info, parts }) => parts.flatMap((part) => toJobCall(info.id, part)));
+}
+
+function toJobCall(messageId: MessageId, part: Part): JobCall[] {
+  return part.type === "tool" && part.state.status === "completed" && part.state.job !== undefined
+    ? [{ messageId, part, job: part.state.job }]
+    : [];
 }
 
 /** Characters of a title in notices and lists. */
@@ -213,6 +243,11 @@ export class LiveJob implements Job, StartedJob {
     void this.#waitForEnd();
   }
 
+  /** Undefined until the call is answered. */
+  get call() {
+    return this.#call;
+  }
+
   get kind() {
     return this.#work.kind;
   }
@@ -244,11 +279,6 @@ export class LiveJob implements Job, StartedJob {
 
   get ended(): Promise<void> {
     return this.#ended.promise;
-  }
-
-  /** Undefined until the call is answered. */
-  get callId(): string | undefined {
-    return this.#call?.part.callId;
   }
 
   /** Whether it ended and the model was not told. */

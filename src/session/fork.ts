@@ -1,6 +1,13 @@
 import { messageIdAfter, type MessageId, newMessageId, newPartId, type SessionId } from "../message/ids.ts";
 import type { Message, MessageInfo, SessionInfo } from "../message/message.ts";
-import type { Part } from "../message/part.ts";
+import {
+  createLostEnd,
+  endJob,
+  hasRunningJob,
+  type JobEnd,
+  type Part,
+  type ToolPart,
+} from "../message/part.ts";
 import type { SessionStore } from "../storage/session-store.ts";
 
 /** Last message of a fork: the id of the message or of one of its parts. */
@@ -63,13 +70,25 @@ function replaceParentId(info: MessageInfo, ids: NewIds): MessageInfo {
 
 function replacePartIds(part: Part, ids: NewIds): Part {
   const id = newPartId();
+  if (part.type === "tool" && hasRunningJob(part.state))
+    return { ...endJob(part, createForkedEnd(part)), id };
   if (part.type !== "compaction") return { ...part, id };
-  const { keepFrom, question } = part;
+  const { keepFrom, question, carried } = part;
+  const jobs = carried?.jobs?.map((job) => ({ ...job, messageId: ids.get(job.messageId) ?? job.messageId }));
   return {
     ...part,
     id,
+    ...(carried && jobs && { carried: { ...carried, jobs } }),
     ...(keepFrom && { keepFrom: ids.get(keepFrom) ?? keepFrom }),
     ...(question && { question: ids.get(question) ?? question }),
+  };
+}
+
+/** A fork does not own the jobs of its source. */
+function createForkedEnd(part: ToolPart): JobEnd {
+  return {
+    ...createLostEnd(part),
+    description: "belongs to the session that this one was forked from, and cannot be used here",
   };
 }
 

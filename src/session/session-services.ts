@@ -183,6 +183,7 @@ export function createSessionServices(deps: SessionServicesDeps): SessionService
       log,
       isBusy: deps.isBusy,
       onChanged: deps.onJobChanged,
+      messagesFromNewest: deps.messagesFromNewest,
     }),
     title: new SessionTitle({ sessionId, infoStore, usageTracker, emit, log, project, model, warn }),
     todos: new StoredTodos(deps.todos, { sessionId, writer, emit }),

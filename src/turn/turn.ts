@@ -518,7 +518,7 @@ class Turn {
 
   async #writeSummary(message: Message, target: CompactionTarget, signal: AbortSignal) {
     const { project, transcript, context, emit, waitUntilReady } = this.#deps;
-    const parts = { project, transcript, todos: context.todos, emit, waitUntilReady };
+    const parts = { project, transcript, todos: context.todos, jobs: context.jobs, emit, waitUntilReady };
     await this.#deps.onCompacting(true);
     try {
       return await compact(parts, message, target, signal);

@@ -1,4 +1,4 @@
-import type { MessageId, SessionId } from "../message/ids.ts";
+import type { SessionId } from "../message/ids.ts";
 import type { Message } from "../message/message.ts";
 import {
   createLostEnd,
@@ -9,6 +9,8 @@ import {
   type ToolPart,
 } from "../message/part.ts";
 import { isCommandMessage } from "../conversation/checkpoints.ts";
+import { listCarriedJobs, loadCarriedCalls, type StoredCall } from "../context/carried-jobs.ts";
+import type { SessionDiff } from "../conversation/session-diff.ts";
 import type { Transcript } from "../conversation/transcript.ts";
 import type { PartlyTrackedCommand } from "../tool/tool.ts";
 import { formatTaskNotes } from "../tool/task/task-report.ts";
@@ -79,28 +81,41 @@ function endsInTurn(messages: readonly Message[]): boolean {
   return last.finish === "tool-calls" || last.error?.code === "cancelled";
 }
 
+interface LostJobsDeps {
+  readonly taskOf: FindTask;
+  readonly messagesFromNewest: () => AsyncIterable<Message>;
+  readonly diff: Pick<SessionDiff, "noteLate">;
+}
+
 /**
  * Ends the jobs that ended with an earlier process; a task gets its changes so far. Returns a notice for the user;
  * undefined if there were none.
  */
 export async function endLostJobs(
   transcript: Transcript,
-  taskOf: FindTask,
-  onChanged: (messageId: MessageId, changes: readonly FileChange[]) => void,
+  { taskOf, messagesFromNewest, diff }: LostJobsDeps,
 ): Promise<string | undefined> {
+  const carried = await loadCarriedCalls(listCarriedJobs(transcript.messages), messagesFromNewest);
+  const visible = transcript.messages.flatMap(({ info, parts }) =>
+    parts.flatMap((part) => (part.type === "tool" ? [{ messageId: info.id, part }] : [])),
+  );
   const names: string[] = [];
-  for (const { info, parts } of transcript.messages)
-    for (const part of parts) {
-      if (part.type !== "tool" || !hasRunningJob(part.state)) continue;
-      names.push(part.title ?? part.tool);
-      const task = await findInterruptedTask(part, taskOf);
-      const ended = task === undefined ? endJob(part, createLostEnd(part)) : endLostTask(part, task);
-      if (task !== undefined) onChanged(info.id, task.changes);
-      await transcript.amendParts(info.id, [ended]);
-    }
+  for (const { messageId, part } of uniqueCalls([...carried, ...visible])) {
+    if (!hasRunningJob(part.state)) continue;
+    names.push(part.title ?? part.tool);
+    const task = await findInterruptedTask(part, taskOf);
+    const ended = task === undefined ? endJob(part, createLostEnd(part)) : endLostTask(part, task);
+    if (task !== undefined) diff.noteLate(messageId, task.changes);
+    await transcript.amendParts(messageId, [ended]);
+  }
   return names.length === 0
     ? undefined
     : `Work in the background has ended with the program: ${names.join(", ")}.`;
+}
+
+/** A compaction may leave a call visible whose job it carries. */
+function uniqueCalls(calls: readonly StoredCall[]): StoredCall[] {
+  return [...new Map(calls.map((call) => [call.part.callId, call])).values()];
 }
 
 async function findInterruptedTask({ tool, callId }: ToolPart, taskOf: FindTask) {

@@ -62,7 +62,7 @@ export async function recoverSession(
   const undone = info.revert === undefined ? undefined : await recoverUndo(undo, transcript, log);
   const dropped = await recoverDrop(undo, transcript, log);
   const interrupted = await endInterrupted(transcript, wasLeft, stored.taskOf);
-  const lost = await endLostJobs(transcript, stored.taskOf, (id, changes) => diff.noteLate(id, changes));
+  const lost = await endLostJobs(transcript, stored);
   if (info.summary !== undefined && !diff.isStored) {
     const summary = await diff.rebuild(omitReverted(messagesFromNewest(), info.revert));
     if (summary !== undefined) await save({ summary });

@@ -48,6 +48,8 @@ export type WorkEnd = Omit<JobEnd, "time" | "isReported"> & {
 /** A running job, or one that ended a short while ago. */
 export interface Job extends Omit<JobWork, "stop" | "ended"> {
   readonly id: number;
+  /** Undefined until the call is answered. */
+  readonly call: { readonly messageId: MessageId; readonly part: ToolPart } | undefined;
   /** Undefined while it runs. */
   readonly end: JobEnd | undefined;
   /** Resolves when it has ended. */

@@ -1,8 +1,10 @@
 import { expect, test, vi } from "vitest";
 import { story, type StoryContext } from "../../support/editor/story.ts";
+import { toObject } from "../../support/json.ts";
 import * as reply from "../../support/model/reply.ts";
+import { getRequestText, isSummaryRequest } from "../../support/model/small-window.ts";
 import { isRunning } from "../../support/program/processes.ts";
-import { toolCalls } from "../../support/transcript.ts";
+import { agentText, toolCalls } from "../../support/transcript.ts";
 
 /** Leaves the process group and the parent, as daemons do. */
 const daemon = "setsid sleep 1000 >/dev/null 2>&1 & echo pid $!; exec sleep 1000";
@@ -72,6 +74,58 @@ test("a job ends with the program", async () => {
   await story({}, async (context) => {
     const { pid } = await startJob(context);
     await context.editor.close();
+    await waitForEnd(pid);
+  });
+});
+
+test("a compaction names running jobs, and a kill after it loses none", async () => {
+  await story({}, async (context) => {
+    const { editor, model } = context;
+    model.when(isSummaryRequest, "We started a server.");
+    const { sessionId, pid } = await startJob(context);
+    await editor.prompt(sessionId, "/compact");
+    model.reply("Go on.");
+    await editor.prompt(sessionId, "Next");
+    expect(getRequestText(model.requests.at(-1))).toContain(
+      `## Jobs that run in the background\\n\\n- job 1: ${daemon}`,
+    );
+    await editor.kill();
+    await waitForEnd(pid);
+    await editor.restart();
+    await editor.initialize();
+    await editor.load(sessionId);
+    model
+      .reply(reply.call("bash", { command: "exec sleep 1000", background: true }))
+      .reply("I see.")
+      .reply("Nothing new.");
+    await editor.prompt(sessionId, "And now?");
+    expect(JSON.stringify(editor.updates(sessionId))).toContain(
+      "Work in the background has ended with the program",
+    );
+    const told = getRequestText(model.requests.at(-1));
+    expect(told).toContain(`Job 1 (${daemon}) ended with the program.`);
+    expect(told).toContain("It runs in the background as job 2.");
+    await editor.prompt(sessionId, "Again");
+    expect(getRequestText(model.requests.at(-1)).match(/\) ended with the program\./g)).toHaveLength(1);
+  });
+});
+
+test("a fork does not own the jobs of its session, and its model learns it", async () => {
+  await story({}, async (context) => {
+    const { editor, model, repository } = context;
+    const { sessionId, pid } = await startJob(context);
+    const forked = await editor.request("session/fork", { sessionId, cwd: repository.path, mcpServers: [] });
+    const fork = String(toObject(forked).sessionId);
+    await editor.prompt(fork, "/jobs");
+    expect(agentText(editor.updates(fork))).toContain("Nothing runs in the background.");
+    model.reply("I see.");
+    await editor.prompt(fork, "And now?");
+    expect(getRequestText(model.requests.at(-1))).toContain(
+      "belongs to the session that this one was forked from, and cannot be used here.",
+    );
+    await editor.closeSession(fork);
+    expect(await isRunning(pid)).toBe(true);
+    await editor.prompt(sessionId, "/jobs stop 1");
     await waitForEnd(pid);
   });
 });
