@@ -7,9 +7,26 @@ import { openRegularFile } from "../base/files/regular-file.ts";
 import { isSecretFile } from "../permission/secret-file.ts";
 import type { FetchedTexts } from "./fetched-texts.ts";
 import { findFiles } from "./file-patterns.ts";
+import { findImports, importDepthLimit } from "./imports.ts";
+import {
+  appliesTo,
+  describeRules,
+  isRuleFile,
+  listRuleFiles,
+  parseRuleFile,
+  type RuleFile,
+} from "./rule-files.ts";
 
 /** File names in order of preference; the first that exists is used. */
-const NAMES = ["AGENTS.md", "CLAUDE.md"] as const;
+const NAMES = [
+  "AGENTS.md",
+  "CLAUDE.md",
+  join(".github", "copilot-instructions.md"),
+  ".cursorrules",
+  ".windsurfrules",
+] as const;
+/** The only file with imports. */
+const IMPORTING_NAME = "CLAUDE.md";
 
 export const FILE_LIMIT_BYTES = 32 * 1024;
 export const TOTAL_LIMIT_BYTES = 100 * 1024;
@@ -48,10 +65,12 @@ export interface LoadedInstructions {
 export async function loadInstructions(sources: InstructionSources): Promise<LoadedInstructions> {
   const { cwd, additionalDirectories = [] } = sources;
   const root = isBelow(cwd, sources.root) ? sources.root : cwd;
-  const collection = new InstructionCollector();
+  const collection = new InstructionCollector(sources.home);
   await addGlobal(collection, sources);
   for (const folder of listFoldersDownTo(cwd, root)) await addFolder(collection, folder, root);
   for (const folder of additionalDirectories) await addFolder(collection, folder, folder);
+  for (const folder of listFoldersDownTo(cwd, root)) await addRules(collection, folder, root);
+  for (const folder of additionalDirectories) await addRules(collection, folder, folder);
   await addConfigured(collection, { ...sources, root });
   return { instructions: collection.instructions, notes: collection.notes };
 }
@@ -62,16 +81,26 @@ export async function loadInstructions(sources: InstructionSources): Promise<Loa
  */
 export async function loadNestedInstructions(
   path: string,
-  context: { cwd: string; roots: readonly string[]; already: Set<string> },
+  context: {
+    cwd: string;
+    roots: readonly string[];
+    worktree?: string | undefined;
+    home: string;
+    already: Set<string>;
+  },
 ): Promise<LoadedInstructions> {
-  const root = [context.cwd, ...context.roots].find((folder) => isBelow(path, folder));
+  const { cwd, roots, worktree = cwd, home, already } = context;
+  const root = [cwd, ...roots].find((folder) => isBelow(path, folder));
   if (root === undefined) return { instructions: [], notes: [] };
-  const collection = new InstructionCollector(context.already);
+  const collection = new InstructionCollector(home, already);
   // Reading an instruction file shows it to the model.
-  if (NAMES.some((name) => name === basename(path))) context.already.add(path);
+  if (NAMES.some((name) => path.endsWith(`${sep}${name}`)) || isRuleFile(path)) already.add(path);
   for (const folder of listFoldersDownTo(dirname(path), root)) {
-    if (folder !== context.cwd) await addFolder(collection, folder, root);
+    if (folder !== cwd) await addFolder(collection, folder, root);
   }
+  const outer = isBelow(root, worktree) ? worktree : root;
+  for (const folder of listFoldersDownTo(dirname(path), outer))
+    await addRulesFor(collection, path, folder, outer);
   return { instructions: collection.instructions, notes: collection.notes };
 }
 
@@ -80,30 +109,81 @@ class InstructionCollector {
   readonly instructions: Instruction[] = [];
   readonly notes: string[] = [];
   readonly #seen: Set<string>;
+  readonly #home: string;
   #freeBytes = TOTAL_LIMIT_BYTES;
   #isFull = false;
 
-  constructor(seen: Set<string> = new Set()) {
+  constructor(home: string, seen: Set<string> = new Set()) {
+    this.#home = home;
     this.#seen = seen;
   }
 
   /**
-   * Adds a file unless it was added before; returns whether it exists. With `within`, ignores links that lead
-   * out of it.
+   * Adds a file unless it was added before, and what it imports; returns whether it exists. With `within`, ignores
+   * links that lead out of it.
    */
-  async add(path: string, within?: string): Promise<boolean> {
+  add(path: string, within?: string): Promise<boolean> {
+    return this.#addFile(path, within, basename(path) === IMPORTING_NAME ? importDepthLimit : 0);
+  }
+
+  /** Parses a rule file; undefined if it cannot be used. */
+  async readRule(path: string, within: string): Promise<RuleFile | undefined> {
+    let rule: RuleFile | undefined;
+    await this.#open(path, within, async (real) => {
+      const { text, size } = await readTruncated(real, FILE_LIMIT_BYTES);
+      if (size > FILE_LIMIT_BYTES && !this.#seen.has(real))
+        this.notes.push(`${path} was truncated to ${FILE_LIMIT_BYTES} of its ${size} bytes`);
+      rule = parseRuleFile(real, text);
+    });
+    return rule;
+  }
+
+  /** Adds a text that is not the content of a whole file. */
+  addText(path: string, text: string): Promise<void> {
+    return this.#addNew(path, async (limit) => truncateText(path, text, limit));
+  }
+
+  async #addFile(path: string, within: string | undefined, depth: number): Promise<boolean> {
+    return this.#open(path, within, async (real) => {
+      const isAdded = await this.#addReal(real);
+      if (isAdded && depth > 0) await this.#addImports(real, within, depth - 1);
+    });
+  }
+
+  /** Adds the files that the newest one imports. A project's file may import from the project and the user's folder. */
+  async #addImports(real: string, within: string | undefined, depth: number): Promise<void> {
+    const text = this.instructions.find(({ path }) => path === real)?.text ?? "";
+    const own = join(this.#home, ".claude");
+    for (const { path, written, isCertain } of findImports(text, real, this.#home)) {
+      const isInside =
+        within === undefined || isBelow(path, within) || (isBelow(path, own) && path.endsWith(".md"));
+      const confinement = within !== undefined && !isBelow(path, within) ? own : within;
+      if (!isInside) {
+        if (statOrUndefined(path)?.isFile() === true)
+          this.notes.push(`${real} imports ${written}, which is outside of ${within} and was ignored`);
+      } else if (
+        statOrUndefined(path)?.isDirectory() === true ||
+        !(await this.#addFile(path, confinement, depth))
+      ) {
+        if (isCertain) this.notes.push(`${real} imports ${written}, which is not a file`);
+      }
+    }
+  }
+
+  /** Calls back with the real path of a file. Returns whether it exists; notes why it is ignored. */
+  async #open(
+    path: string,
+    within: string | undefined,
+    use: (real: string) => Promise<void>,
+  ): Promise<boolean> {
     try {
       if (statOrUndefined(path) === undefined) return false;
       const real = await realpath(path);
-      if (within !== undefined && !isBelow(real, await realpath(within))) {
+      if (within !== undefined && !isBelow(real, await realpath(within)))
         this.notes.push(`${path} links to a file outside of ${within} and was ignored`);
-        return true;
-      }
-      if (within !== undefined && isSecretFile(real)) {
+      else if (within !== undefined && isSecretFile(real))
         this.notes.push(`${path} is a secret file and was ignored`);
-        return true;
-      }
-      await this.#addReal(real);
+      else await use(real);
       return true;
     } catch (thrown) {
       if (isMissing(thrown)) return false;
@@ -119,8 +199,11 @@ class InstructionCollector {
     else await this.#addNew(url, async (limit) => truncateText(url, page.text, limit));
   }
 
-  #addReal(path: string): Promise<void> {
-    return this.#addNew(path, (limit) => readTruncated(path, limit));
+  /** Returns whether it was added. */
+  async #addReal(path: string): Promise<boolean> {
+    const before = this.instructions.length;
+    await this.#addNew(path, (limit) => readTruncated(path, limit));
+    return this.instructions.length > before;
   }
 
   async #addNew(path: string, read: (limit: number) => Promise<TruncatedText>): Promise<void> {
@@ -161,6 +244,39 @@ async function addFolder(collection: InstructionCollector, folder: string, withi
   for (const name of NAMES) {
     if (await collection.add(join(folder, name), within)) return;
   }
+}
+
+/** Adds the rules that always apply, and a list of the others. */
+async function addRules(collection: InstructionCollector, folder: string, within: string): Promise<void> {
+  const rules = await readRules(collection, folder, within);
+  for (const rule of rules) if (rule.use === "always") await collection.addText(rule.path, rule.text);
+  const list = describeRules(rules);
+  if (list !== undefined) await collection.addText(join(folder, "rules"), list);
+}
+
+/** Adds the rules that apply to a file. */
+async function addRulesFor(
+  collection: InstructionCollector,
+  file: string,
+  folder: string,
+  within: string,
+): Promise<void> {
+  for (const rule of await readRules(collection, folder, within)) {
+    const isUsed = rule.use === "always" || (rule.use === "files" && appliesTo(rule, folder, file));
+    if (isUsed) await collection.addText(rule.path, rule.text);
+  }
+}
+
+async function readRules(
+  collection: InstructionCollector,
+  folder: string,
+  within: string,
+): Promise<RuleFile[]> {
+  const paths = await listRuleFiles(folder);
+  const rules = await Promise.all(
+    paths.slice(0, FILES_LIMIT).map((path) => collection.readRule(path, within)),
+  );
+  return rules.filter((rule) => rule !== undefined);
 }
 
 async function addConfigured(collection: InstructionCollector, sources: InstructionSources): Promise<void> {

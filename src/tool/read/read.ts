@@ -110,8 +110,9 @@ async function withInstructions(
   { maxBytes = outputLimitBytes }: OutputLimits,
 ): Promise<ToolResult> {
   if (result.status === "failed") return result;
-  const { cwd, roots } = context.workspace;
-  const { instructions } = await loadNestedInstructions(path, { cwd, roots, already: context.instructed });
+  const { cwd, roots, worktree, home } = context.workspace;
+  const folders = { cwd, roots, worktree, home };
+  const { instructions } = await loadNestedInstructions(path, { ...folders, already: context.instructed });
   const texts = fitInstructions(instructions, maxBytes).map(
     (file) => `Instructions for this folder, from ${file.path}:\n\n${file.text.trim()}`,
   );

@@ -198,7 +198,7 @@ test("reading a file brings the instructions between it and the session's folder
   await write("project/packages/shop/CLAUDE.md", "shop");
   const file = await write("project/packages/shop/cart.ts", "");
   const already = new Set<string>();
-  const context = { cwd: root, roots: [], already };
+  const context = { cwd: root, roots: [], home: base, already };
 
   expect(await loadNestedInstructions(file, context)).toEqual({
     instructions: [
@@ -214,12 +214,109 @@ test("reading a file brings the instructions between it and the session's folder
 test("files in an additional root bring its instructions, files elsewhere none", async () => {
   const outside = await write("elsewhere/AGENTS.md", "elsewhere");
   const inside = await write("api/AGENTS.md", "api");
-  const context = { cwd: root, roots: [join(base, "api")], already: new Set<string>() };
+  const context = { cwd: root, roots: [join(base, "api")], home: base, already: new Set<string>() };
   expect(await loadNestedInstructions(outside, context)).toEqual({ instructions: [], notes: [] });
   expect(await loadNestedInstructions(join(dirname(inside), "src/x.ts"), context)).toEqual({
     instructions: [{ path: inside, text: "api" }],
     notes: [],
   });
+});
+
+test("files of other programs count where there is neither AGENTS.md nor CLAUDE.md", async () => {
+  await write("project/AGENTS.md", "root");
+  await write("project/.cursorrules", "not read");
+  await write("project/packages/.github/copilot-instructions.md", "copilot");
+  await write("project/packages/.windsurfrules", "not read");
+  await write("project/packages/shop/.cursorrules", "cursor");
+  const { instructions } = await load();
+  expect(instructions.map(({ text }) => text)).toEqual(["root", "copilot", "cursor"]);
+});
+
+test("rules of Cursor and Copilot apply always, to files, or when the model reads them", async () => {
+  await write("project/AGENTS.md", "root");
+  const always = await write(
+    "project/.cursor/rules/always.mdc",
+    "---\ndescription:\nglobs:\nalwaysApply: true\n---\nAlways.\n",
+  );
+  const typed = await write(
+    "project/.cursor/rules/typed.mdc",
+    "---\nglobs: *.ts,*.tsx\nalwaysApply: false\n---\nNo any.\n",
+  );
+  const api = await write(
+    "project/.github/instructions/api.instructions.md",
+    '---\napplyTo: "packages/**/*.{js,mjs}"\n---\nLog calls.\n',
+  );
+  const described = await write(
+    "project/.cursor/rules/deep/release.mdc",
+    "---\ndescription: How to release\n---\nTag it.\n",
+  );
+  await write("project/.cursor/rules/manual.mdc", "---\nalwaysApply: false\n---\nManual.\n");
+  await symlink(await write("secret", "x"), join(root, ".cursor/rules/out.mdc"));
+
+  const loaded = await load();
+  expect(loaded.instructions.map(({ text }) => text)).toEqual([
+    "root",
+    "Always.",
+    [
+      "Rules for parts of this project. Read a file before you work on what it is for.",
+      `- ${described}: How to release`,
+      `- ${typed}: for *.ts, *.tsx`,
+      `- ${api}: for packages/**/*.{js,mjs}`,
+    ].join("\n"),
+  ]);
+  expect(loaded.notes).toEqual([
+    `${root}/.cursor/rules/out.mdc links to a file outside of ${root} and was ignored`,
+  ]);
+
+  const already = new Set([join(root, "AGENTS.md"), always]);
+  const context = { cwd: join(root, "packages/shop"), roots: [], worktree: root, home: base, already };
+  const read = async (name: string) => {
+    const { instructions } = await loadNestedInstructions(
+      await write(`project/packages/shop/${name}`, ""),
+      context,
+    );
+    return instructions.map(({ text }) => text);
+  };
+  expect(await read("a.css")).toEqual([]);
+  expect(await read("b.ts")).toEqual(["No any."]);
+  expect(await read("c.ts")).toEqual([]);
+  expect(await read("d.mjs")).toEqual(["Log calls."]);
+});
+
+test("CLAUDE.md imports files, five deep, once, and not from code or outside", async () => {
+  const text = [
+    "Read @./docs/a.md and @~/.claude/mine.md, not `@docs/code.md` or me@docs/b.md.",
+    "```",
+    "@docs/code.md",
+    "```",
+    "@README @../outside.md @docs/missing.md @types/node",
+  ];
+  await write("project/CLAUDE.md", text.join("\n"));
+  await write("project/docs/code.md", "not read");
+  await write("project/docs/b.md", "not read");
+  await write("project/README", "readme");
+  await write("outside.md", "not read");
+  await write("home/.claude/mine.md", "mine");
+  await write("project/docs/a.md", "a @loop/1.md");
+  await write("project/docs/loop/1.md", "1 @../a.md @2.md");
+  for (const number of [2, 3, 4])
+    await write(`project/docs/loop/${number}.md`, `${number} @${number + 1}.md`);
+  await write("project/docs/loop/5.md", "not read");
+
+  const { instructions, notes } = await load();
+  expect(instructions.slice(1).map(({ text: imported }) => imported)).toEqual([
+    "a @loop/1.md",
+    "1 @../a.md @2.md",
+    "2 @3.md",
+    "3 @4.md",
+    "4 @5.md",
+    "mine",
+    "readme",
+  ]);
+  expect(notes).toEqual([
+    `${root}/CLAUDE.md imports ../outside.md, which is outside of ${root} and was ignored`,
+    `${root}/CLAUDE.md imports docs/missing.md, which is not a file`,
+  ]);
 });
 
 function load(more: { cwd?: string; configured?: string[]; additionalDirectories?: string[] } = {}) {
