@@ -56,7 +56,11 @@ test("a background task asks and reports after the turn that started it", async 
     expect(agentText(editor.updates(sessionId))).toMatch(/- \*\*1\*\* Print it \(@general\): runs for \d+ s/);
     mayAnswer.resolve();
     await editor.waitFor(sessionId, (update) => JSON.stringify(update).includes("It printed what it should"));
-    await editor.waitFor(sessionId, hasStatus("completed"));
+    await editor.waitFor(
+      sessionId,
+      (update) =>
+        hasStatus("completed")(update) && "toolCallId" in update && update.toolCallId === card?.toolCallId,
+    );
     expect(toolCalls(editor.updates(sessionId)).map(({ title, status }) => [title, status])).toEqual([
       ["Print it (@general)", "completed"],
       ["@general: echo printed", "completed"],
