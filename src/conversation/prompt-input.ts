@@ -1,11 +1,13 @@
 import { posix } from "node:path";
 import type { ModelRef } from "../message/model-ref.ts";
+import type { TraceContext } from "../message/trace-context.ts";
 
 /** A prompt of a user or a script, before it becomes the parts of a user message. */
 export interface PromptInput {
   blocks: readonly PromptBlock[];
   /** Additional system text. */
   system?: string;
+  trace?: TraceContext;
 }
 
 /** Who sees a text; by default both. */

@@ -79,6 +79,8 @@ export interface ModelRequest {
   promptTokens?: number | undefined;
   /** Provider options of the agent. */
   options?: Record<string, unknown>;
+  /** Additional HTTP headers. */
+  headers?: Record<string, string>;
   /** Whether a tool call that the provider rejects is emitted as a failed call. False fails the step. */
   returnsRefusedCalls?: boolean;
   /** Awaited after each network read, so that a client that does not read stops the reading from the provider. */

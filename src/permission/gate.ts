@@ -45,7 +45,7 @@ export interface GateCall {
 
 /** The full text before and after, for each file that the call would change. */
 export interface QuestionPreview {
-  readonly diffs?: readonly { path: string; oldText: string | null; newText: string }[];
+  readonly diffs?: readonly { path: string; oldText: string | null; newText: string; isDeleted?: boolean }[];
   readonly text?: string;
   /** Shown with its format. */
   readonly markdown?: string;

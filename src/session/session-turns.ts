@@ -7,6 +7,7 @@ import type { SessionHooks } from "../hook/session-hooks.ts";
 import type { Inquire } from "../message/inquiry.ts";
 import type { SessionServers } from "../mcp/session-servers.ts";
 import type { Approvals } from "../permission/approvals.ts";
+import type { TraceContext } from "../message/trace-context.ts";
 import type { Decider } from "../permission/gate.ts";
 import type { JsonStore } from "../storage/json/json-store.ts";
 import type { SessionWriter } from "../storage/session-store.ts";
@@ -165,7 +166,7 @@ export class SessionTurns {
       return result;
     }
     const turnSignal = (await this.#prepare(signal)) ? signal : AbortSignal.abort();
-    const context = await this.#toolContext(turnSignal);
+    const context = await this.#toolContext(input.trace, turnSignal);
     const ended = await this.#addMessage(input, context, { agent, model, effort });
     if (ended !== undefined) return ended;
     const result = await this.#runToEnd(context, turnSignal);
@@ -346,7 +347,7 @@ export class SessionTurns {
     return { ...project, config: { ...config, compaction: { ...config.compaction, auto: autoCompact } } };
   }
 
-  async #toolContext(signal: AbortSignal): Promise<ToolContext> {
+  async #toolContext(trace: TraceContext | undefined, signal: AbortSignal): Promise<ToolContext> {
     const { project, settings, steering, tasks, jobs, todos } = this.#services;
     return {
       sessionId: this.#deps.sessionId,
@@ -366,6 +367,7 @@ export class SessionTurns {
       },
       tasks,
       jobs: await jobs.load(),
+      trace,
       signal,
     };
   }

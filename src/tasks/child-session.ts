@@ -131,7 +131,7 @@ export async function startTask(
       if (event.type === "part") work.onPart(event.part);
     },
   });
-  return { taskId: session.id, ended: work.runIn(session, task.prompt, idle) };
+  return { taskId: session.id, ended: work.runIn(session, task, idle) };
 }
 
 async function openChild(parent: Parent, child: ChildSession): Promise<TaskSession> {
@@ -164,7 +164,7 @@ class TaskRun {
     this.#cut.session?.cancel();
   }
 
-  async runIn(session: TaskSession, prompt: string, idle: IdleWatch): Promise<TaskOutcome> {
+  async runIn(session: TaskSession, { prompt, trace }: TaskRequest, idle: IdleWatch): Promise<TaskOutcome> {
     const { signal } = this.#run;
     const cancel = () => session.cancel();
     this.#cut.session = session;
@@ -174,6 +174,7 @@ class TaskRun {
       idle.start();
       const answer = session.prompt({
         blocks: [{ type: "text", text: prompt, audience: "both", by: "model" }],
+        ...(trace && { trace }),
       });
       if (signal.aborted) session.cancel();
       const result = await answer;

@@ -1,3 +1,4 @@
+import type { TraceContext } from "../message/trace-context.ts";
 import type { z } from "zod";
 import type { Activity } from "../message/activity.ts";
 import type { SessionId } from "../message/ids.ts";
@@ -61,6 +62,8 @@ export interface ToolContext {
   readonly agents: AgentSwitch;
   readonly tasks: Tasks;
   readonly jobs: Jobs;
+  /** The trace context of the prompt. */
+  readonly trace?: TraceContext | undefined;
   /** Aborts when the turn is cancelled. */
   readonly signal: AbortSignal;
 }
@@ -105,6 +108,7 @@ export interface TaskRequest {
   readonly command?: string | undefined;
   /** An earlier task of this session to continue. */
   readonly taskId?: string | undefined;
+  readonly trace?: TraceContext | undefined;
 }
 
 export interface TaskOutcome {
@@ -160,7 +164,7 @@ export interface PreparedCall {
 
 /** Whole texts before and after, for each changed file. */
 export interface Preview {
-  readonly diffs?: readonly { path: string; oldText: string | null; newText: string }[];
+  readonly diffs?: readonly { path: string; oldText: string | null; newText: string; isDeleted?: boolean }[];
   readonly text?: string;
   /** Shown with its format. */
   readonly markdown?: string;

@@ -2,6 +2,7 @@ import type { Agent } from "../agent/agent.ts";
 import { sha256 } from "../base/text/hash.ts";
 import type { Instruction } from "../instruction/instructions.ts";
 import type { GivenPrompt, UserInfo } from "../message/message.ts";
+import { toTraceHeaders } from "../message/trace-context.ts";
 import type { Model, ModelRequest } from "../model/model.ts";
 import { toPluginMessage, toPluginModel } from "../plugin/plugin-type-mapping.ts";
 import type { Tool } from "../tool/tool.ts";
@@ -58,6 +59,7 @@ export async function buildStepRequest(
   question: StepQuestion,
   signal: AbortSignal,
 ): Promise<StepInput["request"]> {
+  const { trace } = deps.context;
   const request = {
     ...(await buildRequestHead(deps, question, signal)),
     otherToolNames: deps.offers.otherNames(question.tools),
@@ -67,6 +69,7 @@ export async function buildStepRequest(
   return {
     ...request,
     ...(question.isLast && { toolChoice: "none" }),
+    ...(trace && { headers: toTraceHeaders(trace) }),
     ...(await getParams(deps, question, signal)),
   };
 }

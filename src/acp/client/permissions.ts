@@ -166,11 +166,12 @@ function createAlwaysOption(
 }
 
 function createPreview({ preview, reason }: Question): ToolCallContent[] {
-  const diffs = (preview?.diffs ?? []).map(({ path, oldText, newText }): ToolCallContent => ({
+  const diffs = (preview?.diffs ?? []).map(({ path, oldText, newText, isDeleted }): ToolCallContent => ({
     type: "diff",
     path,
     oldText,
     newText,
+    ...(isDeleted === true && { deleted: true, _meta: { kind: "delete" } }),
   }));
   const text = preview?.text === undefined ? [] : [textContent(fenced(showInvisible(preview.text)))];
   const markdown = preview?.markdown === undefined ? [] : [textContent(showInvisible(preview.markdown))];

@@ -55,6 +55,7 @@ export interface EditPromptParams {
   sessionId: string;
   messageId: string;
   content: unknown[];
+  _meta?: Record<string, unknown> | null;
 }
 
 export const editPromptParams = new ParamsReader<EditPromptParams>({

@@ -5,17 +5,18 @@ import type {
   StopReason,
   Usage,
 } from "@agentclientprotocol/sdk/unstable";
-import type { PromptBlock } from "../../conversation/prompt-input.ts";
+import type { PromptInput } from "../../conversation/prompt-input.ts";
 import { noTokens, type TurnResult } from "../../conversation/turn-result.ts";
 import type { AcpConnection } from "../connection.ts";
 import { toPromptBlocks } from "../view/content.ts";
 import { turnError } from "../errors.ts";
 import type { SessionView } from "../view/session-view.ts";
+import { readTraceContext } from "./trace-context.ts";
 
 /** Runs a prompt and waits for the end of the turn. */
 export async function promptTurn(
   connection: AcpConnection,
-  { sessionId, prompt }: Pick<PromptRequest, "sessionId" | "prompt">,
+  { sessionId, prompt, _meta }: Pick<PromptRequest, "sessionId" | "prompt" | "_meta">,
   signal: AbortSignal,
 ): Promise<PromptResponse> {
   if (connection.isBeingSetUp(sessionId)) {
@@ -23,7 +24,13 @@ export async function promptTurn(
     if (!isWanted || signal.aborted) return cancelledResponse();
   }
   const view = connection.getView(sessionId);
-  return toResponse(connection, view, await runTurn(view, toPromptBlocks(prompt), signal));
+  return toResponse(connection, view, await runTurn(view, toPromptInput(prompt, _meta), signal));
+}
+
+/** Converts a prompt, with the trace context of its request. */
+export function toPromptInput(prompt: readonly ContentBlock[], meta: PromptRequest["_meta"]): PromptInput {
+  const trace = readTraceContext(meta);
+  return { blocks: toPromptBlocks(prompt), ...(trace && { trace }) };
 }
 
 /** Shows the running turn to a client that did not start it, and reports its end. Does nothing without one. */
@@ -57,9 +64,9 @@ export function steer(connection: AcpConnection, sessionId: string, prompt: read
 }
 
 /** Runs a turn; an aborted signal cancels it. */
-async function runTurn(view: SessionView, blocks: PromptBlock[], signal: AbortSignal): Promise<TurnResult> {
+async function runTurn(view: SessionView, input: PromptInput, signal: AbortSignal): Promise<TurnResult> {
   view.state.resume();
-  const turn = view.runTurn(() => view.session.prompt({ blocks }));
+  const turn = view.runTurn(() => view.session.prompt(input));
   const cancel = () => view.session.cancel();
   signal.addEventListener("abort", cancel, { once: true });
   return turn.finally(() => signal.removeEventListener("abort", cancel));

@@ -28,9 +28,8 @@ import {
   type SteeringParams,
 } from "../methods/extensions.ts";
 import { type Call, type ProtocolVersion, type RequestHandler, RowFactory } from "../methods/method-table.ts";
-import { cancelTurn, steer } from "../methods/prompt-turn.ts";
+import { cancelTurn, steer, toPromptInput } from "../methods/prompt-turn.ts";
 import { listRewindPoints, rewindBefore, rewindSession, rewindTo } from "../methods/rewind.ts";
-import { toPromptBlocks } from "../view/content.ts";
 import type { DraftSessions } from "./draft-sessions.ts";
 import { createDraftInitializeResult, draftVersion, parseDraftFeatures } from "./initialize.ts";
 import { checkServers, toSessionParams } from "./session-params.ts";
@@ -138,8 +137,8 @@ async function prompt(acp: AcpConnection, sessions: DraftSessions, given: draft.
   const { sessionId, prompt: content } = given;
   if (acp.isBeingSetUp(sessionId) && !(await acp.pendingPrompts.wait(sessionId))) throw cancelledError();
   const view = acp.getView(sessionId);
-  const blocks = toPromptBlocks(promptContent.read({ prompt: content }).prompt);
-  return { messageId: await sessions.get(view.session).turns.prompt(view, content, blocks) };
+  const input = toPromptInput(promptContent.read({ prompt: content }).prompt, given._meta);
+  return { messageId: await sessions.get(view.session).turns.prompt(view, content, input) };
 }
 
 /** Drops the messages after one. Files are not changed. */
@@ -164,11 +163,11 @@ async function rewindParts(acp: AcpConnection, sessions: DraftSessions, given: R
 async function editPrompt(acp: AcpConnection, sessions: DraftSessions, given: EditPromptParams) {
   const { sessionId, messageId } = given;
   const { prompt: content } = promptContent.read({ prompt: given.content });
-  const blocks = toPromptBlocks(content);
+  const input = toPromptInput(content, given._meta);
   const lastId = await rewindBefore(acp, sessionId, messageId);
   sendTruncation(acp, sessions, sessionId, lastId);
   const view = acp.getView(sessionId);
-  return { messageId: await sessions.get(view.session).turns.prompt(view, content, blocks) };
+  return { messageId: await sessions.get(view.session).turns.prompt(view, content, input) };
 }
 
 function sendTruncation(

@@ -3,7 +3,7 @@ import type * as draft from "@agentclientprotocol/sdk/experimental/v2/unstable";
 import type { Usage } from "@agentclientprotocol/sdk/unstable";
 import { type Deferred, deferred } from "../../base/async.ts";
 import type { MessageId } from "../../message/ids.ts";
-import type { PromptBlock } from "../../conversation/prompt-input.ts";
+import type { PromptInput } from "../../conversation/prompt-input.ts";
 import type { TurnResult } from "../../conversation/turn-result.ts";
 import { internalError, turnError } from "../errors.ts";
 import { toStopReason, toUsage } from "../methods/prompt-turn.ts";
@@ -46,13 +46,13 @@ export class Turns {
   }
 
   /** Resolves to the message's id when the message is stored. */
-  async prompt(view: SessionView, content: draft.ContentBlock[], blocks: PromptBlock[]): Promise<MessageId> {
+  async prompt(view: SessionView, content: draft.ContentBlock[], input: PromptInput): Promise<MessageId> {
     const prompt: PendingPrompt = { content, receipt: deferred<MessageId>(), isStored: false };
     this.#view = view;
     view.state.resume();
     this.#prompts.push(prompt);
     if (this.#prompts[0] === prompt) this.#sendState({ state: "running" });
-    const turn = view.runTurn(() => view.session.prompt({ blocks }));
+    const turn = view.runTurn(() => view.session.prompt(input));
     // Errors before the message is stored reject the receipt; later errors are reported in the state.
     void turn.then((result) => this.#end(prompt, result));
     return prompt.receipt.promise;

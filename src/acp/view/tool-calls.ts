@@ -217,7 +217,14 @@ export class ToolCalls {
       return textContent(`${path}: +${change.additions} -${change.deletions} (too large to show)`);
     if (isBinary(old) || isBinary(fresh)) return textContent(`${path}: ${describeBinary(old, fresh)}`);
     const [oldText, newText] = [old?.toString("utf8") ?? null, fresh?.toString("utf8") ?? ""];
-    return { type: "diff", path, oldText, newText, _meta: { kind } };
+    return {
+      type: "diff",
+      path,
+      oldText,
+      newText,
+      ...(fresh === null && { deleted: true }),
+      _meta: { kind },
+    };
   }
 
   /** Returns null if there was no file, undefined if its content was not stored. */

@@ -1,3 +1,4 @@
+import { isRecord } from "../../base/text/record.ts";
 import { errorFields } from "../../base/error-fields.ts";
 import {
   type CallToolRequestOptions,
@@ -229,7 +230,9 @@ export class McpConnection {
 
   #withLogLevel(params: Record<string, unknown>): Record<string, unknown> {
     const isWanted = this.era === "modern" && this.capabilities.logging !== undefined;
-    return isWanted ? { ...params, _meta: { [LOG_LEVEL_META_KEY]: "warning" } } : params;
+    if (!isWanted) return params;
+    const meta = isRecord(params["_meta"]) ? params["_meta"] : {};
+    return { ...params, _meta: { ...meta, [LOG_LEVEL_META_KEY]: "warning" } };
   }
 
   /** Closes a connection that is no longer usable. */

@@ -1,6 +1,7 @@
 import { z } from "zod";
 import { sha256 } from "../../base/text/hash.ts";
 import type { ServerAnswers } from "../../message/sampling.ts";
+import type { TraceContext } from "../../message/trace-context.ts";
 import { defineTool, type RunContext, type Tool, ToolFailure, type ToolResult } from "../../tool/tool.ts";
 import { callAnswerSchema, readAnswer } from "./content.ts";
 import type { OfferedTool } from "../offers/offers.ts";
@@ -38,7 +39,7 @@ export function createServerTool(
     kind: "other",
     // The server's read-only hint only allows concurrent calls; it does not affect permissions.
     concurrency: offered.isReadOnly ? "shared" : "exclusive",
-    async prepare(input) {
+    async prepare(input, { trace }) {
       const subject = {
         text: version,
         reason: `calls ${offered.name} of the MCP server ${server.settings.name}`,
@@ -48,7 +49,7 @@ export function createServerTool(
         locations: [],
         preview: { text: describeTool(server, offered) },
         permissions: [{ permission: name, subjects: [subject], always: [version] }],
-        run: (run) => callTool(server, offered, input, answers, run),
+        run: (run) => callTool(server, offered, { input, trace }, answers, run),
       };
     },
   });
@@ -72,11 +73,11 @@ function describeTool({ settings }: McpServer, { description, isReadOnly }: Offe
 async function callTool(
   server: McpServer,
   { name }: OfferedTool,
-  input: Input,
+  { input, trace }: { input: Input; trace: TraceContext | undefined },
   answers: ServerAnswers,
   run: RunContext,
 ): Promise<ToolResult> {
-  const params = { name, arguments: input };
+  const params = { name, arguments: input, ...(trace && { _meta: trace }) };
   const progress = new ProgressLines((line) => run.output(line));
   const user = {
     ...answers,

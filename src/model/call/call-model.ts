@@ -159,6 +159,7 @@ function toCallParams(
       takesChoice && { tools: toTools(request, quirks), toolChoice: { type: toolChoice ?? "auto" } }),
     ...(writesCalls && { stopSequences: [responseTag] }),
     ...(maxOutputTokens !== undefined && { maxOutputTokens }),
+    ...(request.headers && { headers: request.headers }),
     ...(model.abilities.temperature && temperature !== undefined && { temperature }),
     ...(model.abilities.temperature && topP !== undefined && { topP }),
   };

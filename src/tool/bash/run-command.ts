@@ -1,6 +1,7 @@
 import type { Writable } from "node:stream";
 import { deferred, orAfter, sleep } from "../../base/async.ts";
 import { messageOf } from "../../base/errors.ts";
+import { toTraceVariables } from "../../message/trace-context.ts";
 import type { ShownText } from "../../shell/facts.ts";
 import type { TrackedCommand } from "../../workspace/changes/command-changes.ts";
 import type { ProcessOutcome } from "../../workspace/process/process.ts";
@@ -103,10 +104,12 @@ class CommandRun {
 
   #start(): Promise<ProcessOutcome> {
     const { command, timeout, background = false } = this.#input;
-    return this.#context.workspace.processes.run({
+    const { trace, workspace } = this.#context;
+    return workspace.processes.run({
       command,
       cwd: this.#place.cwd,
       signal: this.#stop.signal,
+      env: trace && toTraceVariables(trace),
       confine: this.#place.confined?.confine,
       ...(!background && timeout !== undefined && { timeoutMs: Math.min(timeout, maxTimeoutMs) }),
       ...(background && { onStart: (stdin: Writable) => (this.#stdin = stdin) }),

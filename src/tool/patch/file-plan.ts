@@ -85,7 +85,13 @@ function locationOf(plan: FilePlan): Location {
 }
 
 function diffOf(plan: FilePlan) {
-  return { path: targetOf(plan), oldText: plan.before?.text ?? null, newText: plan.after?.text ?? "" };
+  const { before, after, operation } = plan;
+  return {
+    path: targetOf(plan),
+    oldText: before?.text ?? null,
+    newText: after?.text ?? "",
+    ...(operation === "delete" && { isDeleted: true }),
+  };
 }
 
 function targetOf({ from, to }: FilePlan): string {

@@ -51,7 +51,7 @@ export function taskTool({ agents }: { agents: readonly TaskAgent[] }): Tool {
       const { tasks } = context;
       if (background === true) assertCanStart(context);
       const title = shortenTitle(description, ` (@${agent})`);
-      const task = { description, prompt, agent, command, taskId };
+      const task = { description, prompt, agent, command, taskId, trace: context.trace };
       return {
         title,
         locations: [],

@@ -30,6 +30,8 @@ export interface ShellCommand {
   /** No limit if undefined. */
   timeoutMs?: number | undefined;
   signal: AbortSignal;
+  /** Variables to add to its environment. */
+  env?: Readonly<Record<string, string>> | undefined;
   /** How a sandbox runs it; without it the shell runs it directly. */
   confine?: Confine | undefined;
   /** Receives the command's open stdin; without it, stdin is closed. */
@@ -153,7 +155,7 @@ class ShellProcesses implements Processes {
     const argv = [shell, "-c", command.command, basename(shell)];
     const confined = await command.confine?.(argv);
     if (command.signal.aborted) return createOutcome("cancelled");
-    const env = { ...this.#env(), ...confined?.env, [PROCESS_MARK]: marks };
+    const env = { ...this.#env(), ...command.env, ...confined?.env, [PROCESS_MARK]: marks };
     const started = await startShell({ shell, argv: confined?.argv ?? argv }, command, env);
     if ("error" in started)
       return createStartFailure(await describeStartError(started.error, command, shell));
