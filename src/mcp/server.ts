@@ -102,6 +102,11 @@ export class McpServer {
     return this.#offers;
   }
 
+  /** The negotiated version of the protocol; undefined while it is not connected. */
+  get protocolVersion(): string | undefined {
+    return this.#connection?.protocolVersion;
+  }
+
   /** Its usage instructions, as of the last connection. */
   get instructions(): string {
     return this.#instructions;

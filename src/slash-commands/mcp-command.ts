@@ -78,11 +78,12 @@ function counts({ tools, prompts, resources, templates, notes }: Offers, isOnDem
 function describeOne(listed: ListedServer, isOnDemand: boolean): string {
   const head = `**${listed.name}**: ${stateOf(listed, isOnDemand)}`;
   if (listed.server === undefined) return head;
-  const { offers, logLines, noise } = listed.server;
+  const { offers, logLines, noise, protocolVersion } = listed.server;
   const { tools, prompts, resources, templates, notes } = offers;
   return [
     head,
     `\`${listed.location}\``,
+    ...(protocolVersion === undefined ? [] : [`Protocol ${protocolVersion}`]),
     ...section("Tools", tools.map(lineOf)),
     ...section("Prompts", prompts.map(lineOf)),
     ...section("Resources", [

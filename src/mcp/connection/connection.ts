@@ -131,6 +131,11 @@ export class McpConnection {
     return this.#client.getProtocolEra() ?? "legacy";
   }
 
+  /** The negotiated version of the protocol. */
+  get protocolVersion(): string | undefined {
+    return this.#client.getNegotiatedProtocolVersion();
+  }
+
   /** Whether parameters of tools may be sent in HTTP headers. */
   get usesHeaders(): boolean {
     return this.era === "modern" && this.#transport instanceof StreamableHTTPClientTransport;

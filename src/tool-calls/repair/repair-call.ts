@@ -63,7 +63,7 @@ export function checkCall(
     repairs.add("split", `call ${wrapper.index + 1} of ${wrapper.count}`, wrapper.name);
   // A difference in case alone is not worth a line, nor is a prefix that belongs to the wrapper.
   const name = wrapper === undefined ? call.tool : stripName(call.tool);
-  if (name.toLowerCase() !== tool.name) repairs.add("name", tool.name, call.tool);
+  if (name.toLowerCase() !== tool.name.toLowerCase()) repairs.add("name", tool.name, call.tool);
   const written = readInput(call, tool, repairs);
   if ("problem" in written) return written;
   const schema = findSchema(tool);

@@ -77,6 +77,15 @@ test("cut calls are not repaired", () => {
     expect(check({ tool, input: undefined, problem })).toEqual({ problem });
 });
 
+test("a tool name with capital letters is no repair", () => {
+  const named = new Map(
+    all.map((tool) => [`notion_API-${tool.name}`, { ...tool, name: `notion_API-${tool.name}` }]),
+  );
+  const call = { tool: "notion_API-read", input: { filePath: "a.txt" } };
+  const checked = checkCall(call, findTool(call.tool, named), named);
+  expect("problem" in checked ? checked.problem : checked.repairs.describe()).toBeUndefined();
+});
+
 test("valid calls are not changed", () => {
   const text = fc.string({ minLength: 1 }).filter((one) => !/^(?:null|undefined|None)$/.test(one));
   const calls = fc.oneof(
