@@ -4,6 +4,7 @@ import { isRecord } from "../base/text/record.ts";
 import { describeIssue } from "../config/files/expectation.ts";
 import { agentConfigSchema, type AgentConfig } from "../config/schema.ts";
 import type { ModelRef } from "../message/message.ts";
+import { describeNearMiss } from "../permission/permission-names.ts";
 import { type PermissionConfig, repairLongPattern } from "../permission/permission-config.ts";
 import { type Action, actionSchema } from "../permission/rule.ts";
 import { providerParameter, providerParameterNames } from "./provider-parameters.ts";
@@ -73,6 +74,8 @@ function repairPermission(value: unknown, report: Report): PermissionConfig {
   if (!isRecord(value)) return repairAction(value, "permission", report);
   return mapRecord(repairPatterns(value, "permission", report), (entry, permission) => {
     const field = `permission.${permission}`;
+    const nearMiss = describeNearMiss(permission);
+    if (nearMiss !== undefined) report("permission", nearMiss);
     if (!isRecord(entry)) return repairAction(entry, field, report);
     const patterns = repairPatterns(entry, field, report);
     return mapRecord(patterns, (action, pattern) => repairAction(action, `${field}.${pattern}`, report));

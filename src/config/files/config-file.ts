@@ -5,6 +5,7 @@ import generatedSchema from "../../../schema/config.schema.json" with { type: "j
 import { compileSchema } from "../../base/json-schema.ts";
 import { excerpt } from "../../base/text/excerpt.ts";
 import { isRecord } from "../../base/text/record.ts";
+import { findNearMisses } from "../../permission/permission-names.ts";
 import { repairLongPattern } from "../../permission/permission-config.ts";
 import { describeExpectation, describeUnknownSetting, getValue } from "./expectation.ts";
 import {
@@ -119,11 +120,11 @@ export function checkConfig(
 ): CheckedConfig {
   const checked = checkValues(file, value);
   const known = new Set(reported.map(({ path }) => path.join(".")));
-  const addresses = checkAddresses(checked.config)
+  const found = [...checkAddresses(checked.config), ...findNearMisses(checked.config)]
     .filter(({ path }) => !known.has(path.join(".")))
     .map(({ path, message }) => createProblemAtPath(file, path, message));
-  if (addresses.length === 0) return checked;
-  return { ...checked, problems: [...checked.problems, ...addresses].toSorted(byPlace) };
+  if (found.length === 0) return checked;
+  return { ...checked, problems: [...checked.problems, ...found].toSorted(byPlace) };
 }
 
 function checkValues(file: ParsedFile, value: unknown): CheckedConfig {
