@@ -9,6 +9,7 @@ import type { OpenModels } from "../model/providers/providers.ts";
 import type { OfferedServers, ProjectServers } from "../lsp/project-servers.ts";
 import type { RetryPolicy } from "../model/retry.ts";
 import type { Plugins } from "../plugin/plugins.ts";
+import type { Formatter } from "../formatter/choose-formatters.ts";
 import type { FormatChanges } from "../formatter/project-formatters.ts";
 import type { Attention } from "../hook/notifier.ts";
 import type { SessionHooks, SessionHooksDeps } from "../hook/session-hooks.ts";
@@ -72,7 +73,9 @@ export interface Project {
   readonly languages?: ProjectLanguages | undefined;
   /** Diagnostics of language servers, as text for the model; undefined when they are off. */
   readonly diagnose?: Diagnose | undefined;
-  /** Formatters of files that tools changed; undefined when there are none. */
+  /** The formatters that apply. */
+  readonly formatters?: readonly Formatter[];
+  /** Formats files that tools changed; undefined without formatters. */
   readonly format?: FormatChanges | undefined;
   /** Opens the hooks of a session; undefined when there are none. */
   readonly openHooks?: ((session: HookedSession) => Promise<SessionHooks>) | undefined;

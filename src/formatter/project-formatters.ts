@@ -1,5 +1,5 @@
 import { access } from "node:fs/promises";
-import { dirname, isAbsolute, join } from "node:path";
+import { dirname } from "node:path";
 import { excerpt } from "../base/text/excerpt.ts";
 import { quoteWord } from "../base/text/quote-word.ts";
 import { messageOf } from "../base/errors.ts";
@@ -13,10 +13,11 @@ import { compareTexts } from "../tool/diff.ts";
 import type { SeenFiles } from "../tool/seen-files.ts";
 import { decodeText, editLimitBytes } from "../tool/text-file.ts";
 import { formatPath, isInside } from "../workspace/paths.ts";
-import { type Environment, findProgram, isExecutable } from "../workspace/process/find-program.ts";
+import type { Environment } from "../workspace/process/find-program.ts";
 import type { ProcessOutcome } from "../workspace/process/process.ts";
 import type { Workspace } from "../workspace/workspace.ts";
 import type { Formatter } from "./choose-formatters.ts";
+import { findFormatterProgram } from "./find-formatter-program.ts";
 
 /** Time for one formatter and one file. */
 const formatLimitMs = 20_000;
@@ -119,7 +120,7 @@ export class ProjectFormatters {
     const { workspace } = this.#deps;
     const { path } = change;
     const before = await workspace.files.read(path);
-    const program = await this.#findProgram(formatter, path);
+    const program = await findFormatterProgram(formatter, dirname(path), workspace, this.#deps.env());
     if (program === undefined) {
       if (formatter.isKnown) return unchanged(change);
       return unchanged(
@@ -259,15 +260,6 @@ export class ProjectFormatters {
     return { outcome, output };
   }
 
-  /** Finds a program as the project installed it, or on the PATH. */
-  async #findProgram({ command, isKnown }: Formatter, path: string): Promise<string | undefined> {
-    const [name = ""] = command;
-    const { cwd, worktree = cwd } = this.#deps.workspace;
-    if (name.includes("/")) return isAbsolute(name) ? name : join(cwd, name);
-    const installed = isKnown ? await findInstalled(name, dirname(path), worktree) : undefined;
-    return installed ?? (await findProgram(name, this.#deps.env()));
-  }
-
   #countTimeout({ name }: Formatter): void {
     this.#timeouts.set(name, (this.#timeouts.get(name) ?? 0) + 1);
   }
@@ -310,16 +302,4 @@ function describeProblem(
   if (end === "cancelled") return "it was cancelled";
   if (end === "failed-to-start") return error ?? "it could not be started";
   return exitCode === 0 ? undefined : `exit code ${exitCode ?? "none"}${printed}`;
-}
-
-/** Looks for a program of the project in `node_modules` and in a virtual environment, from the file's folder up to the root. */
-async function findInstalled(name: string, folder: string, root: string): Promise<string | undefined> {
-  for (let at = folder; isInside(at, [root]); at = dirname(at)) {
-    for (const place of [join("node_modules", ".bin"), join(".venv", "bin"), join("vendor", "bin")]) {
-      const path = join(at, place, name);
-      if (await isExecutable(path)) return path;
-    }
-    if (at === dirname(at)) break;
-  }
-  return undefined;
 }

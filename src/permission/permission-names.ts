@@ -3,12 +3,12 @@ import { nearest } from "../base/text/nearest.ts";
 
 /** The permissions of built-in tools, and the names of tools that stand for them. */
 export const permissionNames: readonly string[] = [
-  ...["read", "edit", "write", "multiedit", "apply_patch", "patch", "rename_symbol"],
-  ...["bash", "job", "glob", "grep", "list", "lsp", "webfetch", "websearch", "codesearch"],
-  ...["task", "skill", "todoread", "todowrite", "question", "plan_enter", "plan_exit"],
-  ...["tool_search", "call_tool", "list_mcp_resources", "read_mcp_resource"],
-  ...["external_directory", "doom_loop", "sandbox", "connect"],
-];
+  "read edit write multiedit apply_patch patch rename_symbol",
+  "bash job glob grep list lsp webfetch websearch codesearch",
+  "task skill todoread todowrite question plan_enter plan_exit",
+  "tool_search call_tool list_mcp_resources read_mcp_resource",
+  "external_directory doom_loop sandbox connect",
+].flatMap((names) => names.split(" "));
 
 /** Shorter names have too many neighbors. */
 const shortestName = 3;

@@ -143,6 +143,7 @@ export class Projects {
       skills: skills.skills,
       languages: servers && toLanguages(servers),
       diagnose: servers && this.#diagnoseWith(servers),
+      formatters: configured.formatters,
       format: this.#formatWith(configured.formatters, given.workspace, sandbox),
       notify: this.#notifyWith(given.workspace, config),
       openHooks: this.#hooksOf(given.workspace, config),

@@ -1,7 +1,6 @@
 import { lstatSync, type Stats } from "node:fs";
 import { rm, writeFile } from "node:fs/promises";
 import { join } from "node:path";
-import { removeControls } from "../../base/text/controls.ts";
 import { messageOf } from "../../base/errors.ts";
 import { makeFolder } from "../../base/files/make-folder.ts";
 import type { App } from "../../app.ts";
@@ -10,7 +9,9 @@ import type { Api } from "../../config/api.ts";
 import type { Project } from "../../conversation/project.ts";
 import type { Call } from "../command-line/command.ts";
 import { unreadableEntry } from "../compile-cache.ts";
-import type { Finding } from "./finding.ts";
+import { type Finding, formatFinding } from "./finding.ts";
+import { formatterFindings } from "./formatter-findings.ts";
+import { permissionFindings } from "./permission-findings.ts";
 import { openLocalApp } from "../local-app.ts";
 import { print, printJson } from "../terminal/output.ts";
 import { editorFindings } from "./editor-findings.ts";
@@ -20,7 +21,7 @@ import { languageFindings } from "./language-findings.ts";
 import { sandboxFinding } from "./sandbox-findings.ts";
 import { damageFindings } from "./store-findings.ts";
 import { findSystem, systemFinding } from "./system-findings.ts";
-import { type Style, styleFor } from "../terminal/style.ts";
+import { styleFor } from "../terminal/style.ts";
 import { version } from "../command-line/version.ts";
 
 /** Checks the configuration, providers and storage. Returns 1 when the user must fix something. */
@@ -43,27 +44,18 @@ export async function doctor(call: Call): Promise<number> {
     ...variableFindings(),
     ...consentFindings(project),
     ...(await languageFindings(project)),
+    ...(await formatterFindings(project)),
+    ...(await permissionFindings(project)),
     await sandboxFinding(project),
     ...(await noteFindings(app, project)),
     ...project.problems.map((problem) => ({ what: "Configuration", found: "a problem", todo: problem })),
   ];
   await app.close();
   const style = styleFor(process.stdout, process.env);
+  const width = process.stdout.isTTY ? process.stdout.columns : Number.POSITIVE_INFINITY;
   if (call.has("json")) await printJson(findings);
-  else for (const finding of findings) await print(toLine(finding, style));
+  else for (const finding of findings) await print(formatFinding(finding, { style, width }));
   return findings.some(({ todo }) => todo !== undefined) ? 1 : 0;
-}
-
-function toLine({ what, found, todo, note }: Finding, style: Style): string {
-  const advice = todo ?? note;
-  const mark =
-    advice === undefined
-      ? style.green("ok  ")
-      : todo === undefined
-        ? style.yellow("note")
-        : style.red("todo");
-  const lines = advice === undefined ? "" : `\n     ${style.yellow(removeControls(advice))}`;
-  return `${mark} ${what.padEnd(14)} ${removeControls(found)}${lines}`;
 }
 
 function folderFinding({ workspace }: Project): Finding {

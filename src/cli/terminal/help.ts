@@ -1,6 +1,7 @@
 import { type Command, type Flag } from "../command-line/command.ts";
 import { getCommandGroup } from "../command-line/command-line.ts";
 import type { Style } from "./style.ts";
+import { wrapWords } from "./wrap-words.ts";
 
 /** Exit codes of all commands; also listed in the help and the documents. */
 export const exitCodes = {
@@ -109,16 +110,4 @@ const indentText = (text: string, { width }: Page): string[] => wrapIndented(tex
 
 function wrapIndented(text: string, left: number, width: number): string[] {
   return wrapWords(text, width - left).map((line) => " ".repeat(left) + line);
-}
-
-/** Wraps text at spaces. A word wider than the line, such as an address, gets its own line. */
-function wrapWords(text: string, width: number): string[] {
-  const lines: string[] = [];
-  let open = "";
-  for (const word of text.split(" ")) {
-    const longer = open === "" ? word : `${open} ${word}`;
-    if (open !== "" && longer.length > width) lines.push(open);
-    open = open !== "" && longer.length > width ? word : longer;
-  }
-  return [...lines, open];
 }

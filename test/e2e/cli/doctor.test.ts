@@ -358,3 +358,22 @@ test("doctor checks which program each editor starts", async () => {
     /^ok {3}Editor +JetBrains IDEs: Fairlead starts this program\nok {3}Editor +Neovim: \S+agents\.lua names Fairlead\nnote Editor +Emacs: not connected/,
   );
 });
+
+test("doctor names formatters, permissions without a tool and near misses", async () => {
+  const config = {
+    permission: { edits: "deny", deploy: "ask", shared_echo: "allow", "notes_*": "allow" },
+    mcp: { shared: { type: "local", command: ["true"], enabled: false } },
+    formatter: {
+      own: { command: ["sh", "$FILE"], extensions: [".x"] },
+      gone: { command: ["no-such-formatter", "$FILE"], extensions: [".y"] },
+      vague: {},
+    },
+  };
+  const { stdout } = await doctor(config, ["--offline"]);
+  expect(stdout).toContain('permission.edits: "edits" is not a permission; did you mean "edit"?');
+  expect(stdout).toContain("note Permission     deploy: no tool has this name\n");
+  expect(stdout).not.toContain("shared_echo: no tool");
+  expect(stdout).toContain("ok   Formatter      own (.x)\n");
+  expect(stdout).toContain("note Formatter      gone: cannot run\n");
+  expect(stdout).toContain('formatter.vague is not used: it needs "command" and "extensions"');
+});

@@ -18,8 +18,8 @@ test("near misses are named, names of other tools are not", () => {
   ]);
   const agent = parseAgentConfig({ permission: { bsh: "deny", websearch: "allow" }, promt: "Go" });
   expect(agent.problems).toEqual([
-    { field: "promt", message: "unknown setting; did you mean prompt?" },
-    { field: "permission", message: '"bsh" is not a permission; did you mean "bash"?' },
+    'permission: "bsh" is not a permission; did you mean "bash"?',
+    "promt: unknown setting; did you mean prompt?",
   ]);
   for (const name of ["shout", "deploy", "github_search", "ls", "*", "todo", "notes_list"])
     expect(describeNearMiss(name)).toBeUndefined();

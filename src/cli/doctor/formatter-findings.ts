@@ -1,0 +1,16 @@
+import type { Project } from "../../conversation/project.ts";
+import type { Finding } from "./finding.ts";
+
+/** Lists the formatters that apply, and those whose program is missing. */
+export async function formatterFindings({ formatters = [], workspace }: Project): Promise<Finding[]> {
+  if (formatters.length === 0) return [];
+  const { findFormatterProgram } = await import("../../formatter/find-formatter-program.ts");
+  const findings = formatters.map(async (formatter) => {
+    const program = await findFormatterProgram(formatter, workspace.cwd, workspace, process.env);
+    const found = `${formatter.name} (${formatter.extensions.join(" ")})`;
+    if (program !== undefined) return { what: "Formatter", found };
+    const note = `Its program ${formatter.command[0]} was not found. Install it, or set "disabled": true under "formatter": {"${formatter.name}": …}.`;
+    return { what: "Formatter", found: `${formatter.name}: cannot run`, note };
+  });
+  return Promise.all(findings);
+}
