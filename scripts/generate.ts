@@ -159,8 +159,8 @@ async function toolSchemas(): Promise<Record<string, unknown>> {
     ]);
   const endpoint = { url: "http://localhost" };
   const analyze = () => Promise.reject(new Error("no command is run here"));
-  const folders = { servers: {}, root: "/", cwd: "/" };
   const servers = () => Promise.reject(new Error("no language server runs here"));
+  const folders = { servers: {}, root: "/", cwd: "/", confine: servers };
   const languages = new LanguageQueries({ folders, choices: [], servers });
   const tools = [
     ...builtInTools({

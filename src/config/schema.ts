@@ -211,6 +211,30 @@ const oauthSchema = z.union([
   }),
 ]);
 
+const sandboxModeSchema = z
+  .enum(["off", "auto", "required"])
+  .describe(
+    "off: never; auto: each command, if the system has a sandbox; required: each command, and none without a sandbox.",
+  );
+
+const hostSchema = z
+  .string()
+  .regex(/^[^\s/@]+$/, "a host without https:// and path, such as registry.npmjs.org")
+  .describe(
+    "registry.npmjs.org, *.github.com, or with a port other than those of the web: example.org:8080.",
+  );
+
+const sandboxNetworkSchema = z
+  .union([z.boolean(), z.strictObject({ hosts: z.array(hostSchema) })])
+  .optional();
+
+const programSandboxSchema = z
+  .union([z.boolean(), z.strictObject({ network: sandboxNetworkSchema })])
+  .optional()
+  .describe(
+    "Runs it in the sandbox of the system, without network unless given; it does not start without one.",
+  );
+
 const rootsSchema = z
   .boolean()
   .optional()
@@ -225,6 +249,7 @@ export const mcpConfigSchema = z
       command: z.array(z.string()).min(1),
       cwd: z.string().optional(),
       environment: z.record(z.string(), z.string()).optional(),
+      sandbox: programSandboxSchema,
       enabled: z.boolean().optional(),
       timeout: z.number().int().positive().optional().describe("Milliseconds."),
       roots: rootsSchema,
@@ -234,6 +259,7 @@ export const mcpConfigSchema = z
       url: z.string(),
       headers: z.record(z.string(), z.string()).optional(),
       oauth: oauthSchema.optional(),
+      sandbox: programSandboxSchema.describe("For local servers only: a remote one with it is not used."),
       enabled: z.boolean().optional(),
       timeout: z.number().int().positive().optional().describe("Milliseconds."),
       roots: rootsSchema,
@@ -281,6 +307,7 @@ const languageServerSchema = z
       .record(z.string(), z.unknown())
       .optional()
       .describe("Its own settings, as initializationOptions and workspace configuration."),
+    sandbox: programSandboxSchema,
     disabled: z.boolean().optional(),
   })
   .describe("A language server, which answers the model's questions about code and checks its edits.");
@@ -326,19 +353,6 @@ export type HookGroup = z.infer<typeof hookGroupSchema>;
 const notifyTerminalSchema = z
   .enum(["bell", "osc9"])
   .describe("bell: the terminal's bell; osc9: a notification with text, in terminals that show them.");
-
-const sandboxModeSchema = z
-  .enum(["off", "auto", "required"])
-  .describe(
-    "off: never; auto: each command, if the system has a sandbox; required: each command, and none without a sandbox.",
-  );
-
-const hostSchema = z
-  .string()
-  .regex(/^[^\s/@]+$/, "a host without https:// and path, such as registry.npmjs.org")
-  .describe(
-    "registry.npmjs.org, *.github.com, or with a port other than those of the web: example.org:8080.",
-  );
 
 const ignored = () => z.unknown().optional().describe("Accepted from OpenCode's files; ignored.");
 
@@ -524,12 +538,9 @@ export const configSchema = z
         sandboxModeSchema,
         z.strictObject({
           mode: sandboxModeSchema.optional(),
-          network: z
-            .union([z.boolean(), z.strictObject({ hosts: z.array(hostSchema) })])
-            .optional()
-            .describe(
-              "Commands in the sandbox may use the network (false), or reach single hosts over HTTP and HTTPS.",
-            ),
+          network: sandboxNetworkSchema.describe(
+            "Commands in the sandbox may use the network (false), or reach single hosts over HTTP and HTTPS.",
+          ),
           writable: z
             .array(z.string())
             .optional()

@@ -13,6 +13,7 @@ import type { Formatter } from "../formatter/choose-formatters.ts";
 import type { FormatChanges } from "../formatter/project-formatters.ts";
 import type { Attention } from "../hook/notifier.ts";
 import type { SessionHooks, SessionHooksDeps } from "../hook/session-hooks.ts";
+import type { ConfineProgram } from "../sandbox/project-sandbox.ts";
 import type { Skill } from "../skill/skill.ts";
 import type { Tool } from "../tool/tool.ts";
 import type { Workspace } from "../workspace/workspace.ts";
@@ -85,6 +86,8 @@ export interface Project {
   findSandboxProblem(): Promise<string | undefined>;
   /** Returns why commands in the sandbox cannot be limited to the configured hosts; undefined if they can. */
   findSandboxNetworkProblem(): Promise<string | undefined>;
+  /** Runs a server in the sandbox, if its entry says so. */
+  readonly confineProgram: ConfineProgram;
   readonly retryPolicy: RetryPolicy;
   /** Reads the instruction files, and the texts of configured URLs as `fetched` first returned them. */
   instructions(fetched: FetchedTexts): Promise<LoadedInstructions>;

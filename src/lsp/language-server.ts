@@ -3,6 +3,7 @@ import { orAfter, sleep } from "../base/async.ts";
 import { messageOf, UserError } from "../base/errors.ts";
 import { excerpt } from "../base/text/excerpt.ts";
 import { type Document, Documents, listDiagnostics, type DocumentText } from "./documents.ts";
+import type { ConfineProgram } from "../sandbox/project-sandbox.ts";
 import type { PipedProcess, PipedProcesses } from "../workspace/process/piped-process.ts";
 import type { PositionEncoding } from "./connection/positions.ts";
 import { type Diagnostic, findNewProblems, parseDiagnostics, type Problem } from "./problems.ts";
@@ -20,6 +21,7 @@ export interface EditedFile {
 
 export interface LanguageServerDeps extends ServerConnectionDeps {
   readonly processes: PipedProcesses;
+  readonly confine: ConfineProgram;
   /** Reads a file from the disk. */
   readonly read: ReadText;
   /** For tests. */
@@ -351,10 +353,20 @@ export class LanguageServer {
   }
 }
 
-async function startProgram({ name, config, root, processes }: LanguageServerDeps): Promise<PipedProcess> {
+async function startProgram({
+  name,
+  config,
+  root,
+  processes,
+  confine: confineProgram,
+}: LanguageServerDeps): Promise<PipedProcess> {
   const [command = "", ...args] = config.command;
+  const { sandbox, env = {} } = config;
+  const confine = sandbox
+    ? (argv: readonly string[]) => confineProgram(argv, { sandbox, start: root })
+    : undefined;
   try {
-    return await processes.start({ command, args, cwd: root, env: config.env ?? {} });
+    return await processes.start({ command, args, cwd: root, env, confine });
   } catch (error) {
     throw new UserError(`The language server ${name} cannot be used: ${messageOf(error)}.`, { cause: error });
   }

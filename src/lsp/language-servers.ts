@@ -4,6 +4,7 @@ import { messageOf, UserError } from "../base/errors.ts";
 import type { Log } from "../base/log.ts";
 import type { LanguageServerConfig } from "../config/schema.ts";
 import type { FileChange } from "../message/part.ts";
+import type { ConfineProgram } from "../sandbox/project-sandbox.ts";
 import type { PipedProcesses } from "../workspace/process/piped-process.ts";
 import type { Snapshots } from "../workspace/files/snapshot.ts";
 import {
@@ -37,6 +38,8 @@ export interface ServerFolders {
   readonly root: string;
   /** Paths are shown relative to this folder. */
   readonly cwd: string;
+  /** Runs a server in the sandbox, if its entry says so. */
+  readonly confine: ConfineProgram;
 }
 
 /** Time that an edit waits for errors. The first wait includes reading the project. */
@@ -136,7 +139,7 @@ export class LanguageServers {
   #getQueue({ name, config, folders }: ConfiguredServer): ServerQueue | undefined {
     const { command } = config;
     if (command === undefined || config.disabled === true) return undefined;
-    const { root } = folders;
+    const { root, confine } = folders;
     const key = JSON.stringify([root, name, config]);
     const known = this.#entries.get(key);
     if (known !== undefined) return known;
@@ -145,7 +148,16 @@ export class LanguageServers {
     const read = this.readText;
     const limits = { quietMs, requestLimits };
     const entry = new ServerQueue(name, () =>
-      LanguageServer.start({ name, config: { ...config, command }, root, processes, read, log, ...limits }),
+      LanguageServer.start({
+        name,
+        config: { ...config, command },
+        root,
+        processes,
+        confine,
+        read,
+        log,
+        ...limits,
+      }),
     );
     this.#entries.set(key, entry);
     return entry;

@@ -1,6 +1,7 @@
 import { realpath } from "node:fs/promises";
 import { once } from "../base/async.ts";
 import type { Config } from "../config/schema.ts";
+import type { ConfineProgram } from "../sandbox/project-sandbox.ts";
 import { isInside } from "../workspace/paths.ts";
 import { type Environment, findProgram } from "../workspace/process/find-program.ts";
 import { findFiles, type FoundFiles } from "./servers/find-files.ts";
@@ -16,6 +17,7 @@ export interface ProjectServersDeps {
   /** Real paths of the session's folders. Programs in them are part of the project and not used unasked. */
   readonly roots: readonly string[];
   readonly env: () => Environment;
+  readonly confine: ConfineProgram;
   /** The running servers of the process; loaded on first use. */
   servers(): Promise<LanguageServers>;
   /** The user's answers for the project. */
@@ -75,9 +77,9 @@ export class ProjectServers {
 
   /** The servers that may run, for checks of edits. */
   async folders(): Promise<ServerFolders> {
-    const { root, cwd } = this.#deps;
+    const { root, cwd, confine } = this.#deps;
     const servers = Object.fromEntries((await this.#usable()).map(({ name, config }) => [name, config]));
-    return { servers, root, cwd };
+    return { servers, root, cwd, confine };
   }
 
   async #usable(): Promise<QueryServer[]> {

@@ -2,6 +2,7 @@ import { resolve } from "node:path";
 import { sha256 } from "../base/text/hash.ts";
 import { removeSecretForms } from "../base/secrets/secret-forms.ts";
 import type { Config } from "../config/schema.ts";
+import type { ProgramSandbox } from "../sandbox/project-sandbox.ts";
 import { isCredential } from "../workspace/process/environment.ts";
 
 /** Settings of a server from the configuration or the editor. */
@@ -23,6 +24,8 @@ export interface LocalServer extends Common {
   readonly environment: Readonly<Record<string, string>>;
   /** Absolute path; undefined means the session's folder. */
   readonly cwd?: string | undefined;
+  /** It runs in the sandbox of the system. */
+  readonly sandbox?: ProgramSandbox | undefined;
 }
 
 export interface RemoteServer extends Common {
@@ -106,6 +109,10 @@ function fromConfig({ mcp = {}, experimental }: Pick<Config, "mcp" | "experiment
     if (server.enabled === false) list.disabled.push(name);
     else if (!("type" in server))
       list.problems.push(`mcp.${name}: it is switched on, but no file says what it is`);
+    else if (server.type === "remote" && server.sandbox)
+      list.problems.push(
+        `mcp.${name}: not used: a remote server does not run in this computer's sandbox; remove "sandbox" from its entry`,
+      );
     else {
       const timeoutMs = server.timeout ?? experimental?.mcp_timeout;
       list.servers.push(toSettings(name, { ...server, timeout: timeoutMs }, cwd));
@@ -131,6 +138,7 @@ function toSettings(name: string, server: ConfiguredServer, cwd: string): Server
     args,
     environment: server.environment ?? {},
     cwd: folder,
+    sandbox: server.sandbox,
     timeoutMs,
     roots,
   };

@@ -7,6 +7,7 @@ import type { Secrets } from "../base/secrets/secrets.ts";
 import { importModule } from "../base/import-module.ts";
 import type { UserCapabilities } from "../message/elicitation.ts";
 import type { JsonStore } from "../storage/json/json-store.ts";
+import type { ConfineProgram } from "../sandbox/project-sandbox.ts";
 import type { PipedProcesses } from "../workspace/process/piped-process.ts";
 import type { ConnectDeps } from "./connection/connect.ts";
 import type { McpConnection, RequestResult } from "./connection/connection.ts";
@@ -33,6 +34,8 @@ export interface ServerDeps {
   readonly version: string;
   readonly processes: PipedProcesses;
   readonly roots: readonly string[];
+  /** Runs the server in the sandbox, if its entry says so. */
+  readonly confine: ConfineProgram;
   readonly capabilities: UserCapabilities;
   readonly log: Log;
   /** Redacts known keys in a server's error messages. */
@@ -345,7 +348,7 @@ export class McpServer {
   }
 
   #connectionDeps(): ConnectDeps {
-    const { version, log, roots, capabilities, processes, signIn, files } = this.#deps;
+    const { version, log, roots, capabilities, processes, confine, signIn, files } = this.#deps;
     return {
       connection: {
         version,
@@ -364,6 +367,7 @@ export class McpServer {
         onLog: (level, text) => this.#serverLog.add(`${level}: ${text}`),
       },
       processes,
+      confine,
       signIn,
       files,
       onNoise: (line) => this.#serverLog.addNoise(line),

@@ -1,7 +1,8 @@
+import type { ConfineProgram } from "../sandbox/project-sandbox.ts";
 import { McpServer, type ServerDeps } from "./server.ts";
 import { getIdentity, type ServerSettings } from "./server-settings.ts";
 
-export type ServersDeps = Omit<ServerDeps, "roots" | "capabilities"> & {
+export type ServersDeps = Omit<ServerDeps, "roots" | "capabilities" | "confine"> & {
   /** Elicitation capabilities of the editor. */
   capabilities: () => ServerDeps["capabilities"];
 };
@@ -17,9 +18,13 @@ export class Servers {
   }
 
   /** Returns the server with these settings. `user` holds it until it calls `leave`. */
-  join(settings: ServerSettings, roots: readonly string[], user: object): McpServer {
+  join(
+    settings: ServerSettings,
+    { roots, confine }: { roots: readonly string[]; confine: ConfineProgram },
+    user: object,
+  ): McpServer {
     const key = getIdentity(settings, roots);
-    const shared = this.#shared.get(key) ?? this.#create(key, settings, roots);
+    const shared = this.#shared.get(key) ?? this.#create(key, settings, { roots, confine });
     shared.users.add(user);
     return shared.server;
   }
@@ -39,13 +44,13 @@ export class Servers {
     await Promise.all(this.#ending);
   }
 
-  #create(key: string, settings: ServerSettings, roots: readonly string[]) {
+  #create(key: string, settings: ServerSettings, project: Pick<ServerDeps, "roots" | "confine">) {
     const { version, processes, capabilities, log, secrets, signIn, files, onVisited } = this.#deps;
     const shared = {
       server: new McpServer(settings, {
         version,
         processes,
-        roots,
+        ...project,
         capabilities: capabilities(),
         log,
         secrets,

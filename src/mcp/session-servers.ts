@@ -3,6 +3,7 @@ import type { Secrets } from "../base/secrets/secrets.ts";
 import type { Config } from "../config/schema.ts";
 import type { ServerAnswers } from "../message/sampling.ts";
 import type { Attachment } from "../message/part.ts";
+import type { ConfineProgram } from "../sandbox/project-sandbox.ts";
 import type { Tool } from "../tool/tool.ts";
 import { Authorizations } from "./authorizations.ts";
 import type { ServerPrompt } from "./tools/prompts.ts";
@@ -28,6 +29,7 @@ export interface SessionServersDeps {
   readonly cwd: string;
   /** Folders of the session that are sent to its servers; absolute paths. */
   readonly roots: readonly string[];
+  readonly confine: ConfineProgram;
   readonly answers: ServerAnswers;
   /** Registers the keys of the servers for redaction. */
   readonly secrets: Pick<Secrets, "add">;
@@ -200,7 +202,7 @@ export class SessionServers {
 
   #apply(): void {
     if (this.#isClosed) return;
-    const { cwd, roots, servers } = this.#deps;
+    const { cwd, servers } = this.#deps;
     const { servers: wanted, disabled, problems } = createServerList(this.#config, this.#given, cwd);
     this.#disabled = disabled;
     this.#deps.secrets.add(listSecrets(wanted));
@@ -208,7 +210,7 @@ export class SessionServers {
     this.#problems = problems;
     if (this.#isStarted)
       for (const text of problems.filter((one) => !known.has(one))) this.#deps.report(text);
-    const next = wanted.map((settings) => servers.join(settings, roots, this));
+    const next = wanted.map((settings) => servers.join(settings, this.#deps, this));
     for (const server of this.#used.keys()) if (!next.includes(server)) this.#leave(server);
     for (const server of next) this.#enter(server);
     this.#note();

@@ -72,6 +72,12 @@ class ModuleSearch {
       this.problems.push(`${source.path}: plugin: an entry in brackets must be ["name", { options }]`);
       return;
     }
+    if (entry.options?.["sandbox"] === true) {
+      this.problems.push(
+        `${source.path}: plugin: ${entry.name} is not used: plugins share one process, which does not run in the sandbox; remove "sandbox" from its entry`,
+      );
+      return;
+    }
     const path = resolvePluginPath(entry.name, source.path, this.#sources.home);
     if (path === undefined) return this.#addPackage(entry, source);
     const real = await findRealPath(path);

@@ -13,7 +13,8 @@ import { toRetryPolicy } from "../model/retry.ts";
 import type { Formatter } from "../formatter/choose-formatters.ts";
 import type { ProjectServers } from "../lsp/project-servers.ts";
 import type { Folders, PendingConsent, Project, ProjectLanguages } from "../conversation/project.ts";
-import type { ProjectSandbox } from "../sandbox/project-sandbox.ts";
+import type { Ruleset } from "../permission/rule.ts";
+import type { ConfineProgram, ProjectSandbox } from "../sandbox/project-sandbox.ts";
 import type { Sandbox } from "../sandbox/sandbox.ts";
 import type { BundledSkills } from "../skill/bundled-skills.ts";
 import { projectIdOf } from "../storage/project-id.ts";
@@ -128,12 +129,16 @@ export class Projects {
     const { configured, ...given } = opened;
     const { loaded, agents, skills, commands, consent } = configured;
     const { config } = loaded;
-    const sandbox = once(() => this.#openSandbox(given.workspace, config));
-    const servers = config.lsp === false ? undefined : this.#serversOf(given.workspace, config);
+    const rules = () => [agents.agents.get(agents.default)?.rules ?? []];
+    const sandbox = once(() => this.#openSandbox(given.workspace, config, rules));
+    const confineProgram: ConfineProgram = async (...line) => (await sandbox()).confineProgram(...line);
+    const servers =
+      config.lsp === false ? undefined : this.#serversOf(given.workspace, config, confineProgram);
     return {
       ...given,
       ...this.#toolsOf(opened, servers, sandbox),
       findSandboxProblem: async () => (await sandbox()).findProblem(),
+      confineProgram,
       findSandboxNetworkProblem: async () => (await sandbox()).findNetworkProblem(),
       id: projectIdOf(getRoot(given.workspace)),
       config,
@@ -156,7 +161,7 @@ export class Projects {
   }
 
   /** Returns the language servers, which are looked for on first use. */
-  #serversOf(workspace: Workspace, { lsp }: Config): () => Promise<ProjectServers> {
+  #serversOf(workspace: Workspace, { lsp }: Config, confine: ConfineProgram): () => Promise<ProjectServers> {
     const { lazyServices, records } = this.#deps;
     const root = getRoot(workspace);
     const id = projectIdOf(root);
@@ -166,6 +171,7 @@ export class Projects {
         root,
         cwd: workspace.cwd,
         roots: workspace.roots,
+        confine,
         answers: {
           load: () => records.languageServers(id),
           save: (answers) => records.rememberLanguageServers(id, answers),
@@ -229,7 +235,11 @@ export class Projects {
     });
   }
 
-  async #openSandbox(workspace: Workspace, { sandbox: settings = {} }: Config): Promise<ProjectSandbox> {
+  async #openSandbox(
+    workspace: Workspace,
+    { sandbox: settings = {} }: Config,
+    rules: () => readonly Ruleset[],
+  ): Promise<ProjectSandbox> {
     const { userFolders: own, variables, sandbox, warn } = this.#deps;
     const { ProjectSandbox } = await import("../sandbox/project-sandbox.ts");
     return new ProjectSandbox({
@@ -237,6 +247,7 @@ export class Projects {
       folders: { ...workspace, own },
       env: () => variables.get(),
       system: sandbox,
+      rules,
       warn,
     });
   }

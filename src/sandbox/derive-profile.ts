@@ -30,6 +30,8 @@ export interface AllowedCommand {
   readonly requests: readonly PermissionRequest[];
   /** Where it starts. */
   readonly start: string;
+  /** The file of its program, if it is known. */
+  readonly program?: string | undefined;
   readonly folders: SandboxFolders;
   readonly additions: SandboxAdditions;
   readonly found: ProtectedFiles;
@@ -80,7 +82,7 @@ export function deriveProfile(command: AllowedCommand): SandboxProfile {
     ),
     hidden: resolveExisting(hidden).filter((path) => !isAllowedToRead(path) && !isNeeded(path, command)),
     temporary: command.temporary,
-    visible: resolveExisting([home, command.start]),
+    visible: resolveExisting([home, command.start, ...(command.program ? [command.program] : [])]),
     network: additions.network || requests.some(isIrreversible),
     hosts: additions.hosts,
   };

@@ -1,14 +1,15 @@
-import { mkdirSync, readdirSync } from "node:fs";
+import { mkdirSync, readdirSync, realpathSync } from "node:fs";
 import { basename, join, resolve } from "node:path";
-import { messageOf } from "../base/errors.ts";
+import { messageOf, UserError } from "../base/errors.ts";
 import { expandHome } from "../permission/pattern.ts";
 import type { Action, PermissionRequest, Ruleset } from "../permission/rule.ts";
 import { addHookFolders, describeAddedFiles } from "./added-files.ts";
 import { findBlockedReason } from "./blocked.ts";
-import { deriveProfile } from "./derive-profile.ts";
+import { type AllowedCommand, deriveProfile } from "./derive-profile.ts";
 import type { Connections } from "./network/filter-proxy.ts";
 import { matchesHost } from "./network/host-pattern.ts";
 import type { SandboxProfile } from "./profile.ts";
+import type { ConfinedLine } from "../workspace/process/process.ts";
 import { type ProtectedFiles, ProtectedFileSearch } from "./protected-files.ts";
 import { createReadFilter, type ReadFilter } from "./read-filter.ts";
 import type { Confined, Sandbox } from "./sandbox.ts";
@@ -45,9 +46,28 @@ export interface ProjectSandboxDeps {
   readonly folders: ProjectFolders;
   readonly env: () => Readonly<Record<string, string | undefined>>;
   readonly system: () => Promise<Sandbox>;
+  /** The lists of rules of sessions, for programs that all of them use. */
+  readonly rules: () => readonly Ruleset[];
   /** Informs the user. */
   readonly warn: (text: string) => void;
 }
+
+/** What a profile is derived from, beside the settings. */
+type DerivedFrom = Pick<AllowedCommand, "requests" | "start" | "program"> &
+  Pick<SandboxProfile, "network" | "hosts">;
+
+/** The key `sandbox` in the entry of a server. */
+export type ProgramSandbox = boolean | { readonly network?: SandboxSettings["network"] };
+
+/** A program of the configuration, such as a server, that runs in the sandbox by itself. */
+export interface ProgramToRun {
+  readonly sandbox: ProgramSandbox;
+  /** The folder in which it starts; an absolute path. */
+  readonly start: string;
+}
+
+/** Returns the command line that runs a program in the sandbox. Rejects with a message for the user if it cannot. */
+export type ConfineProgram = (argv: readonly string[], program: ProgramToRun) => Promise<ConfinedLine>;
 
 /** A command line that was allowed. */
 export interface CommandToRun {
@@ -141,10 +161,10 @@ export class ProjectSandbox {
     try {
       const system = await this.#deps.system();
       const filter = createReadFilter(command.rules);
-      const { roots, cwd } = this.#deps.folders;
-      const find = () => this.#search.find(roots, cwd, filter);
+      const find = () => this.#find(filter);
       const found = addHookFolders(await find());
-      const profile = this.#derive(command, filter, found, await system.temporary());
+      const network = { network: settings.network === true, hosts: [...this.#hosts, ...command.hosts] };
+      const profile = this.#derive({ ...command, ...network }, filter, found, await system.temporary());
       const findAddedFiles = async () => describeAddedFiles(found, await find());
       const { command: words } = settings;
       if (words !== undefined) {
@@ -174,24 +194,55 @@ export class ProjectSandbox {
     }
   }
 
-  async #openConnections(system: Sandbox, command: CommandToRun): Promise<Connections | undefined> {
+  /** Runs a program that asks no questions, with the workspace writable and the network of its entry. */
+  readonly confineProgram: ConfineProgram = async (argv, { sandbox, start }) => {
+    const { settings, rules } = this.#deps;
+    const system = await this.#deps.system();
+    const problem = findProgramProblem(settings) ?? (await system.findProblem());
+    if (problem !== undefined) throw new UserError(`its entry sets "sandbox". ${problem}`);
+    const filter = createReadFilter(rules());
+    const found = addHookFolders(await this.#find(filter));
+    const { network } = typeof sandbox === "object" ? sandbox : {};
+    const cwd = realpathSync(start);
+    const hosts = listHosts(network);
+    const program = { start: cwd, program: argv[0], requests: [], network: network === true, hosts };
+    const profile = this.#derive(program, filter, found, await system.temporary());
+    const connections = profile.network
+      ? undefined
+      : await this.#connect(system, hosts, (target) => hosts.some((host) => matchesHost(host, target)));
+    return system.confine(argv, profile, { cwd, connections });
+  };
+
+  #openConnections(system: Sandbox, command: CommandToRun): Promise<Connections | undefined> {
     const allowed = [...this.#hosts, ...command.hosts];
-    const connections = await system.openConnections((target) => {
+    return this.#connect(system, allowed, (target) => {
       const action = command.judgeConnection(target);
       return action === "allow" || (action === "ask" && allowed.some((host) => matchesHost(host, target)));
     });
-    if (connections === undefined && allowed.length > 0)
+  }
+
+  async #connect(
+    system: Sandbox,
+    hosts: readonly string[],
+    mayConnect: (target: string) => boolean,
+  ): Promise<Connections | undefined> {
+    const connections = await system.openConnections(mayConnect);
+    if (connections === undefined && hosts.length > 0)
       this.#warnOnce(`${(await system.findNetworkProblem()) ?? ""} They run without network.`);
     return connections;
   }
 
   get #hosts(): readonly string[] {
-    const { network } = this.#deps.settings;
-    return typeof network === "object" ? network.hosts : [];
+    return listHosts(this.#deps.settings.network);
+  }
+
+  #find(filter: ReadFilter): Promise<ProtectedFiles> {
+    const { roots, cwd } = this.#deps.folders;
+    return this.#search.find(roots, cwd, filter);
   }
 
   #derive(
-    { requests, start, hosts }: CommandToRun,
+    { requests, start, program, network, hosts }: DerivedFrom,
     filter: ReadFilter,
     found: ProtectedFiles,
     temporary: string,
@@ -203,12 +254,13 @@ export class ProjectSandbox {
     return deriveProfile({
       requests,
       start,
+      program,
       folders: { ...folders, own: listOwnFolders(own, outputFolder) },
       additions: {
         writable: toPaths(settings.writable),
         hidden: toPaths(settings.hidden),
-        network: settings.network === true,
-        hosts: [...this.#hosts, ...hosts],
+        network,
+        hosts,
       },
       found,
       unreadable: filter.named,
@@ -216,6 +268,18 @@ export class ProjectSandbox {
       env: env(),
     });
   }
+}
+
+function listHosts(network: SandboxSettings["network"]): readonly string[] {
+  return typeof network === "object" ? network.hosts : [];
+}
+
+/** Returns why the configuration lets no server run in the sandbox. */
+function findProgramProblem({ mode, command }: SandboxSettings): string | undefined {
+  if (mode === "off") return 'The configuration sets "sandbox" to "off". Remove one of the two.';
+  return command === undefined
+    ? undefined
+    : 'The words of "sandbox.command" run commands, not servers. Remove "sandbox" from the entry, and let its command start the server there.';
 }
 
 /** Returns the program's configuration and sockets, and its data except the outputs of commands. */

@@ -273,12 +273,17 @@ export class SessionOpener {
     });
   }
 
-  #createServers(sessionId: SessionId, { workspace: { cwd, roots }, secrets }: Project): SessionServers {
+  #createServers(sessionId: SessionId, project: Project): SessionServers {
     const { host, servers } = this.#deps;
+    const { workspace, secrets } = project;
+    const { cwd, roots } = workspace;
     return new SessionServers({
       servers,
       cwd,
       roots,
+      // A reload of the configuration replaces the project.
+      confine: (argv, program) =>
+        (this.#deps.live(sessionId)?.project ?? project).confineProgram(argv, program),
       secrets,
       answers: {
         elicit: (elicitation, signal) => {

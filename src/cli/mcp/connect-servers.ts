@@ -35,11 +35,14 @@ export async function connectServers(
   name?: string,
 ): Promise<{ readonly rows: ServerRow[]; readonly problems: readonly string[] }> {
   const { cwd, roots } = project.workspace;
+  const { confineProgram: confine } = project;
   const { servers: settings, disabled, problems } = createServerList(project.config, noGivenServers, cwd);
   const servers = app.openServers({ userCapabilities: () => noQuestions, visited: () => {} });
   const user = {};
   const wanted = settings.filter((each) => name === undefined || each.name === name);
-  const connected = await Promise.all(wanted.map((each) => connect(servers.join(each, roots, user))));
+  const connected = await Promise.all(
+    wanted.map((each) => connect(servers.join(each, { roots, confine }, user))),
+  );
   const off = name === undefined ? disabled.map((each) => disabledRow(project, each)) : [];
   const rows = [...connected, ...off];
   return { rows, problems };

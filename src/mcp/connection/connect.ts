@@ -3,6 +3,7 @@ import type { Transport } from "@modelcontextprotocol/client";
 import { errorFields } from "../../base/error-fields.ts";
 import { messageOf } from "../../base/errors.ts";
 import type { MessageTooLongError } from "./bounded-fetch.ts";
+import type { ConfineProgram } from "../../sandbox/project-sandbox.ts";
 import type { PipedProcesses } from "../../workspace/process/piped-process.ts";
 import type { JsonStore } from "../../storage/json/json-store.ts";
 import { type Era, EraStore } from "./era-store.ts";
@@ -16,6 +17,7 @@ import { StdioTransport } from "./stdio-transport.ts";
 export interface ConnectDeps {
   readonly connection: ConnectionDeps;
   readonly processes: PipedProcesses;
+  readonly confine: ConfineProgram;
   readonly signIn?: OAuthFetch | undefined;
   onNoise: (line: string) => void;
   /** Where the generations of servers are stored. */
@@ -150,10 +152,14 @@ async function openLocal(
   create: CreateConnection,
   signal: AbortSignal,
 ) {
-  const { processes, onNoise } = deps;
-  const { command, args, environment } = settings;
+  const { processes, onNoise, confine: confineProgram } = deps;
+  const { command, args, environment, sandbox } = settings;
   const cwd = getWorkingFolder(settings, deps);
-  const transport = new StdioTransport({ command, args, cwd, env: environment }, { processes, onNoise });
+  const confine = sandbox
+    ? (argv: readonly string[]) => confineProgram(argv, { sandbox, start: cwd })
+    : undefined;
+  const program = { command, args, cwd, env: environment, confine };
+  const transport = new StdioTransport(program, { processes, onNoise });
   const connection = create(transport);
   try {
     await connection.open(first, signal);

@@ -6,6 +6,7 @@ import { codeOf, messageOf, UserError } from "../../base/errors.ts";
 import { isFolder, statOrUndefined } from "../../base/files/file-stat.ts";
 import { childProcess } from "./child-process.ts";
 import { type Environment, findProgram } from "./find-program.ts";
+import type { Confine } from "./process.ts";
 import { endWriting } from "./process-output.ts";
 import { endTree, killGroup, PROCESS_MARK } from "./process-tree.ts";
 import type { Watchdog } from "./watchdog.ts";
@@ -27,6 +28,8 @@ export interface PipedCommand {
   readonly cwd: string;
   /** Added to the environment of all commands. Configured explicitly, so nothing is removed. */
   readonly env: Environment;
+  /** How a sandbox runs it; without it the program runs directly. Not for Windows. */
+  readonly confine?: Confine | undefined;
 }
 
 export interface PipedProcess {
@@ -139,8 +142,9 @@ class Running implements PipedProcess {
 
 async function spawnPiped(command: PipedCommand, env: NodeJS.ProcessEnv): Promise<Child> {
   try {
-    const started = isWindows ? spawnOnWindows(command, env) : await spawnOnPosix(command, env);
-    const child = spawnChild(started, command.cwd, env);
+    const found = isWindows ? spawnOnWindows(command, env) : await spawnOnPosix(command, env);
+    const { env: added, ...started } = await confineCommand(found, command);
+    const child = spawnChild(started, command.cwd, { ...env, ...added });
     // A broken pipe must not crash this program; the end is reported by `exited`.
     for (const pipe of [child.stdin, child.stdout, child.stderr]) pipe.on("error", () => {});
     for (const output of [child.stdout, child.stderr]) endWriting(output);
@@ -165,6 +169,17 @@ async function spawnOnPosix({ command, args }: PipedCommand, env: Environment): 
   return { command: found, args, verbatim: false };
 }
 
+/** Returns the command line in the sandbox, if the program runs in one. */
+async function confineCommand(
+  found: SpawnedCommand,
+  { confine }: PipedCommand,
+): Promise<SpawnedCommand & { env: Environment }> {
+  if (confine === undefined) return { ...found, env: {} };
+  const { argv, env } = await confine([found.command, ...found.args]);
+  const [command = "", ...args] = argv;
+  return { command, args, verbatim: false, env };
+}
+
 function spawnChild({ command, args, verbatim }: SpawnedCommand, cwd: string, env: NodeJS.ProcessEnv) {
   return childProcess().spawn(command, [...args], {
     cwd,
@@ -182,6 +197,7 @@ function hasPid(child: ChildProcessWithoutNullStreams): child is Child {
 
 /** The error code is the same for a missing folder and a missing program. */
 function describeStartError(error: unknown, { command, cwd }: PipedCommand): string {
+  if (error instanceof UserError) return error.message;
   if (!isFolder(cwd)) return `its working directory ${cwd} is not a folder`;
   if (codeOf(error) === "ENOENT") return `program not found: "${command}"; install it or use its full path`;
   if (codeOf(error) === "EACCES") return `"${command}" is not executable`;

@@ -1,3 +1,4 @@
+import { noSandbox } from "../../support/no-sandbox.ts";
 import { readFile, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { fileURLToPath, pathToFileURL } from "node:url";
@@ -73,7 +74,7 @@ export async function lspPlace(
     },
   });
   const config = { command: [process.execPath, program, scriptFile, record], extensions: [".txt"] };
-  const folders = { servers: { test: config }, root: place.cwd, cwd: place.cwd };
+  const folders = { servers: { test: config }, root: place.cwd, cwd: place.cwd, confine: noSandbox };
   const sample = Object.keys(files).find((name) => name.endsWith(".txt"));
   const choices = [{ name: "test", config, sample: sample && place.path(sample) }];
   const queries = new LanguageQueries({ folders, choices, servers: async () => servers });

@@ -1,3 +1,4 @@
+import { noSandbox } from "../../support/no-sandbox.ts";
 import { readFile } from "node:fs/promises";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
@@ -51,7 +52,11 @@ async function place(behaviour: string, waits = { firstMs: 10_000, laterMs: 10_0
     return { path, operation, before: keep(before), after: keep(after), additions: 0, deletions: 0 };
   };
   const diagnose = (changes: FileChange[], signal = new AbortController().signal) =>
-    servers.diagnose({ servers: { test }, root: folder.path, cwd: folder.path }, changes, signal);
+    servers.diagnose(
+      { servers: { test }, root: folder.path, cwd: folder.path, confine: noSandbox },
+      changes,
+      signal,
+    );
   return {
     folder,
     warnings,
@@ -158,6 +163,7 @@ describe("a server at fault", () => {
       servers: { typescript: { command: ["no-such-server"] } },
       root: folder.path,
       cwd: folder.path,
+      confine: noSandbox,
     };
     expect(await servers.diagnose(place, [change], new AbortController().signal)).toBe("");
     expect(warnings).toEqual([

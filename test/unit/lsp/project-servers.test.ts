@@ -1,3 +1,4 @@
+import { noSandbox } from "../../support/no-sandbox.ts";
 import { chmod, mkdir, symlink, writeFile } from "node:fs/promises";
 import { delimiter, join } from "node:path";
 import { describe, expect, test } from "vitest";
@@ -27,6 +28,7 @@ async function open(files: Files, programs: readonly string[], config?: Config["
       cwd: root,
       roots: [root],
       env: () => ({ PATH: more.path ?? bin }),
+      confine: noSandbox,
       servers: () => Promise.reject(new Error("no server starts here")),
       answers: { load: async () => answers, save: async (given) => void (answers = given) },
     });

@@ -96,6 +96,7 @@ describe("the list of servers", () => {
         two: { type: "remote" as const, url: "https://example.com" },
         off: { enabled: false },
         odd: { enabled: true },
+        far: { type: "remote" as const, url: "https://example.org", sandbox: true },
       },
       experimental: { mcp_timeout: 9 },
     };
@@ -116,6 +117,7 @@ describe("the list of servers", () => {
       disabled: ["off"],
       problems: [
         "mcp.odd: it is switched on, but no file says what it is",
+        `mcp.far: not used: a remote server does not run in this computer's sandbox; remove "sandbox" from its entry`,
         "mcp.two: the editor gives a server of this name, which is used instead",
       ],
     });
