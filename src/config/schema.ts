@@ -345,6 +345,7 @@ const hookGroupSchema = z.looseObject({
       command: z.string().optional().describe("A shell command; its input is JSON."),
       timeout: z.number().positive().optional().describe("Seconds (60)."),
       async: z.boolean().optional().describe("Do not wait for it; its answer is ignored."),
+      sandbox: programSandboxSchema,
     }),
   ),
 });

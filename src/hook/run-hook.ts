@@ -4,6 +4,7 @@ import { orAfter, orWhenAborted } from "../base/async.ts";
 import { messageOf } from "../base/errors.ts";
 import { excerpt } from "../base/text/excerpt.ts";
 import type { PipedProcesses } from "../workspace/process/piped-process.ts";
+import type { Confine } from "../workspace/process/process.ts";
 
 /** Characters of an output that are read. */
 const outputLimit = 200_000;
@@ -17,6 +18,8 @@ export interface HookCommand {
   readonly timeoutMs: number;
   readonly cwd: string;
   readonly env: Readonly<Record<string, string>>;
+  /** Runs it in the sandbox. */
+  readonly confine: Confine | undefined;
   /** Written to its stdin as JSON. */
   readonly input: unknown;
 }
@@ -60,13 +63,13 @@ export async function runHook(
 }
 
 async function runToEnd(
-  { command, timeoutMs, cwd, env, input }: HookCommand,
+  { command, timeoutMs, cwd, env, confine, input }: HookCommand,
   processes: PipedProcesses,
   signal: AbortSignal,
 ): Promise<HookAnswer> {
   const [program, ...args] =
     process.platform === "win32" ? ["cmd.exe", "/d", "/s", "/c", command] : ["sh", "-c", command];
-  const child = await processes.start({ command: program ?? "sh", args, cwd, env });
+  const child = await processes.start({ command: program ?? "sh", args, cwd, env, confine });
   const printed = Promise.all([readStart(child.output), readStart(child.errors)]);
   child.input.end(JSON.stringify(input));
   const ended = await orWhenAborted(orAfter(child.exited, timeoutMs, undefined), signal, undefined);

@@ -2,6 +2,7 @@ import { messageOf } from "../base/errors.ts";
 import type { Log } from "../base/log.ts";
 import type { HookEvent, HookGroup } from "../config/schema.ts";
 import type { ApprovalMode, Message } from "../message/message.ts";
+import type { ConfineProgram } from "../sandbox/project-sandbox.ts";
 import type { PipedProcesses } from "../workspace/process/piped-process.ts";
 import { getTranscriptPath, writeTranscript } from "./claude-transcript.ts";
 import { type HookAnswer, type HookOutput, runHook } from "./run-hook.ts";
@@ -17,6 +18,8 @@ export interface SessionHooksDeps {
   /** The hooks by event. */
   readonly hooks: Readonly<Record<string, readonly HookGroup[]>>;
   readonly processes: PipedProcesses;
+  /** Runs a hook in the sandbox, if its entry says so. */
+  readonly confine: ConfineProgram;
   readonly sessionId: string;
   readonly cwd: string;
   /** The project's root, which hooks find in a variable. */
@@ -137,7 +140,7 @@ export class SessionHooks {
     input: Readonly<Record<string, unknown>>,
     signal: AbortSignal,
   ): Promise<HookAnswer[]> {
-    const { cwd, root, processes, sessionId, folder, mode } = this.#deps;
+    const { cwd, root, processes, confine: confineProgram, sessionId, folder, mode } = this.#deps;
     const commands = this.#select(event, subject);
     if (commands.length === 0) return [];
     const { agent, approval } = mode();
@@ -150,9 +153,12 @@ export class SessionHooks {
       permission_mode: agent === "plan" ? "plan" : permissionModes[approval],
       hook_event_name: event,
     };
-    const running = commands.map(async ({ command, timeoutMs, isAsync }) => {
+    const running = commands.map(async ({ command, timeoutMs, isAsync, sandbox }) => {
       const env = { CLAUDE_PROJECT_DIR: root };
-      const hook = { command, timeoutMs, cwd, env, input: { ...common, ...input } };
+      const confine = sandbox
+        ? (argv: readonly string[]) => confineProgram(argv, { sandbox, start: cwd })
+        : undefined;
+      const hook = { command, timeoutMs, cwd, env, confine, input: { ...common, ...input } };
       const run = async () => {
         const answer = await runHook(hook, processes, signal);
         if (answer.kind === "failed" && !signal.aborted) this.#reportFailure(event, command, answer.problem);
@@ -169,10 +175,10 @@ export class SessionHooks {
     const groups = (this.#deps.hooks[event] ?? []).filter(({ matcher }) => this.#matches(matcher, subject));
     const commands = groups
       .flatMap(({ hooks }) => hooks)
-      .flatMap(({ type, command, timeout, async: isAsync = false }) => {
+      .flatMap(({ type, command, timeout, sandbox, async: isAsync = false }) => {
         if (type !== "command" || command === undefined) return [];
         const timeoutMs = Math.min((timeout ?? defaultTimeoutMs / 1_000) * 1_000, longestTimeoutMs);
-        return [{ command, timeoutMs, isAsync }];
+        return [{ command, timeoutMs, isAsync, sandbox }];
       });
     const distinct = new Map(commands.map((one) => [one.command, one]));
     return [...distinct.values()].slice(0, hooksLimit);

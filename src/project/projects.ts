@@ -151,7 +151,7 @@ export class Projects {
       formatters: configured.formatters,
       format: this.#formatWith(configured.formatters, given.workspace, sandbox),
       notify: this.#notifyWith(given.workspace, config),
-      openHooks: this.#hooksOf(given.workspace, config),
+      openHooks: this.#hooksOf(given.workspace, config, confineProgram),
       consent,
       secrets: this.#deps.secrets,
       retryPolicy: toRetryPolicy(config.retry),
@@ -202,12 +202,12 @@ export class Projects {
     return async (changes, call) => (await load()).format(changes, call);
   }
 
-  #hooksOf(workspace: Workspace, { hooks = false }: Config): Project["openHooks"] {
+  #hooksOf(workspace: Workspace, { hooks = false }: Config, confine: ConfineProgram): Project["openHooks"] {
     if (hooks === false || Object.keys(hooks).length === 0) return undefined;
     const { lazyServices, log } = this.#deps;
     const { cwd, outputFolder: folder } = workspace;
     return async (session) =>
-      lazyServices.openHooks({ ...session, hooks, cwd, root: getRoot(workspace), folder, log });
+      lazyServices.openHooks({ ...session, hooks, confine, cwd, root: getRoot(workspace), folder, log });
   }
 
   #notifyWith({ cwd }: Workspace, { notify: settings }: Config): Project["notify"] {

@@ -42,7 +42,7 @@ const outside = `/var/tmp/fairlead-server-${process.pid}.txt`;
 const files = { "server.js": server, ".env": "SECRET", ".git/hooks/sample": "" };
 
 describe.runIf(problem === undefined)("a server with a sandbox in its entry", () => {
-  test("writes only the workspace, reads no protected file, and has the network of its entry", async () => {
+  test("writes only the workspace and has the network of its entry", async () => {
     await using port = await listen(() => {});
     const host = `localhost:${port.port}`;
     const command = [process.execPath, "server.js", host, outside];
@@ -73,6 +73,19 @@ describe.runIf(problem === undefined)("a server with a sandbox in its entry", ()
       expect(existsSync(outside)).toBe(false);
       await rm(outside, { force: true });
     });
+  });
+});
+
+test.runIf(problem === undefined)("a hook with a sandbox in its entry runs in it", async () => {
+  const command = `cat > input.json; echo x > ${outside} || { echo "no write: $?" >&2; exit 2; }`;
+  const hooks = { PreToolUse: [{ matcher: "Bash", hooks: [{ type: "command", command, sandbox: true }] }] };
+  await story({ config: { hooks } }, async ({ editor, model, repository }) => {
+    const { sessionId } = await editor.newSession();
+    model.reply(reply.call("bash", { command: "echo ran" })).reply("Done.");
+    await editor.prompt(sessionId, "Go");
+    expect(model.requests.at(-1)?.toolResults.at(-1)).toContain("no write: ");
+    expect(await readFile(join(repository.path, "input.json"), "utf8")).toContain("PreToolUse");
+    expect(existsSync(outside)).toBe(false);
   });
 });
 

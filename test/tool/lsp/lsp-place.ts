@@ -1,4 +1,4 @@
-import { noSandbox } from "../../support/no-sandbox.ts";
+import { noSandbox } from "./no-sandbox.ts";
 import { readFile, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { fileURLToPath, pathToFileURL } from "node:url";

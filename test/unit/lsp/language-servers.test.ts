@@ -1,4 +1,4 @@
-import { noSandbox } from "../../support/no-sandbox.ts";
+import { noSandbox } from "../../tool/lsp/no-sandbox.ts";
 import { readFile } from "node:fs/promises";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";

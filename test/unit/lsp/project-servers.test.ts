@@ -1,4 +1,4 @@
-import { noSandbox } from "../../support/no-sandbox.ts";
+import { noSandbox } from "../../tool/lsp/no-sandbox.ts";
 import { chmod, mkdir, symlink, writeFile } from "node:fs/promises";
 import { delimiter, join } from "node:path";
 import { describe, expect, test } from "vitest";
