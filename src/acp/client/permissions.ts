@@ -171,7 +171,7 @@ function createPreview({ preview, reason }: Question): ToolCallContent[] {
     path,
     oldText,
     newText,
-    ...(isDeleted === true && { deleted: true, _meta: { kind: "delete" } }),
+    ...(isDeleted === true && { _meta: { kind: "delete" } }),
   }));
   const text = preview?.text === undefined ? [] : [textContent(fenced(showInvisible(preview.text)))];
   const markdown = preview?.markdown === undefined ? [] : [textContent(showInvisible(preview.markdown))];

@@ -222,7 +222,6 @@ export class ToolCalls {
       path,
       oldText,
       newText,
-      ...(fresh === null && { deleted: true }),
       _meta: { kind },
     };
   }
