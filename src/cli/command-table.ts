@@ -61,6 +61,13 @@ export const commands: readonly Command[] = [
       { name: "continue", short: "c", about: "continue the newest session of the folder" },
       { name: "fork", about: "with --session or --continue: continue a copy of the session" },
       { name: "title", value: "TEXT", about: "the session's title, instead of one written by a model" },
+      { name: "detach", about: "start the turn, print the session's id and leave; attach shows the turn" },
+      {
+        name: "minutes",
+        value: "N",
+        number: "amount",
+        about: "with --detach: cancel the turn when nobody is attached for this long (60)",
+      },
       { name: "ephemeral", about: "keep nothing of the session on disk" },
       {
         name: "append-system",
@@ -120,7 +127,22 @@ export const commands: readonly Command[] = [
       'Example: fairlead run "explain this repository"',
       'Example: git diff | fairlead run --agent plan "review this"',
     ],
-    load: async () => (await import("./run/run.ts")).run,
+    load: async () => async (call) =>
+      call.has("detach")
+        ? (await import("./attach/detach.ts")).runDetached(call)
+        : (await import("./run/run.ts")).run(call),
+  },
+  {
+    names: ["attach"],
+    about: "show a running turn of run --detach, or of an editor that disconnected",
+    operands: session,
+    flags: [{ name: "cancel", about: "cancel the turn" }, ...lastFlags],
+    more: [
+      ...sessionNames,
+      "Questions are answered here if stdin and stderr are terminals, else they wait. Ctrl-C detaches, and the turn goes on.",
+      "Example: fairlead attach last",
+    ],
+    load: async () => (await import("./attach/attach.ts")).attach,
   },
   {
     names: ["demo"],

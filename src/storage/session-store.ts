@@ -9,7 +9,7 @@ import { withStoreErrors } from "./json/disk-error.ts";
 import { Journal } from "./journal.ts";
 import { JsonStore } from "./json/json-store.ts";
 import { type HeldLease, LazyLease } from "./json/lazy-lease.ts";
-import { acquireStoreLease } from "./json/lock.ts";
+import { acquireStoreLease, findHolder } from "./json/lock.ts";
 import { migrate } from "./json/migrations.ts";
 import type { SessionPlace } from "./rebuilt-session.ts";
 import { SessionIndex } from "./session-index.ts";
@@ -135,6 +135,14 @@ export class SessionStore {
     const rebuilt = ids.filter((id) => this.#index.rebuilt(id) !== undefined);
     const unplaced = await this.#index.unplaced();
     return { aside: await findAside(this.files.root), rebuilt, unplaced };
+  }
+
+  /** Whether a process has the session open and its newest turn has no end. */
+  async isRunning(id: SessionId): Promise<boolean> {
+    if ((await findHolder(this.#lockPath(id))) === undefined) return false;
+    for await (const { info } of this.messagesFromNewest(id))
+      return info.role === "user" || info.time.completed === undefined || info.finish === "tool-calls";
+    return false;
   }
 
   /** Returns all sessions, including child and archived ones. */

@@ -61,7 +61,8 @@ export class Compactions {
   /** Begins a replayed compaction, which is sent as one update when its end is known. */
   beginReplayed(id: string, sizes: CompactionSizes): void {
     this.#open.add(id);
-    this.#sizes.set(id, sizes);
+    // A compaction that is still running is measured later.
+    if (sizes.left !== undefined) this.#sizes.set(id, sizes);
     this.#unshown.add(id);
   }
 

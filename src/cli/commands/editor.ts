@@ -30,6 +30,8 @@ export interface EditorOptions {
   ) => Promise<CreateElicitationResponse>;
   /** Whether no user answers permission requests. */
   isUnattended?: boolean;
+  /** Whether the server may go on without this process, which then must not share its stderr. */
+  isDetached?: boolean;
   /** Whether updates of commands carry their output while they run. */
   hasTerminals?: boolean;
 }
@@ -40,6 +42,8 @@ export interface Editor {
   /** The server's process id. */
   readonly pid: number | undefined;
   close(): Promise<void>;
+  /** Disconnects without waiting for the server, which may go on with its turn. */
+  leave(): void;
 }
 
 /** Time for the server to exit before it is killed. */
@@ -48,7 +52,7 @@ const exitTimeoutMs = 5_000;
 export async function startEditor(options: EditorOptions): Promise<Editor> {
   const program = fileURLToPath(new URL("../bin/fairlead.js", import.meta.url));
   const child = spawn(process.execPath, [program, "acp", ...(options.isVerbose ? ["--verbose"] : [])], {
-    stdio: ["pipe", "pipe", "inherit"],
+    stdio: ["pipe", "pipe", options.isDetached === true ? "ignore" : "inherit"],
     env: options.env,
     // Its own process group: Ctrl-C must reach this process only, which decides what to do.
     detached: process.platform !== "win32",
@@ -86,6 +90,11 @@ export async function startEditor(options: EditorOptions): Promise<Editor> {
       const kill = setTimeout(() => child.kill("SIGKILL"), exitTimeoutMs);
       await ended;
       clearTimeout(kill);
+    },
+    leave: () => {
+      child.stdin.destroy();
+      child.stdout.destroy();
+      child.unref();
     },
   };
 }

@@ -5,6 +5,7 @@ import type { ContentBlock } from "@agentclientprotocol/sdk";
 import { parseConfigFile } from "../../config/files/config-file.ts";
 import { contentVariable, defaultsVariable } from "../../config/load.ts";
 import type { Call } from "../command-line/command.ts";
+import { isRecord } from "../../base/text/record.ts";
 import { existingFolder } from "../local-app.ts";
 import { readPromptText } from "./prompt-text.ts";
 import { type AnswerSchema, readSchema } from "./answer-schema.ts";
@@ -47,6 +48,8 @@ export interface RunOptions {
   /** Text to append to the system prompt. */
   readonly systemText: string | undefined;
   readonly isEphemeral: boolean;
+  /** Minutes for which the turn goes on without this terminal; undefined if it ends with it. */
+  readonly detachedMinutes: number | undefined;
   readonly isVerbose: boolean;
   /** The server's environment, which carries the limits of this run. */
   readonly env: NodeJS.ProcessEnv;
@@ -64,7 +67,9 @@ export async function readOptions(call: Call): Promise<RunOptions> {
   const allowed = call.texts("allow").map(parseAllowed);
   const prompt = await readPromptText(call, process.stdin);
   const isAttended = canAsk(process);
-  const permission = getPermissionPolicy(call, isAttended);
+  const detachedMinutes = call.has("detach") ? (call.number("minutes") ?? defaultDetachedMinutes) : undefined;
+  // Questions of a detached turn wait until somebody attaches.
+  const permission = detachedMinutes === undefined ? getPermissionPolicy(call, isAttended) : "ask";
   return {
     blocks: [{ type: "text", text: prompt }, ...attached],
     cwd,
@@ -86,11 +91,13 @@ export async function readOptions(call: Call): Promise<RunOptions> {
     additionalDirectories,
     systemText,
     isEphemeral: call.has("ephemeral"),
+    detachedMinutes,
     isVerbose: call.has("verbose"),
     env: {
       ...addLimits(permission === "ask" ? process.env : addDefaultLimits(process.env, permission), {
         maxSteps: call.number("max-steps"),
         maxCost: call.number("max-cost"),
+        detachedMinutes,
       }),
       ...(allowed.length > 0 && { [allowedVariable]: JSON.stringify(allowed) }),
     },
@@ -109,9 +116,25 @@ function checkCombinations(call: Call): void {
     throw wrong("--fork copies a session; name it with --session ID, or use --continue");
   if (call.has("ephemeral") && continues)
     throw wrong("--ephemeral starts a new session; use it without --session and --continue");
+  if (call.has("detach")) checkDetached(call, wrong);
+  else if (call.has("minutes")) throw wrong("--minutes limits a turn that --detach starts");
   if (call.text("title")?.trim() === "") throw wrong("--title needs at least one character");
   if (call.has("all") && call.has("schema"))
     throw wrong("--schema prints the JSON value alone; use it without --all");
+}
+
+/** Flags that need this program until the turn ends. */
+const attachedFlags = ["ephemeral", "permission", "all", "output", "schema", "format", "json"] as const;
+/** Time limit of a detached turn. */
+const defaultDetachedMinutes = 60;
+const mostDetachedMinutes = 24 * 60;
+
+function checkDetached(call: Call, wrong: (message: string) => UsageError): void {
+  const flag = attachedFlags.find((name) => call.has(name));
+  if (flag !== undefined)
+    throw wrong(`--${flag} needs this program until the turn ends; use it without --detach`);
+  if ((call.number("minutes") ?? 0) > mostDetachedMinutes)
+    throw wrong(`--minutes may be at most ${mostDetachedMinutes}`);
 }
 
 /** Reads the path of --output, whose folder must exist, so that no answer is lost for a typing error. */
@@ -172,14 +195,22 @@ function addDefaultLimits(env: NodeJS.ProcessEnv, permission: PermissionPolicy):
 /** Adds the limits of the flags, above every configuration but the administrator's in precedence. */
 function addLimits(
   env: NodeJS.ProcessEnv,
-  { maxSteps, maxCost }: Record<"maxSteps" | "maxCost", number | undefined>,
+  {
+    maxSteps,
+    maxCost,
+    detachedMinutes,
+  }: Record<"maxSteps" | "maxCost" | "detachedMinutes", number | undefined>,
 ): NodeJS.ProcessEnv {
-  if (maxSteps === undefined && maxCost === undefined) return env;
+  if (maxSteps === undefined && maxCost === undefined && detachedMinutes === undefined) return env;
   const written = parseConfigFile(contentVariable, env[contentVariable] || "{}").value;
-  const own = typeof written === "object" && written !== null ? written : {};
+  const own = isRecord(written) ? written : {};
+  const sessions = isRecord(own["sessions"]) ? own["sessions"] : {};
   const limits = {
     ...(maxSteps !== undefined && { max_steps: maxSteps }),
     ...(maxCost !== undefined && { max_cost: { turn: maxCost } }),
+    ...(detachedMinutes !== undefined && {
+      sessions: { ...sessions, keep_running_minutes: detachedMinutes },
+    }),
   };
   return { ...env, [contentVariable]: JSON.stringify({ ...own, ...limits }) };
 }

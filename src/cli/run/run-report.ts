@@ -55,9 +55,11 @@ export interface Report {
   note(text: string): void;
   cancelling(text: string): void;
   ended(result: RunResult, totals: RunTotals): void;
+  /** Called instead of {@link ended} when the turn goes on without this program. */
+  stop(): void;
 }
 
-export function createReport(options: RunOptions): Report {
+export function createReport(options: Pick<RunOptions, "format" | "showsAll" | "schema" | "cwd">): Report {
   return options.format === "json" ? new JsonReport(options) : new TextReport(options);
 }
 
@@ -125,10 +127,14 @@ class TextReport implements Report {
     this.#printer.cancelling();
   }
 
-  ended(result: RunResult, totals: RunTotals): void {
-    const { exitReason, answer, error, stopReason, refused } = result;
+  stop(): void {
     this.#printer.end();
     this.#printer.stop();
+  }
+
+  ended(result: RunResult, totals: RunTotals): void {
+    const { exitReason, answer, error, stopReason, refused } = result;
+    this.stop();
     if (!this.#isLive) {
       if (answer !== "") process.stdout.write(sanitizeFor(process.stdout, `${answer}\n`));
       else if (this.#held.text !== "" && error !== this.#held.text) this.#comment(this.#held.text);
@@ -244,6 +250,8 @@ class JsonReport implements Report {
   cancelling(text: string): void {
     writeNotice(text);
   }
+
+  stop(): void {}
 
   ended(result: RunResult, { sessionId, cost, durationMs }: RunTotals): void {
     const { exitReason, exitCode, answer, value, error, stopReason, usage, refused } = result;

@@ -41,8 +41,10 @@ export async function listSessions(call: Call): Promise<number> {
     includeArchived: call.has("archived"),
     limit: call.number("limit") ?? defaultListLimit,
   });
+  const running = new Set<string>();
+  for (const { id } of sessions) if (await store.isRunning(id)) running.add(id);
   if (call.has("json")) {
-    await printJson(sessions);
+    await printJson(sessions.map((info) => ({ ...info, isRunning: running.has(info.id) })));
     return 0;
   }
   const columns = [
@@ -53,7 +55,10 @@ export async function listSessions(call: Call): Promise<number> {
   ];
   await printTable(
     isAll ? [...columns, { name: "folder", keepsEnd: true }] : columns,
-    sessions.map((info) => (isAll ? [...toRow(info), info.cwd] : toRow(info))),
+    sessions.map((info) => {
+      const row = toRow(info, running.has(info.id));
+      return isAll ? [...row, info.cwd] : row;
+    }),
   );
   if (sessions.length === 0) process.stderr.write(`${describeEmptyList(cwd)}\n`);
   if (nextCursor !== undefined) process.stderr.write("There are more: --limit N shows them.\n");
@@ -258,8 +263,8 @@ async function formatMarkdown(store: SessionStore, info: SessionInfo): Promise<s
   return renderSession(info, await collect(omitReverted(store.messages(info.id), info.revert)));
 }
 
-function toRow({ id, time, cost, title }: SessionInfo): string[] {
-  const prefix = time.archived === undefined ? "" : "(archived) ";
+function toRow({ id, time, cost, title }: SessionInfo, isRunning: boolean): string[] {
+  const prefix = `${time.archived === undefined ? "" : "(archived) "}${isRunning ? "(running) " : ""}`;
   return [id, formatTime(time.updated), formatCost(cost), `${prefix}${title ?? ""}`];
 }
 

@@ -103,6 +103,12 @@ export function acquireStoreLease(
   });
 }
 
+/** Returns the process id of the lease's holder; undefined if nobody holds it. */
+export async function findHolder(path: string): Promise<number | undefined> {
+  const holder = toHolder(await readFile(path, "utf8").catch(() => ""));
+  return holder !== undefined && isRunning(holder) ? holder.pid : undefined;
+}
+
 /** Acquires the lease of a file. The kernel releases it when its holder ends, even after a kill. */
 export async function acquireLease(path: string): Promise<Lease> {
   const found = await lstat(path).catch(missing);

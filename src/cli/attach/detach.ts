@@ -1,0 +1,50 @@
+import type { SessionUpdate } from "@agentclientprotocol/sdk";
+import { deferred, orAfter } from "../../base/async.ts";
+import { UserError } from "../../base/errors.ts";
+import type { Call } from "../command-line/command.ts";
+import { getErrorReason, startEditor } from "../commands/editor.ts";
+import { openLocalApp } from "../local-app.ts";
+import { readOptions } from "../run/run-options.ts";
+import { openSession } from "../run/run-session.ts";
+import { print, writeNotice } from "../terminal/output.ts";
+
+/** Longest wait for the first sign of the turn, so that an early failure is reported here. */
+const firstUpdateMs = 3_000;
+
+/** Starts a turn that goes on without this terminal, and prints the session's id. */
+export async function runDetached(call: Call): Promise<number> {
+  if (process.platform === "win32")
+    throw new UserError("--detach is not available on Windows: no other process could join the turn there.");
+  const options = await readOptions(call);
+  if (options.trust) await (await openLocalApp(options.cwd)).project.consent?.accept();
+  const updated = deferred<"running">();
+  let isPrompted = false;
+  const editor = await startEditor({
+    env: options.env,
+    isDetached: true,
+    onUpdate: (update: SessionUpdate) => {
+      if (isPrompted && update.sessionUpdate !== "available_commands_update") updated.resolve("running");
+    },
+    // A question waits until somebody attaches.
+    onPermission: () => new Promise(() => {}),
+  });
+  try {
+    const { sessionId } = await openSession(editor, options);
+    isPrompted = true;
+    const prompt = editor.agent.request("session/prompt", { sessionId, prompt: [...options.blocks] });
+    const ended = prompt.then(() => "ended" as const);
+    const state = await orAfter(Promise.race([ended, updated.promise]), firstUpdateMs, "running" as const);
+    ended.catch(() => {});
+    await print(sessionId);
+    writeNotice(
+      state === "ended"
+        ? `The turn has ended. Show it: fairlead sessions view ${sessionId}`
+        : `The turn goes on for at most ${options.detachedMinutes} minutes. Show it: fairlead attach ${sessionId}`,
+    );
+    editor.leave();
+    return 0;
+  } catch (error) {
+    await editor.close();
+    throw new UserError(getErrorReason(error), { cause: error });
+  }
+}

@@ -1,0 +1,60 @@
+import { expect, test } from "vitest";
+import { fairlead } from "../../support/program/cli.ts";
+import { startModelServer } from "../../support/model/model-server.ts";
+import * as reply from "../../support/model/reply.ts";
+import { startInTerminal } from "../../support/program/terminal.ts";
+import { gitRepository, temporaryFolder, writeConfig } from "../../support/temp.ts";
+
+test("a turn without a terminal is listed, shown, answered and cancelled from others", async () => {
+  await using home = await temporaryFolder({}, "fairlead-home-");
+  await using repository = await gitRepository({ Makefile: "me:\n\techo made by make\n" });
+  const { path: cwd } = repository;
+  const model = await startModelServer();
+  const run = (...args: string[]) => fairlead(home.path, args, { cwd });
+  const attach = (...args: string[]) =>
+    startInTerminal(home.path, ["attach", ...args], { cwd, columns: 300 });
+  try {
+    await writeConfig(home.path, model.url, { permission: { bash: "ask" } });
+    model.reply("Making. ", reply.call("bash", { command: "make me", description: "Make" })).reply("Made.");
+    const started = await run("run", "--detach", "Make it");
+    expect([started.exitCode, started.stdout]).toEqual([0, expect.stringMatching(/^ses_\w+$/)]);
+    const id = started.stdout;
+    expect(started.stderr).toContain(`at most 60 minutes. Show it: fairlead attach ${id}`);
+    expect((await run("sessions")).stdout).toMatch(/\t\(running\) /);
+
+    const first = attach(id);
+    await first.shows(`Attached to ${id}`);
+    await first.shows("4. Reject");
+    first.type("\u0003");
+    expect(await first.ended).toBe(0);
+    expect(first.screen()).toContain("Making.");
+    expect(first.screen()).toContain("Detached. The turn goes on.");
+
+    const second = attach("last");
+    await second.shows("4. Reject");
+    second.type("1");
+    expect(await second.ended).toBe(0);
+    expect(second.screen()).toMatch(/made by make\n[^]*\nMade\./);
+    expect(model.requests).toHaveLength(2);
+    expect((await run("sessions")).stdout).not.toContain("(running)");
+    const third = await run("attach", id);
+    expect([third.exitCode, third.stderr]).toEqual([
+      1,
+      expect.stringContaining(`No turn is running in ${id}.`),
+    ]);
+
+    model.reply("Waiting. ", reply.call("bash", { command: "make me", description: "Make" }));
+    await run("run", "--detach", "--continue", "Again");
+    const cancelled = await run("attach", id, "--cancel");
+    expect([cancelled.exitCode, cancelled.stdout]).toEqual([130, expect.stringContaining("Waiting.")]);
+    expect(model.requests).toHaveLength(3);
+    const refused = await run("run", "--detach", "--json", "Again");
+    expect([refused.exitCode, refused.stderr]).toEqual([
+      2,
+      expect.stringContaining("--json needs this program until the turn ends; use it without --detach"),
+    ]);
+    model.assertClean();
+  } finally {
+    await model.close();
+  }
+});
