@@ -10,7 +10,7 @@ import { limitHeapGrowth } from "./heap.ts";
 
 export interface RunningServer {
   /** Resolves when the client is gone, and no turn goes on without it. */
-  readonly closed: Promise<void>;
+  readonly closed: Promise<unknown>;
   /** Disconnects the client if its turn goes on without it. Returns whether one does. */
   hangUp(): Promise<boolean>;
   close(): Promise<void>;
@@ -80,36 +80,16 @@ export async function openServer({
     ...(await loadDraft(app, wire)),
   });
   const isBusy = () => sessions.allLive.some((session) => session.isBusy);
-  const keepRunningMinutes = async () => {
-    if (!isBusy()) return 0;
-    try {
-      return await app.keepRunningMinutes();
-    } catch (error) {
-      app.log.error("setting not read", errorFields(error));
-      return 0;
-    }
-  };
-  const finishTurns = async () => {
-    const minutes = await keepRunningMinutes();
-    if (minutes === 0) return;
-    const joined = await import("./joined-clients.ts");
-    await joined.finishTurns({
-      sessions,
-      host,
-      program,
-      place,
-      minutes,
-      account,
-      loadDraft: (client) => loadDraft(app, client),
-      log: app.log,
-    });
+  const loadTurns = async () => {
+    const { TurnsWithoutClient } = await import("./turns-without-client.ts");
+    return new TurnsWithoutClient({ app, sessions, host, program, place, account, loadDraft });
   };
   return {
-    closed: served.closed.then(finishTurns),
+    closed: served.closed.then(async () => isBusy() && (await loadTurns()).finish()),
     hangUp: async () => {
-      if ((await keepRunningMinutes()) === 0) return false;
-      wire.outbox.close();
-      return true;
+      const goesOn = isBusy() && (await (await loadTurns()).minutes()) > 0;
+      if (goesOn) wire.outbox.close();
+      return goesOn;
     },
     close: async () => {
       await app.close();

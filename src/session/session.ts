@@ -239,19 +239,6 @@ export class Session {
     this.#queue.cancel();
   }
 
-  /** Cancels all turns and adds the reason to the conversation, for the user only. Does nothing without a turn. */
-  async cancelFor(reason: string): Promise<void> {
-    if (!this.isBusy) return;
-    this.cancel();
-    await this.idle();
-    const { transcript, writer } = this.#deps;
-    const question = transcript.messages.findLast(({ info }) => info.role === "user")?.info;
-    if (question?.role !== "user") return;
-    const { addAnswer } = await import("../conversation/command-messages.ts");
-    await addAnswer(transcript, question, reason);
-    await writer.flush();
-  }
-
   /** Reloads the project from its files and emits what changed. */
   reload(): Promise<Project> {
     return this.#services.project.reload();

@@ -1,4 +1,5 @@
 import type { Socket } from "node:net";
+import { addAnswer } from "../../conversation/command-messages.ts";
 import { deferred } from "../../base/async.ts";
 import { errorFields } from "../../base/error-fields.ts";
 import type { Log } from "../../base/log.ts";
@@ -119,8 +120,7 @@ export class DisconnectedTurns {
     if (this.#deadlines.has(session.id)) return;
     const cancel = () => {
       this.#deadlines.delete(session.id);
-      const cancelled = session
-        .cancelFor(createReason(minutes))
+      const cancelled = cancelFor(session, createReason(minutes))
         .catch((error: unknown) => log.error("turn without client not ended", errorFields(error)))
         .finally(() => this.#cancelled.delete(session.id));
       this.#cancelled.set(session.id, cancelled);
@@ -132,6 +132,18 @@ export class DisconnectedTurns {
     const isBusy = this.#deps.sessions.allLive.some((session) => session.isBusy);
     if (!this.#isTaken && !isBusy) this.#ended.resolve();
   }
+}
+
+/** Cancels all turns and adds the reason to the conversation, for the user only. Does nothing without a turn. */
+async function cancelFor(session: Session, reason: string): Promise<void> {
+  if (!session.isBusy) return;
+  session.cancel();
+  await session.idle();
+  const { transcript } = session;
+  const question = transcript.messages.findLast(({ info }) => info.role === "user")?.info;
+  if (question?.role !== "user") return;
+  await addAnswer(transcript, question, reason);
+  await session.stored();
 }
 
 function createReason(minutes: number): string {

@@ -1,4 +1,4 @@
-import { type Deferred, deferred } from "../../base/async.ts";
+import { type Deferred, deferred, orWhenAborted } from "../../base/async.ts";
 import type { SessionHost } from "../../session/session-host.ts";
 
 /** A client that is connected. */
@@ -79,7 +79,7 @@ export class SwitchableHost implements SessionHost {
     signal: AbortSignal,
     request: (host: SessionHost) => Promise<T>,
   ): Promise<{ readonly value: T } | undefined> {
-    while (!signal.aborted) {
+    for (;;) {
       const client = await this.#findClient(sessionId, signal);
       if (client === undefined) return undefined;
       const answer = request(client.host).then((value): Given<T> => ({ value }));
@@ -87,22 +87,14 @@ export class SwitchableHost implements SessionHost {
       if (first !== "left") return first;
       answer.catch(() => {});
     }
-    return undefined;
   }
 
   /** Waits for a client that knows the session; undefined when the signal aborts first. */
   async #findClient(sessionId: string, signal: AbortSignal): Promise<Client | undefined> {
-    const aborted = deferred<void>();
-    const onAbort = () => aborted.resolve();
-    signal.addEventListener("abort", onAbort, { once: true });
-    try {
-      while (!signal.aborted) {
-        if (this.#client?.knows(sessionId) === true) return this.#client;
-        await Promise.race([this.#changed.promise, aborted.promise]);
-      }
-      return undefined;
-    } finally {
-      signal.removeEventListener("abort", onAbort);
+    while (!signal.aborted) {
+      if (this.#client?.knows(sessionId) === true) return this.#client;
+      await orWhenAborted(this.#changed.promise, signal, undefined);
     }
+    return undefined;
   }
 }
