@@ -483,14 +483,21 @@ export const commands: readonly Command[] = [
   {
     names: ["mcp add"],
     about: "add an MCP server: its address, or after -- its command",
-    operands: { text: "NAME URL|-- COMMAND…", least: 2, most: 1_000 },
+    operands: { text: "NAME URL|-- COMMAND…", least: 0, most: 1_000 },
     flags: [
+      {
+        name: "from",
+        value: "PROGRAM",
+        choices: ["claude-code", "claude-desktop", "cursor", "vscode"],
+        about: "add the servers of another program, or those named",
+      },
       { name: "env", value: "NAME=VALUE", repeats: true, about: "a variable for the command" },
       { name: "header", value: "NAME=VALUE", repeats: true, about: "a header for the address" },
     ],
     more: [
       "fairlead mcp add notes https://notes.example/mcp",
       "fairlead mcp add files -- npx -y @modelcontextprotocol/server-filesystem /data",
+      "fairlead mcp add --from cursor",
       "Keys belong in variables: --header 'authorization=Bearer {env:NOTES_TOKEN}'",
     ],
     load: async () => (await import("./mcp/mcp-edit.ts")).addMcp,

@@ -15,7 +15,7 @@ import { permissionFindings } from "./permission-findings.ts";
 import { openLocalApp } from "../local-app.ts";
 import { print, printJson } from "../terminal/output.ts";
 import { editorFindings } from "./editor-findings.ts";
-import { mcpFindings } from "./mcp-findings.ts";
+import { mcpFindings, otherServerFindings } from "./mcp-findings.ts";
 import { agentFindings, providerFindings, unusedFindings } from "./provider-findings.ts";
 import { languageFindings } from "./language-findings.ts";
 import { sandboxFinding } from "./sandbox-findings.ts";
@@ -27,6 +27,7 @@ import { version } from "../command-line/version.ts";
 /** Checks the configuration, providers and storage. Returns 1 when the user must fix something. */
 export async function doctor(call: Call): Promise<number> {
   const { app, project } = await openLocalApp(call.text("cwd"));
+  const home = { home: app.home, env: process.env, platform: process.platform };
   const findings = [
     { what: "Fairlead", found: `${version} on Node ${process.versions.node}` },
     systemFinding(await findSystem(process.env)),
@@ -36,7 +37,8 @@ export async function doctor(call: Call): Promise<number> {
     ...(await unusedFindings(project)),
     ...agentFindings(project),
     ...(await mcpFindings(app, project, call.has("offline"))),
-    ...(await editorFindings({ home: app.home, env: process.env, platform: process.platform })),
+    ...(await otherServerFindings(project, home)),
+    ...(await editorFindings(home)),
     await storeFinding(app.folders),
     ...(await damageFindings(app)),
     ...(await folderFindings(app.folders)),

@@ -3,7 +3,7 @@ import { readRegularFile } from "../../base/files/regular-file.ts";
 import { isKnownToken } from "../../base/secrets/secret-forms.ts";
 import { isRecord } from "../../base/text/record.ts";
 import { showInvisible } from "../../base/text/invisible.ts";
-import { setInFile } from "../../config/edit.ts";
+import { type Setting, setInFile } from "../../config/edit.ts";
 import { parseConfigFile } from "../../config/files/config-file.ts";
 import { lockFolderOf } from "../../storage/json/lock.ts";
 import type { Call } from "../command-line/command.ts";
@@ -14,7 +14,10 @@ import { findUserConfigFile } from "../user-config-file.ts";
 
 /** Adds a server to the user's configuration file. */
 export async function addMcp(call: Call): Promise<number> {
+  const from = call.text("from");
+  if (from !== undefined) return addFrom(from, call);
   const [name = "", target = "", ...args] = call.operands;
+  if (target === "") throw new UsageError("mcp add needs NAME URL, NAME -- COMMAND… or --from", call.name);
   if (!/^[\w.-]+$/.test(name))
     throw new UsageError(
       `"${name}" is no name for a server; use letters, digits, "-", "_" and "."`,
@@ -29,6 +32,42 @@ export async function addMcp(call: Call): Promise<number> {
   await setInFile(file, [{ path: ["mcp", name], value: server }], lockFolder());
   await print(showInvisible(`Added "${name}" to ${file}. To check it: fairlead mcp test ${name}`));
   return 0;
+}
+
+/** Adds servers of another program's settings: the named ones, or all that the configuration lacks. */
+async function addFrom(id: string, call: Call): Promise<number> {
+  if (call.texts("env").length > 0 || call.texts("header").length > 0)
+    throw new UsageError("--from takes no --env and no --header", call.name);
+  const { otherPrograms, readServersOf } = await import("./other-programs.ts");
+  const program = otherPrograms.find((one) => one.id === id);
+  if (program === undefined) throw new UsageError(`--from does not know "${id}"`, call.name);
+  const home = { home: openApp().home, env: process.env, platform: process.platform };
+  const found = await readServersOf(program, home);
+  const place = program.file(home);
+  if (found === undefined) throw new UserError(`${program.name} has no settings at ${place}.`);
+  const missing = call.operands.filter((name) => !found.some((one) => one.name === name));
+  if (missing.length > 0) {
+    const names = found.map(({ name }) => name).join(", ") || "none";
+    throw new UserError(`${missing.join(", ")} not found in ${place}, which has: ${names}.`);
+  }
+  const file = findFile();
+  const known = await readServers(file);
+  const wanted = found.filter(({ name }) => call.operands.length === 0 || call.operands.includes(name));
+  const lines: string[] = [];
+  const settings: Setting[] = [];
+  for (const one of wanted) {
+    if (known[one.name] !== undefined) lines.push(`Not added: "${one.name}" is already in ${file}.`);
+    else if ("problem" in one) lines.push(`Not added: "${one.name}", because ${one.problem}.`);
+    else {
+      settings.push({ path: ["mcp", one.name], value: one.server });
+      lines.push(`Added "${one.name}" to ${file}. To check it: fairlead mcp test ${one.name}`);
+      if (one.variables.length > 0)
+        lines.push(`  Its keys were not copied. Set these variables: ${one.variables.join(", ")}`);
+    }
+  }
+  if (settings.length > 0) await setInFile(file, settings, lockFolder());
+  await print(showInvisible(lines.length === 0 ? `${place} has no MCP servers.` : lines.join("\n")));
+  return wanted.length > 0 && settings.length === 0 ? 1 : 0;
 }
 
 /** Removes a server from the user's configuration file. */

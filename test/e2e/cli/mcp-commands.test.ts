@@ -11,6 +11,7 @@ async function place(mcp: Record<string, unknown> = {}) {
   });
   const path = join(home.path, ".config/fairlead/fairlead.json");
   return {
+    write: (files: Record<string, string>) => home.write(files),
     run: (...args: string[]) => fairlead(home.path, args),
     config: async (): Promise<unknown> => JSON.parse(await readFile(path, "utf8")),
     [Symbol.asyncDispose]: () => home.remove(),
@@ -53,6 +54,52 @@ describe("fairlead mcp add", () => {
     expect([exitCode === 0, stderr]).toEqual([false, expect.stringContaining(reason)]);
     expect(await here.config()).toEqual({ theme: "dark", mcp: known });
   });
+});
+
+test("fairlead mcp add --from adds servers without keys; doctor names them", async () => {
+  await using here = await place({ known: { type: "local", command: ["server"] } });
+  await here.write({
+    ".claude.json": JSON.stringify({
+      mcpServers: {
+        known: { command: "other" },
+        files: { command: "npx", args: ["-y", "server"], env: { LOG: "1", FILES_API_KEY: "secret-1" } },
+        notes: { url: "https://notes.example/mcp", headers: { Authorization: "Bearer secret-2" } },
+        asks: { command: "server", args: ["${input:path}"] },
+        odd: { kind: "odd" },
+      },
+    }),
+  });
+  const before = await here.run("doctor", "--offline");
+  expect(before.stdout).toMatch(
+    /Claude Code has: files, notes, asks, odd\s.*\n?.*fairlead mcp add --from claude-code/,
+  );
+  const named = await here.run("mcp", "add", "--from", "claude-code", "files");
+  expect(named).toMatchObject({ exitCode: 0, stdout: expect.stringContaining("FILES_API_KEY") });
+  const { stdout } = await here.run("mcp", "add", "--from", "claude-code");
+  expect(stdout).toContain('Not added: "known" is already in');
+  expect(stdout).toContain('Not added: "asks", because it contains ${input:…}');
+  expect(stdout).toContain('Not added: "odd", because it has neither a command nor an address.');
+  expect(stdout).toContain("Set these variables: NOTES_AUTHORIZATION");
+  expect(await here.config()).toEqual({
+    theme: "dark",
+    mcp: {
+      known: { type: "local", command: ["server"] },
+      files: {
+        type: "local",
+        command: ["npx", "-y", "server"],
+        environment: { LOG: "1", FILES_API_KEY: "{env:FILES_API_KEY}" },
+      },
+      notes: {
+        type: "remote",
+        url: "https://notes.example/mcp",
+        headers: { Authorization: "Bearer {env:NOTES_AUTHORIZATION}" },
+      },
+    },
+  });
+  expect((await here.run("mcp", "add", "--from", "claude-code", "nobody")).stderr).toContain(
+    "which has: known,",
+  );
+  expect((await here.run("mcp", "add", "--from", "vscode")).stderr).toContain("VS Code has no settings at");
 });
 
 test("fairlead mcp remove removes a server, and names the others if there is none", async () => {
