@@ -421,8 +421,13 @@ export const commands: readonly Command[] = [
   },
   {
     names: ["config schema"],
-    about: "print the JSON schema of configuration files",
-    flags: [],
+    about: "print the JSON schema of configuration files, or install it for your editor",
+    flags: [
+      {
+        name: "install",
+        about: "store it beside your configuration, and name it there",
+      },
+    ],
     load: async () => (await import("./commands/config.ts")).configSchema,
   },
   {

@@ -1,7 +1,11 @@
-import { readFile } from "node:fs/promises";
+import { readFile, writeFile } from "node:fs/promises";
 import { homedir } from "node:os";
 import { join, resolve } from "node:path";
 import { fileURLToPath } from "node:url";
+import { makeFolder } from "../../base/files/make-folder.ts";
+import { setInFile } from "../../config/edit.ts";
+import { lockFolderOf } from "../../storage/json/lock.ts";
+import { findUserConfigFile } from "../user-config-file.ts";
 import type { Configuration } from "../../project/projects.ts";
 import { UserError } from "../../base/errors.ts";
 import { removeSecretForms } from "../../base/secrets/secret-forms.ts";
@@ -87,11 +91,26 @@ export async function checkConfigFiles(call: Call): Promise<number> {
   return problems.length === 0 ? 0 : 1;
 }
 
-/** Prints the JSON schema of configuration files. */
-export async function configSchema(): Promise<number> {
+/** Prints the JSON schema of configuration files, or stores it beside the user's own. */
+export async function configSchema(call: Call): Promise<number> {
   const path = fileURLToPath(new URL("../schema/config.schema.json", import.meta.url));
-  process.stdout.write(await readFile(path, "utf8"));
+  const schema = await readFile(path, "utf8");
+  if (call.has("install")) await installSchema(schema);
+  else process.stdout.write(schema);
   return 0;
+}
+
+const schemaName = "fairlead.schema.json";
+
+/** Replaces an installed schema of an earlier version. */
+async function installSchema(schema: string): Promise<void> {
+  const { folders } = openApp();
+  const file = findUserConfigFile(folders.config);
+  await makeFolder(folders.config, 0o700);
+  await writeFile(join(folders.config, schemaName), schema);
+  const setting = { path: ["$schema"], value: `./${schemaName}` };
+  await setInFile(file, [setting], lockFolderOf(folders.data));
+  await print(`Editors complete and check ${file} by ${join(folders.config, schemaName)}.`);
 }
 
 interface CheckResult {

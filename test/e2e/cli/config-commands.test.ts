@@ -277,3 +277,18 @@ test("config set and unset change the user's file, and refuse what would not wor
   expect(await set("set", "model")).toEqual([2, expect.stringContaining("config set needs SETTING VALUE")]);
   expect(await read()).toBe(before);
 });
+
+test("config schema --install stores the schema beside the user's file, which names it", async () => {
+  await using home = await temporaryFolder({ ".config/fairlead/fairlead.jsonc": "{\n  // mine\n}\n" });
+  const install = () => fairlead(home.path, ["config", "schema", "--install"], { cwd: home.path });
+  const { exitCode } = await install();
+  const folder = join(home.path, ".config/fairlead");
+  const text = await readFile(join(folder, "fairlead.jsonc"), "utf8");
+  expect([exitCode, text]).toEqual([0, '{\n  "$schema": "./fairlead.schema.json"\n  // mine\n}\n']);
+  const schema = JSON.parse(await readFile(join(folder, "fairlead.schema.json"), "utf8"));
+  expect(schema).toMatchObject({ properties: { formatter: {}, hooks: {}, notify: {} } });
+  await install();
+  expect(await readFile(join(folder, "fairlead.jsonc"), "utf8")).toBe(text);
+  const check = await fairlead(home.path, ["config", "check"], { cwd: home.path });
+  expect(check.stdout).toBe("No problems found.");
+});
