@@ -63,6 +63,7 @@ function createOptions(session: Session): SessionConfigOption[] {
 export async function setOption(session: Session, optionId: string, value: unknown): Promise<void> {
   const options = createOptions(session);
   const option = options.find(({ id }) => id === optionId);
+  if (option === undefined && isClientTimeout(optionId, value)) return;
   if (option === undefined)
     throw invalidParams(
       `Option "${optionId}" not found. Options: ${formatList(options.map(({ id }) => id))}.`,
@@ -79,6 +80,14 @@ export async function setOption(session: Session, optionId: string, value: unkno
   if (optionId === approvalOption) return setApproval(session, approvalModeSchema.parse(value));
   const model = session.project.models.list().find((candidate) => modelValue(candidate.ref) === value);
   if (model !== undefined) await session.settings.setModel(model.ref);
+}
+
+/**
+ * Whether a client announces its own time limit for turns, in seconds. OpenClaw does it with every agent and ends the
+ * turn if it fails. The client keeps the limit itself; the answer lists the options that exist.
+ */
+function isClientTimeout(optionId: string, value: unknown): boolean {
+  return optionId === "timeout" && typeof value === "string" && /^\d+$/.test(value);
 }
 
 async function setApproval(session: Session, mode: ApprovalMode): Promise<void> {
