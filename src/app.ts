@@ -4,8 +4,7 @@ import { rmdirSync, rmSync } from "node:fs";
 import { join } from "node:path";
 import { setImmediate as yieldToEventLoop } from "node:timers/promises";
 import { fileURLToPath } from "node:url";
-import { z } from "zod";
-import { codeOf, UserError } from "./base/errors.ts";
+import { codeOf } from "./base/errors.ts";
 import { type LogLevel, openFileLog } from "./base/file-log.ts";
 import type { Log } from "./base/log.ts";
 import { Secrets } from "./base/secrets/secrets.ts";
@@ -23,7 +22,6 @@ import { AuthorizationStore } from "./mcp/oauth/oauth-store.ts";
 import { Servers } from "./mcp/servers.ts";
 import { OAuthFetch } from "./mcp/oauth/oauth-fetch.ts";
 import { loadCalls } from "./model/providers/lazy-calls.ts";
-import { expandHome } from "./permission/pattern.ts";
 import { warmUpAnalysis } from "./project/tools.ts";
 import { ModelAccess } from "./model/providers/model-access.ts";
 import type { OpenModels } from "./model/providers/providers.ts";
@@ -47,7 +45,7 @@ import { openSearch, type Search } from "./workspace/search/search.ts";
 import { openSnapshots } from "./workspace/files/snapshot.ts";
 import { Watchdog } from "./workspace/process/watchdog.ts";
 
-/** Variable with the rules of `run --allow`: a JSON list of permissions and patterns. */
+/** Variable with the rules of `run --allow`. */
 export const allowedVariable = "FAIRLEAD_ALLOW";
 /** Variable with the temporary folder of `run --ephemeral`, which replaces the stored sessions. */
 export const sessionFolderVariable = "FAIRLEAD_SESSION_FOLDER";
@@ -86,7 +84,6 @@ export class App {
   readonly #projectStore: LazyStore;
   /** Folders of the ephemeral sessions, the outer one first; removed at the end. */
   readonly #ephemeral: readonly string[];
-  readonly #allowed: readonly AllowedRule[];
   readonly #user: Home;
   readonly #secrets = new Secrets();
   readonly #watchdog: Watchdog;
@@ -140,7 +137,6 @@ export class App {
     this.#ephemeral = ephemeralFolder
       ? [sessionFolder, join(sessionFolder, "storage"), snapshotFolder, outputFolder]
       : [];
-    this.#allowed = parseAllowedRules(env[allowedVariable], this.home);
     const snapshots = openSnapshots(snapshotFolder, log);
     this.#files = openFiles({
       lockFolder: join(dataFolder, "file-locks"),
@@ -212,6 +208,11 @@ export class App {
     return this.#servers;
   }
 
+  /** Whether sessions are removed at the end. */
+  get isEphemeral(): boolean {
+    return this.#ephemeral.length > 0;
+  }
+
   openSessions(host: SessionHost): Sessions {
     this.#sessions = new Sessions({
       store: this.store,
@@ -222,16 +223,20 @@ export class App {
       servers: this.openServers(host),
       openApprovals: async (id) => {
         const approvals = await this.records.openApprovals(id);
-        approvals.allow(this.#allowed);
+        const allowed = this.#options.env[allowedVariable];
+        if (allowed) {
+          const { parseAllowedRules } = await import("./permission/allowed-rules.ts");
+          approvals.allow(parseAllowedRules(allowed, this.home));
+        }
         return approvals;
       },
       onTurnEnd: () => void this.#keepHouse(),
       recentChanges: openRecentChanges({
         folder: join(this.folders.data, "recent-changes"),
-        isShared: this.#ephemeral.length === 0,
+        isShared: !this.isEphemeral,
         log: this.log,
       }),
-      memory: this.#ephemeral.length > 0 ? readOnlyMemory(this.records) : this.records,
+      memory: this.isEphemeral ? readOnlyMemory(this.records) : this.records,
     });
     return this.#sessions;
   }
@@ -359,25 +364,6 @@ export class App {
   #warn(text: string): void {
     if (this.#sessions === undefined) this.#options.onWarning?.(text);
     this.#sessions?.warn(text);
-  }
-}
-
-const allowedRulesSchema = z.array(z.object({ permission: z.string().min(1), pattern: z.string().min(1) }));
-type AllowedRule = z.infer<typeof allowedRulesSchema>[number];
-
-/** Throws {@link UserError} if the value is invalid. */
-function parseAllowedRules(text: string | undefined, home: string): AllowedRule[] {
-  if (!text) return [];
-  const parsed = allowedRulesSchema.safeParse(parseJson(text));
-  if (!parsed.success) throw new UserError(`${allowedVariable} is not a JSON list of rules.`);
-  return parsed.data.map(({ permission, pattern }) => ({ permission, pattern: expandHome(pattern, home) }));
-}
-
-function parseJson(text: string): unknown {
-  try {
-    return JSON.parse(text);
-  } catch {
-    return undefined;
   }
 }
 

@@ -21,6 +21,8 @@ export interface ClientFeatures {
   urls: boolean;
   /** Whether a user answers permission requests (false with `_meta.unattended`). */
   isAttended: boolean;
+  /** Whether a program reads the output (`_meta.scripted`). */
+  isScripted: boolean;
   /** Reads files including unsaved changes in its buffers. */
   readFiles: boolean;
   writeFiles: boolean;
@@ -52,6 +54,7 @@ export const noFeatures: ClientFeatures = {
   forms: false,
   urls: false,
   isAttended: false,
+  isScripted: false,
   readFiles: false,
   writeFiles: false,
   childWork: "card",
@@ -76,6 +79,7 @@ export function parseClientFeatures(request: InitializeRequest): ClientFeatures 
     forms: isSupported(capabilities.elicitation?.form),
     urls: isSupported(capabilities.elicitation?.url),
     isAttended: isAttended(capabilities),
+    isScripted: capabilities._meta?.["scripted"] === true,
     readFiles: capabilities.fs?.readTextFile === true,
     writeFiles: capabilities.fs?.writeTextFile === true,
     childWork: getChildWork(request),

@@ -26,7 +26,10 @@ export interface ConnectionDeps {
   log: Log;
   /** Called when the client was answered that a session is open. */
   onOpened?: ((sessionId: string) => void) | undefined;
+  explainDefaults?: ExplainDefaults | undefined;
 }
+
+export type ExplainDefaults = (view: SessionView, client: ClientFeatures) => Promise<void>;
 
 const reopeningMessage =
   "The session is being reopened with other folders. Retry after that request is answered.";
@@ -44,6 +47,7 @@ export class AcpConnection {
   createChannel: (session: Session) => Channel;
   readonly #log: Log;
   readonly #onOpened: (sessionId: string) => void;
+  #explainDefaults: ExplainDefaults | undefined;
   readonly #views = new Map<string, SessionView>();
 
   constructor(deps: ConnectionDeps) {
@@ -51,6 +55,7 @@ export class AcpConnection {
     this.outbox = deps.outbox;
     this.account = deps.account;
     this.#log = deps.log;
+    this.#explainDefaults = deps.explainDefaults;
     this.#onOpened = deps.onOpened ?? (() => {});
     this.peer = {
       requests: createClientRequests(requester),
@@ -99,6 +104,13 @@ export class AcpConnection {
         this.#views.delete(sessionId);
       }
     });
+  }
+
+  /** Called with each turn; explains the default permissions with the first one. */
+  async explainDefaults(view: SessionView): Promise<void> {
+    const explain = this.#explainDefaults;
+    this.#explainDefaults = undefined;
+    await explain?.(view, this.client);
   }
 
   /** Whether the client has opened the session or is opening it. */

@@ -4,7 +4,7 @@ import type { SessionHost } from "../session/session-host.ts";
 import type { Sessions } from "../session/sessions.ts";
 import type { Account } from "./methods/account.ts";
 import { Requester } from "./client/requester.ts";
-import { AcpConnection } from "./connection.ts";
+import { AcpConnection, type ExplainDefaults } from "./connection.ts";
 import type { ProgramInfo } from "./initialize.ts";
 import type { ProtocolVersion } from "./methods/method-table.ts";
 import type { JoinedSessions } from "./reconnect/joined-sessions.ts";
@@ -39,6 +39,8 @@ export interface ServerDeps {
   settle: () => void;
   /** Called when the client was answered that a session is open. */
   onOpened?: (sessionId: string) => void;
+  /** Explains the default permissions, once per installation. Must not throw. */
+  explainDefaults?: ExplainDefaults;
   /** Loads what opens sessions of other processes; without it they are refused. */
   loadJoinedSessions?: LoadJoinedSessions;
 }
@@ -64,6 +66,7 @@ export function serveClient({
   warmUpCalls: loadCalls,
   settle,
   onOpened,
+  explainDefaults,
   loadJoinedSessions,
 }: ServerDeps): AcpServer {
   const { outbox } = wire;
@@ -77,6 +80,7 @@ export function serveClient({
     account,
     log,
     onOpened,
+    explainDefaults,
   });
   const warmUp = new WarmUp({
     outbox,

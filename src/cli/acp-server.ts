@@ -73,6 +73,10 @@ export async function openServer({
     warmUp: () => app.warmUp(),
     warmUpCalls: () => app.warmUpCalls(),
     settle: () => void limitHeapGrowth(),
+    explainDefaults: async (view, client) => {
+      const { explainDefaults } = await import("../acp/explain-defaults.ts");
+      await explainDefaults(view, client, app);
+    },
     loadJoinedSessions: async (client, requester) => {
       const { JoinedSessions } = await import("../acp/reconnect/joined-sessions.ts");
       return new JoinedSessions({ place, wire: client, requester, log: app.log });

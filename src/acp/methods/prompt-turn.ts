@@ -24,7 +24,7 @@ export async function promptTurn(
     if (!isWanted || signal.aborted) return cancelledResponse();
   }
   const view = connection.getView(sessionId);
-  return toResponse(connection, view, await runTurn(view, toPromptInput(prompt, _meta), signal));
+  return toResponse(connection, view, await runTurn(connection, view, toPromptInput(prompt, _meta), signal));
 }
 
 /** Converts a prompt, with the trace context of its request. */
@@ -64,9 +64,18 @@ export function steer(connection: AcpConnection, sessionId: string, prompt: read
 }
 
 /** Runs a turn; an aborted signal cancels it. */
-async function runTurn(view: SessionView, input: PromptInput, signal: AbortSignal): Promise<TurnResult> {
+async function runTurn(
+  connection: AcpConnection,
+  view: SessionView,
+  input: PromptInput,
+  signal: AbortSignal,
+): Promise<TurnResult> {
   view.state.resume();
-  const turn = view.runTurn(() => view.session.prompt(input));
+  const turn = view.runTurn(async () => {
+    const answer = view.session.prompt(input);
+    await connection.explainDefaults(view);
+    return answer;
+  });
   const cancel = () => view.session.cancel();
   signal.addEventListener("abort", cancel, { once: true });
   return turn.finally(() => signal.removeEventListener("abort", cancel));

@@ -32,6 +32,8 @@ export interface EditorOptions {
   isUnattended?: boolean;
   /** Whether the server may go on without this process, which then must not share its stderr. */
   isDetached?: boolean;
+  /** Whether a program reads the output. */
+  isScripted?: boolean;
   /** Whether updates of commands carry their output while they run. */
   hasTerminals?: boolean;
 }
@@ -78,6 +80,7 @@ export async function startEditor(options: EditorOptions): Promise<Editor> {
         duplicate_option_kinds: true,
         feedback: true,
         ...(options.isUnattended === true && { unattended: true }),
+        ...(options.isScripted === true && { scripted: true }),
         ...(options.hasTerminals === true && { terminal_output: true }),
       },
     },

@@ -94,6 +94,7 @@ class Run {
           onRefused: (call) => this.#refused.push(call),
         }),
       isUnattended: options.permission !== "ask",
+      isScripted: options.format !== "text",
       // Programs that read events get the output when a command ends.
       hasTerminals: options.format === "text",
       ...(options.permission === "ask" && {
