@@ -110,7 +110,7 @@ export class Printer {
   /** Prints what is asked; the answers are printed by the prompt. */
   question({ toolCall }: RequestPermissionRequest): void {
     this.line(this.#style.yellow(`? ${removeControls(formatQuestion(toolCall))}`));
-    this.#content(toolCall.content ?? [], lineLimit);
+    this.#wrapped(toolCall.content ?? []);
   }
 
   /** Notes the user's decision about a call: of a rejected call only the title is printed, of an answered one nothing. */
@@ -211,7 +211,7 @@ export class Printer {
     const facts = this.#facts(call);
     this.line(`${mark} ${this.#heading(call, facts)}${facts === "" ? "" : this.#style.dim(` (${facts})`)}`);
     if (call.decided === "rejected" || (this.#isCancelling && !isGood)) return this.#output(call.output);
-    if (update.status === "failed") this.#problem(update.content ?? []);
+    if (update.status === "failed") this.#wrapped(update.content ?? []);
     else this.#content(update.content ?? [], lineLimits[update.kind ?? ""] ?? lineLimit);
     this.#output(call.output);
   }
@@ -260,8 +260,8 @@ export class Printer {
     if (more > 0 && limit > 0) this.#omitted(`${more} more lines`);
   }
 
-  /** Prints why a call failed, in full width. */
-  #problem(content: readonly ToolCallContent[]): void {
+  /** Prints why a call failed or is asked about: nothing of it is cut. */
+  #wrapped(content: readonly ToolCallContent[]): void {
     for (const item of content) if (item.type === "diff") this.#diff(item);
     const { isTerminal, columns } = this.#screen;
     const lines = textLines(content).flatMap((line) =>

@@ -134,7 +134,8 @@ export class Screen {
     if (this.#drawn.length === 0) return;
     // After a resize, the terminal has wrapped the lines again.
     const rows = this.#drawn.reduce((sum, width) => sum + Math.max(1, Math.ceil(width / this.columns)), 0);
-    stderr.write(`\r${rows > 1 ? `\u001b[${rows - 1}A` : ""}\u001b[J`);
+    // Line by line: tmux moves a screen that is erased as a whole into its history.
+    stderr.write(`\r\u001b[K${"\u001b[A\u001b[K".repeat(rows - 1)}`);
     this.#drawn = [];
   }
 

@@ -27,6 +27,39 @@ function printed(chunks: readonly (readonly [Chunk, text: string, messageId: str
   return out;
 }
 
+/** A terminal of 40 columns, and what was written to it. */
+function narrowTerminal() {
+  let written = "";
+  const stream = { isTTY: true, columns: 40, rows: 24, write: (text: string) => (written += text) };
+  const screen = new Screen({ stdout: stream, stderr: stream, env: {} });
+  return { screen, written: () => written };
+}
+
+test("a region is erased line by line, never the screen as a whole", () => {
+  const { screen, written } = narrowTerminal();
+  screen.draw({ lines: ["one", "two"] });
+  screen.draw({ lines: ["three"] });
+  screen.draw(undefined);
+  expect(written()).toBe("one\ntwo\r\u001b[K\u001b[A\u001b[Kthree\r\u001b[K");
+});
+
+test("the reason of a question is wrapped, not cut", () => {
+  const { screen, written } = narrowTerminal();
+  const text = "Asked because it cannot be undone: overwrites the history of a remote.";
+  new Printer({ style: styleFor({}, {}), screen }).question({
+    sessionId: "ses_1",
+    options: [],
+    toolCall: {
+      toolCallId: "1",
+      title: "git push --force",
+      content: [{ type: "content", content: { type: "text", text } }],
+    },
+  });
+  expect(written()).toContain(
+    "  Asked because it cannot be undone:\n  overwrites the history of a remote.\n",
+  );
+});
+
 describe("what a turn prints", () => {
   test("keeps the blanks between pieces of a thought", () => {
     const thought = "agent_thought_chunk";
