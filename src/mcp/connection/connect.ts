@@ -166,10 +166,14 @@ async function openLocal(
     return connection;
   } catch (error) {
     await connection.end();
+    if (transport.isEchoed) throw new ConnectError({ kind: "failed", reason: echoReason, isPassing: false });
     const serverText = transport.errorTail === "" ? "" : `; it wrote: ${transport.errorTail.slice(-500)}`;
     throw toConnectError(error, deps.connection.timeoutMs, serverText);
   }
 }
+
+const echoReason =
+  "its command runs in a terminal, which repeats its input and cuts long lines. Start it without one: with ssh, use -T instead of -t";
 
 async function openRemote(
   settings: RemoteServer,

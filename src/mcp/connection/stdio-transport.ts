@@ -34,6 +34,9 @@ export class StdioTransport implements Transport {
   readonly #closing = new AbortController();
   #process: PipedProcess | undefined;
   #errorTail = "";
+  /** A terminal repeats it as the first message. */
+  #firstSent: string | undefined;
+  #isEchoed = false;
   /** Resolves when the program has read its input. */
   #draining: Promise<unknown> | undefined;
   #waiting = 0;
@@ -41,6 +44,11 @@ export class StdioTransport implements Transport {
   constructor(command: PipedCommand, deps: StdioDeps) {
     this.#command = command;
     this.#deps = deps;
+  }
+
+  /** Whether the program runs in a terminal that repeats its input. Such a terminal also cuts long lines. */
+  get isEchoed(): boolean {
+    return this.#isEchoed;
   }
 
   /** The end of the program's stderr. */
@@ -69,7 +77,9 @@ export class StdioTransport implements Transport {
       void this.close();
       throw new Error("the server's program does not read what it is sent");
     }
-    if (input.write(`${toJson(message)}\n`)) return;
+    const line = toJson(message);
+    this.#firstSent ??= line;
+    if (input.write(`${line}\n`)) return;
     this.#waiting++;
     try {
       await this.#drain(input);
@@ -122,6 +132,10 @@ export class StdioTransport implements Transport {
     if (this.#closing.signal.aborted) return;
     if (line.kind === "too-long") return this.#answerTooLong(line);
     if (line.text.trim() === "") return undefined;
+    if (line.text.trim() === this.#firstSent) {
+      this.#isEchoed = true;
+      return void this.close();
+    }
     const message = parseMessage(line.text);
     if (message === undefined) this.#deps.onNoise(line.text.slice(0, noiseLength));
     else this.onmessage?.(message);

@@ -90,6 +90,11 @@ describe("a server that cannot be started", () => {
       { ...faulty("none"), cwd: "/not/there" },
       "its working directory /not/there is not a folder",
     ],
+    [
+      "repeats its input",
+      faulty("terminal"),
+      "its command runs in a terminal, which repeats its input and cuts long lines. Start it without one: with ssh, use -T instead of -t",
+    ],
     ["dies", faulty("dies-at-start"), "it ended before it answered; it wrote: Cannot find the database."],
     [
       "is nowhere",
@@ -111,7 +116,7 @@ describe("a server that cannot be started", () => {
 });
 
 describe("what a server writes", () => {
-  test.each(["noise", "wrong-ids", "flood", "restless", "endless-list"])(
+  test.each(["noise", "wrong-ids", "flood", "restless", "endless-list", "terminal-without-echo"])(
     "does no harm beside its messages: %s",
     async (fault) => {
       await withServer(faulty(fault), async (context) => {

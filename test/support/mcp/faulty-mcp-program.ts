@@ -21,7 +21,9 @@ const mebibyte = 1024 * 1024;
 const painted = (words: string): string =>
   fault.startsWith("painted") ? `\u001b[31m${words}\u001b[0m\u0007\u202e` : words;
 
-const write = (line: string) => process.stdout.write(`${line}\n`);
+/** As a terminal of another machine ends lines. */
+const lineEnd = fault.startsWith("terminal") ? "\r\n" : "\n";
+const write = (line: string) => process.stdout.write(`${line}${lineEnd}`);
 const send = (message: object): void => void write(JSON.stringify({ jsonrpc: "2.0", ...message }));
 const remember = (word: string): void => {
   if (memory !== undefined) appendFileSync(memory, `${word}\n`);
@@ -207,4 +209,11 @@ if (fault === "stays") {
   spawn(process.execPath, ["-e", sleeper], { detached: true, stdio: "ignore" });
   setInterval(() => {}, 1_000);
 }
-createInterface({ input: process.stdin }).on("line", (line) => take(JSON.parse(line)));
+if (fault.startsWith("terminal")) {
+  write("Welcome to the other machine!");
+  write("");
+}
+createInterface({ input: process.stdin }).on("line", (line) => {
+  if (fault === "terminal") write(line);
+  take(JSON.parse(line));
+});
