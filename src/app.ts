@@ -151,7 +151,10 @@ export class App {
       search: this.#search,
       snapshots,
       processes: this.#processes,
-      changeTracker: openChangeTracker(() => variables.get()),
+      changeTracker: openChangeTracker(
+        () => variables.get(),
+        [...Object.values(this.folders), sessionFolder],
+      ),
     };
 
     this.models = new ModelAccess({ dataFolder, env, secrets, log });

@@ -16,7 +16,7 @@ export async function commandRows({ folder, isShort }: Setting): Promise<Row[]> 
   const rows: Row[] = [];
   for (const { files, rounds, most } of isShort ? sizes.slice(0, 1) : sizes) {
     const root = makeRepository(join(folder, `files-${files}`), files);
-    const tracker = openChangeTracker(() => process.env);
+    const tracker = openChangeTracker(() => process.env, []);
     const compare = async () => void (await (await tracker.start([root], [])).finish());
     const look = () => execFileSync("git", ["status", "--porcelain"], { cwd: root });
     // The first commands also find git, read its index and begin to watch the folders.

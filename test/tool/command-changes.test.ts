@@ -251,6 +251,20 @@ describe("the changes of a command", () => {
       expect(await place.isTracked(line)).toBe(true);
   });
 
+  test.each([true, false])("leave out the program's own files (git: %s)", async (isGit) => {
+    const own = ".local/share/fairlead";
+    await using place = await (isGit ? committed : commandPlace)({ a: "one\n", [`${own}/storage/x`]: "1" });
+    for (const line of [
+      `echo more | tee -a a ${own}/storage/x > ${own}/new`,
+      `find . -path ./.git -prune -o -type f -exec sh -c 'echo more >> "$1"' - {} \\;`,
+      `rm -rf .local`,
+    ]) {
+      const { operations, notUndone } = await changed(place, line);
+      expect(operations, line).toEqual(line.startsWith("rm") ? {} : { a: "update" });
+      expect(notUndone ?? [], line).toEqual([]);
+    }
+  });
+
   test.each([
     ["an edit", async (place: Place) => place.write({ "src/a": "mine\n", "src/new": "mine\n" })],
     ["an edit in an ignored folder", async (place: Place) => place.write({ "out/tracked": "mine\n" })],
@@ -300,7 +314,7 @@ describe("the changes of a command", () => {
       const script = `#!/bin/sh\necho "$*" >> '${log}'\nPATH='${process.env["PATH"] ?? ""}' exec git "$@"\n`;
       await place.write({ "../bin/git": script });
       await chmod(program, 0o755);
-      const tracker = openChangeTracker(() => ({ ...process.env, PATH: dirname(program) }));
+      const tracker = openChangeTracker(() => ({ ...process.env, PATH: dirname(program) }), []);
       const run = async (task: () => Promise<void>) => {
         await writeFile(log, "");
         const command = await tracker.start([place.cwd], []);

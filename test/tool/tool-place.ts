@@ -133,7 +133,7 @@ function toolContext(folder: string, cwd: string): ToolContext {
         warmUp: unused,
       } satisfies Search,
       snapshots: openSnapshots(join(folder, "snapshots")),
-      changeTracker: openChangeTracker(() => process.env),
+      changeTracker: openChangeTracker(() => process.env, [join(cwd, ".local/share/fairlead")]),
     },
     seen: new SeenFiles(),
     recent: noRecentChanges,

@@ -5,14 +5,20 @@ import { toPathFilter } from "../search/glob.ts";
 import { IgnoreRules } from "../search/ignore-rules.ts";
 import type { NamedPath } from "./command-changes.ts";
 
-/** Lists files and links below a folder that no rule ignores; undefined if there are more than the limit. */
-export async function listFolderFiles(folder: string, limit: number): Promise<string[] | undefined> {
-  const found: Found = { paths: [], omitted: new Set(), limit };
+/**
+ * Lists files and links below a folder that no rule ignores, without the folders in `omitted`. Undefined if there are
+ * more than the limit.
+ */
+export async function listFolderFiles(
+  folder: string,
+  { omitted, limit }: { readonly omitted: ReadonlySet<string>; readonly limit: number },
+): Promise<string[] | undefined> {
+  const found: Found = { paths: [], omitted, limit };
   return (await walk(folder, await IgnoreRules.above(folder), found)) ? found.paths : undefined;
 }
 
 /**
- * Lists files and links that the paths name, ignored or not, without those in `omitted`. Undefined if there are more
+ * Lists files and links that the paths name, ignored or not, without files and folders in `omitted`. Undefined if there are more
  * than the limit.
  */
 export async function listNamedFiles(
@@ -56,9 +62,10 @@ async function walk(folder: string, above: IgnoreRules | undefined, found: Found
     const isFolder = entry.isDirectory();
     if (entry.name === ".git" || rules?.excludes(entry.name, isFolder)) continue;
     const path = join(folder, entry.name);
+    if (found.omitted.has(path)) continue;
     if (isFolder) {
       if (!(await walk(path, rules, found))) return false;
-    } else if ((entry.isFile() || entry.isSymbolicLink()) && !found.omitted.has(path)) found.paths.push(path);
+    } else if (entry.isFile() || entry.isSymbolicLink()) found.paths.push(path);
     if (found.paths.length > found.limit) return false;
   }
   return true;

@@ -40,6 +40,8 @@ export class FolderWatch {
   readonly #root: string;
   readonly #limit: number;
   readonly #count: EventCount;
+  /** Folders that are not watched. */
+  readonly #omitted: ReadonlySet<string>;
   readonly #arming = new Serial();
   readonly #watchers = new Map<string, FSWatcher>();
   /** Paths with an event since the last `reset`. */
@@ -55,20 +57,21 @@ export class FolderWatch {
   #index: unknown;
   #idle: NodeJS.Timeout | undefined;
 
-  private constructor(root: string, limit: number, count: EventCount) {
+  private constructor(root: string, limit: number, count: EventCount, omitted: ReadonlySet<string>) {
     this.#root = root;
     this.#limit = limit;
     this.#count = count;
+    this.#omitted = omitted;
   }
 
   /** Returns undefined where events may be missing. */
-  static open(root: string, count: EventCount): FolderWatch | undefined {
+  static open(root: string, count: EventCount, omitted: ReadonlySet<string>): FolderWatch | undefined {
     if (process.platform !== "linux") return undefined;
     try {
       const queue = readKernelLimit("max_queued_events");
       if (queue < 2 * watchEventsLimit || !localFileSystems.has(statfsSync(root).type)) return undefined;
       const limit = Math.min(watchedFoldersLimit, readKernelLimit("max_user_watches") * watchesPart);
-      return new FolderWatch(root, limit, count);
+      return new FolderWatch(root, limit, count, omitted);
     } catch {
       return undefined;
     }
@@ -157,6 +160,7 @@ export class FolderWatch {
 
   /** Watches a folder before it is read, so that no subfolder is missed. */
   async #walk(folder: string, above: IgnoreRules): Promise<void> {
+    if (this.#omitted.has(folder)) return;
     this.#watch(folder);
     const entries = await readEntries(folder);
     const names = new Set(entries.map(({ name }) => name));

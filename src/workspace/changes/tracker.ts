@@ -54,7 +54,10 @@ export class Tracker implements ChangeTracker {
   /** One at a time, so that each change is reported once. */
   readonly #finishing = new Serial();
 
-  constructor(env: () => Environment) {
+  readonly #ownFolders: readonly string[];
+
+  constructor(env: () => Environment, ownFolders: readonly string[]) {
+    this.#ownFolders = ownFolders;
     this.#git = lazy(async () => {
       const program = await findProgram("git", env());
       return program === undefined ? undefined : gitRunner(program, env);
@@ -73,25 +76,33 @@ export class Tracker implements ChangeTracker {
   }
 
   async #startIn(root: string, named: readonly NamedPath[]): Promise<Run> {
+    const own = this.#findOwnFolders(root);
     const run = new Run(
       root,
       named.filter(({ path }) => isBelow(path, root) && path !== root),
+      own,
     );
     try {
-      await run.start(await this.#opening.run(() => this.#open(root)));
+      await run.start(await this.#opening.run(() => this.#open(root, own)));
     } catch (error) {
       run.fail(messageOf(error));
     }
     return run;
   }
 
-  async #open(root: string): Promise<TrackedFolder> {
+  /** Returns the real paths of the program's folders inside a workspace. */
+  #findOwnFolders(root: string): ReadonlySet<string> {
+    const paths = this.#ownFolders.map((folder) => toRealPath(folder) ?? folder);
+    return new Set(paths.filter((path) => path !== root && isBelow(path, root)));
+  }
+
+  async #open(root: string, own: ReadonlySet<string>): Promise<TrackedFolder> {
     const known = this.#folders.get(root);
     const worktree = await findWorktree(root);
     const isKnown = known !== undefined && known.worktree === worktree;
     if (!isKnown) known?.listing?.close();
     this.#folders.delete(root);
-    const folder = isKnown ? known : await this.#inspect(root, worktree);
+    const folder = isKnown ? known : await this.#inspect(root, worktree, own);
     this.#folders.set(root, folder);
     for (const [path, oldest] of this.#folders) {
       if (this.#folders.size <= cachedFoldersLimit) break;
@@ -101,10 +112,14 @@ export class Tracker implements ChangeTracker {
     return folder;
   }
 
-  async #inspect(root: string, worktree: string | undefined): Promise<TrackedFolder> {
+  async #inspect(
+    root: string,
+    worktree: string | undefined,
+    own: ReadonlySet<string>,
+  ): Promise<TrackedFolder> {
     const runGit = worktree === undefined ? undefined : await this.#git();
     const git = runGit && (await GitFiles.open(runGit, root));
-    const listing = git && new WatchedListing(git, FolderWatch.open(root, this.#events));
+    const listing = git && new WatchedListing(git, FolderWatch.open(root, this.#events, own));
     return { worktree, git, listing, contents: new KeptContents() };
   }
 
@@ -136,6 +151,8 @@ interface Earlier {
 /** One command in one folder. */
 class Run {
   readonly #root: string;
+  /** The program's folders, whose files are not tracked. */
+  readonly #own: ReadonlySet<string>;
   /** Paths of files that the command line names. */
   readonly #named: readonly string[];
   /** Folders and patterns that it names. */
@@ -151,9 +168,10 @@ class Run {
   /** Changed and untracked files before the command; null for deleted ones. Unlisted tracked files equal the index. */
   readonly #before = new Map<string, Earlier | null>();
 
-  constructor(root: string, named: readonly NamedPath[]) {
+  constructor(root: string, named: readonly NamedPath[], own: ReadonlySet<string>) {
     this.#root = root;
-    this.#named = named.filter(({ isGlob }) => !isGlob).map(({ path }) => path);
+    this.#own = own;
+    this.#named = this.#omitOwn(named.filter(({ isGlob }) => !isGlob).map(({ path }) => path));
     this.#namedFolders = named.filter(({ isGlob, isBelow }) => isGlob || isBelow);
   }
 
@@ -220,9 +238,9 @@ class Run {
       const count = listing.tracked.length + listing.untracked.length;
       if (count > listedFilesLimit)
         throw new Error(`more than ${listedFilesLimit} files are changed or untracked.`);
-      return listing;
+      return { tracked: this.#omitOwn(listing.tracked), untracked: this.#omitOwn(listing.untracked) };
     }
-    const untracked = await listFolderFiles(this.#root, listedFilesLimit);
+    const untracked = await listFolderFiles(this.#root, { omitted: this.#own, limit: listedFilesLimit });
     if (untracked === undefined)
       throw new Error(`the folder has more than ${listedFilesLimit} files and is not in a git repository.`);
     return { tracked: [], untracked };
@@ -234,9 +252,14 @@ class Run {
     if (folders.length === 0) return noIgnoredFiles;
     const limit = ignoredFilesLimit;
     const files = await (git === undefined
-      ? listNamedFiles(this.#root, folders, { omitted: new Set(others), limit })
+      ? listNamedFiles(this.#root, folders, { omitted: new Set([...others, ...this.#own]), limit })
       : git.listIgnored(folders, limit));
-    return { folders, files };
+    return { folders, files: files && this.#omitOwn(files) };
+  }
+
+  #omitOwn(paths: readonly string[]): readonly string[] {
+    if (this.#own.size === 0) return paths;
+    return paths.filter((path) => ![...this.#own].some((folder) => isBelow(path, folder)));
   }
 
   /** Describes named folders that were made or removed with more ignored files than the limit. */
@@ -393,10 +416,15 @@ function isFolder(path: string): boolean {
 }
 
 function isRealPath(folder: string): boolean {
+  return toRealPath(folder) === folder;
+}
+
+/** Returns undefined if the path does not exist. */
+function toRealPath(path: string): string | undefined {
   try {
-    return realpathSync.native(folder) === folder;
+    return realpathSync.native(path);
   } catch {
-    return false;
+    return undefined;
   }
 }
 
