@@ -292,7 +292,7 @@ export class Gate {
     const scopes: ApprovalScope[] = permissions.every(mayHoldForProject)
       ? ["session", "project"]
       : ["session"];
-    return { ...call, permissions, always, scopes, reason: describeQuestion(open) };
+    return { ...call, permissions, always, scopes, reason: describeQuestion(open, permissions) };
   }
 
   async #requestAnswer(question: Question, signal: AbortSignal): Promise<AnswerOrFailure> {
@@ -410,10 +410,22 @@ export class Gate {
 
 const rejectedByClose: Decision = { outcome: "rejected", cause: "closed" };
 
-/** Returns everything that cannot be undone, else the first reason. */
-function describeQuestion(open: readonly Judgement[]): string {
+/** Maximum number of reasons in a question. */
+const reasonsLimit = 4;
+
+/** Returns everything that cannot be undone, else the reason; of several, each with its part of the call. */
+function describeQuestion(open: readonly Judgement[], requests: readonly PermissionRequest[]): string {
   const irreversible = open.flatMap((judgement) => judgement.irreversible ?? []);
-  return irreversible.length > 0 ? describeIrreversible(irreversible) : (open[0]?.reason ?? "");
+  if (irreversible.length > 0) return describeIrreversible(irreversible);
+  const reasons = new Set(open.map(({ reason }) => reason));
+  if (reasons.size <= 1) return open[0]?.reason ?? "";
+  const parts = open.map(({ reason, subject }, index) => {
+    const effect = requests[index]?.subjects.find(({ text }) => text === subject)?.reason;
+    return effect === undefined ? reason : `it ${effect} (${reason})`;
+  });
+  const all = [...new Set(parts)];
+  const more = all.length - reasonsLimit;
+  return [...all.slice(0, reasonsLimit), ...(more > 0 ? [`${more} more`] : [])].join(", and ");
 }
 
 const isAllowed = (judgements: readonly Judgement[]): boolean =>

@@ -1,3 +1,4 @@
+import { PLAN_AGENT } from "../agent/plan-mode.ts";
 import type { Log } from "../base/log.ts";
 import type { Emit } from "../message/event.ts";
 import type { MessageId } from "../message/ids.ts";
@@ -14,7 +15,7 @@ export interface CallOutcome {
 
 export interface ToolCallRecordDeps {
   transcript: Pick<Transcript, "putPart" | "settleCall" | "amendParts">;
-  context: Pick<ToolContext, "sessionId">;
+  context: Pick<ToolContext, "sessionId" | "agent">;
   emit: Emit;
   log: Log;
 }
@@ -153,7 +154,10 @@ export class ToolCallRecord {
   /** Settles a refused call. The turn continues if the user could not be asked or gave a reason. */
   async refuse(decision: Refusal): Promise<CallOutcome> {
     const { outcome } = decision;
-    const refused = await this.fail(outcome === "unasked" ? "failed" : outcome, refusalText(decision));
+    const refused = await this.fail(
+      outcome === "unasked" ? "failed" : outcome,
+      refusalText(decision, this.#deps.context.agent),
+    );
     const isExplained = outcome === "rejected" && decision.feedback !== undefined;
     return isExplained ? { changes: refused.changes } : refused;
   }
@@ -198,13 +202,15 @@ export function abandonedText(reason: "cancelled" | "interrupted"): string {
 export type Refusal = Exclude<Decision, { outcome: "allowed" }>;
 
 /** Returns the text for the model about a refused call. */
-export function refusalText(decision: Refusal): string {
+export function refusalText(decision: Refusal, agent: string): string {
   switch (decision.outcome) {
     case "denied": {
       const { rule, subject, permission, plugin } = decision;
       if (plugin !== undefined)
         return `Not run. The plugin ${plugin} forbids ${permission} for "${subject}". Find a way that does not need it, or tell the user what you would need.`;
       const source = `${rule.permission}: "${rule.pattern}" is set to ${rule.action}`;
+      if (agent === PLAN_AGENT && permission === "edit" && rule.pattern === "*")
+        return `Not run. Plan mode changes nothing but plans, and this call changes "${subject}" (${source}). Put the change into the plan.`;
       return `Not run. A rule forbids ${permission} for "${subject}" (${source}). Find a way that does not need it, or tell the user what you would need.`;
     }
     case "rejected":

@@ -215,7 +215,10 @@ export class ToolRunner {
     const isLoopRefused = isLoop && (decision.outcome === "unasked" || decision.outcome === "denied");
     if (!isLoopRefused) {
       const outcome = await record.refuse(decision);
-      fingerprint.result = fingerprintResult({ status: "refused", error: refusalText(decision) });
+      fingerprint.result = fingerprintResult({
+        status: "refused",
+        error: refusalText(decision, this.#deps.context.agent),
+      });
       return outcome;
     }
     this.#refusedLoops++;

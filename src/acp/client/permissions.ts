@@ -129,11 +129,11 @@ function createMeta(tool: string, { permissions }: Question): Record<string, unk
 }
 
 function createOptions(
-  { always: patterns, permissions }: Question,
+  question: Question,
   scopes: readonly ApprovalScope[],
   reasonForm: ReturnType<typeof getReasonForm>,
 ): PermissionOption[] {
-  const always = scopes.map((scope) => createAlwaysOption(patterns, scope, permissions));
+  const always = scopes.map((scope) => createAlwaysOption(question, scope));
   return [
     { optionId: allowOnce, name: "Allow once", kind: "allow_once" },
     ...always,
@@ -149,11 +149,15 @@ const rejectWithReasonOption: PermissionOption = {
 };
 
 function createAlwaysOption(
-  patterns: readonly string[],
+  { always: patterns, permissions, title }: Question,
   scope: ApprovalScope,
-  permissions: Question["permissions"],
 ): PermissionOption {
-  const list = patterns.map((pattern) => `\`${showInvisible(pattern)}\``).join(", ");
+  // The pattern of a server's tool contains a digest of its definition; the title names both.
+  const tool = title.replace(/^@\S+: /, "");
+  const isTool = (pattern: string) =>
+    permissions.some(({ permission }) => pattern.startsWith(`${permission}@`));
+  const names = patterns.map((pattern) => showInvisible(isTool(pattern) ? tool : pattern));
+  const list = names.map((name) => `\`${name}\``).join(", ");
   const isFor = (name: string) => permissions.some(({ permission }) => permission === name);
   const what = isFor(connectPermission)
     ? `connections to ${list}`

@@ -54,6 +54,22 @@ describe("a question", () => {
       ]);
     });
   });
+
+  test("names every part of a command that asks", async () => {
+    const config = { permission: { bash: "ask", edit: "ask" } };
+    await story({ config, permission: "reject_once" }, async ({ editor, model }) => {
+      const { sessionId } = await editor.newSession();
+      model.reply(reply.call("bash", { command: "git status --short && mkdir build" }));
+      await editor.prompt(sessionId, "Go");
+      const text = JSON.stringify(editor.permissionRequests[0]?.toolCall.content);
+      for (const part of [
+        "Asked because it runs git status --short (the rule bash: ",
+        ", and it writes build (the rule edit: ",
+        ", and it runs mkdir build (the rule bash: ",
+      ])
+        expect(text).toContain(part);
+    });
+  });
 });
 
 describe("the answers", () => {

@@ -67,7 +67,7 @@ describe("plan_exit", () => {
       expect(JSON.stringify(model.requests[1]?.messages)).toContain("The user rejected this call");
       expect(model.requests[1]?.userText).toContain("Plan mode is on.");
       expect(model.requests[2]?.toolResults).toEqual([
-        expect.stringMatching(/^Not run\. A rule forbids edit/),
+        expect.stringMatching(/^Not run\. Plan mode changes nothing but plans/),
       ]);
     });
   });
@@ -136,7 +136,7 @@ describe("plan_enter", () => {
       ]);
       expect(model.requests[1]?.userText).toContain("Plan mode is on.");
       expect(model.requests[2]?.toolResults).toEqual([
-        expect.stringMatching(/^Not run\. A rule forbids edit/),
+        expect.stringMatching(/^Not run\. Plan mode changes nothing but plans/),
       ]);
       expect(await repository.git("status", "--porcelain")).toBe("");
       const live = agentText(editor.updates(sessionId));
