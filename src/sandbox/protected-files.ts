@@ -26,7 +26,9 @@ interface Folder {
   readonly changedMs: number;
   readonly listedMs: number;
   readonly folders: readonly string[];
-  readonly found: ProtectedFiles;
+  /** Its `.git`: what is in it changes without a trace in this folder. */
+  readonly repository: { readonly path: string; readonly isFolder: boolean } | undefined;
+  readonly found: Pick<ProtectedFiles, "readOnly" | "hidden">;
 }
 
 /** Finds protected files, and remembers each folder until it changes. */
@@ -50,11 +52,14 @@ export class ProtectedFileSearch {
       if (known.size % foldersPerPause === 0) await new Promise((resolve) => setImmediate(resolve));
     }
     this.#folders = known;
-    const all = [...known.values()].map(({ found }) => found);
+    const all = [...known.values()];
+    const repositories = { pinned: [] as string[], readOnly: [] as string[] };
+    for (const { repository } of all)
+      if (repository !== undefined) addRepository(repository.path, repository.isFolder, repositories);
     return {
-      pinned: all.flatMap(({ pinned }) => pinned),
-      readOnly: all.flatMap(({ readOnly }) => readOnly),
-      hidden: all.flatMap(({ hidden }) => hidden),
+      pinned: repositories.pinned,
+      readOnly: [...repositories.readOnly, ...all.flatMap(({ found }) => found.readOnly)],
+      hidden: all.flatMap(({ found }) => found.hidden),
     };
   }
 
@@ -81,20 +86,21 @@ function sortEntries(
   entries: readonly Dirent[],
   cwd: string,
   filter: ReadFilter,
-): Pick<Folder, "folders" | "found"> {
+): Pick<Folder, "folders" | "repository" | "found"> {
   const folders: string[] = [];
-  const found = { pinned: [] as string[], readOnly: [] as string[], hidden: [] as string[] };
+  const found = { readOnly: [] as string[], hidden: [] as string[] };
+  let repository: Folder["repository"];
   for (const entry of entries) {
     const path = join(folder, entry.name);
     const name = relative(cwd, path);
     const isFolder = entry.isDirectory();
-    if (entry.name === ".git") addRepository(path, isFolder, found);
+    if (entry.name === ".git") repository = { path, isFolder };
     else if (isFolder ? filter.hidesFolder(name) : filter.hides(name))
       found.hidden.push(...resolveLink(path));
     else if (!entry.isSymbolicLink() && isOwnConfiguration(path)) found.readOnly.push(path);
     else if (isFolder && !skippedFolders.has(entry.name)) folders.push(path);
   }
-  return { folders, found };
+  return { folders, repository, found };
 }
 
 /** Adds the parts of a `.git` that git runs or obeys, with those of submodules and worktrees. */

@@ -21,6 +21,8 @@ export function createProxyEnvironment(proxy: string): Record<string, string> {
     ...Object.fromEntries(proxyVariables.map((name) => [name, proxy])),
     NO_PROXY: direct,
     no_proxy: direct,
+    // It would connect with each command.
+    npm_config_update_notifier: "false",
     // For fetch and http of Node; other versions ignore it.
     NODE_USE_ENV_PROXY: "1",
   };

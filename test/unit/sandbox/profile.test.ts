@@ -1,4 +1,4 @@
-import { mkdir, symlink } from "node:fs/promises";
+import { mkdir, symlink, utimes } from "node:fs/promises";
 import { realpathSync } from "node:fs";
 import { join } from "node:path";
 import { describe, expect, test } from "vitest";
@@ -202,6 +202,20 @@ describe("a profile", () => {
     };
     expect(await writableOf("good")).toEqual([join(root, "good"), join(root, "main/.git")]);
     expect(await writableOf("bad")).toEqual([join(root, "bad")]);
+  });
+
+  test("what appears in .git is found though its parent did not change", async () => {
+    await using folder = await temporaryFolder({ ".git/HEAD": "", ".git/config": "" });
+    const root = realpathSync(folder.path);
+    const old = new Date(0);
+    await utimes(root, old, old);
+    const search = new ProtectedFileSearch();
+    const filter = createReadFilter([rules]);
+    expect((await search.find([root], root, filter)).readOnly).toEqual([join(root, ".git/config")]);
+    await folder.write({ ".git/hooks/a": "", ".git/modules/m/config": "" });
+    const found = await search.find([root], root, filter);
+    expect(found.readOnly).toContain(join(root, ".git/hooks"));
+    expect(found.pinned).toContain(join(root, ".git/modules/m"));
   });
 
   test("new protected files are found by the next search", async () => {
