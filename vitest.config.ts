@@ -26,6 +26,7 @@ const slowUnit = [
   "test/tool/command-changes.test.ts",
 ];
 const slowProgram = [
+  "test/e2e/sandbox/{everyday-commands,kernel-evidence}.test.ts",
   "test/crash/*.test.ts",
   "test/eval/{failures,replay,requests,small-window}.test.ts",
   "test/e2e/mcp/{many-tools,mcp-conformance,mcp-modern,mcp-remote}.test.ts",
