@@ -86,6 +86,7 @@ async function run(setup: Setup): Promise<void> {
   if (!isBrief || setup.call.has("editor")) await showEditorConfig(setup);
   else
     setup.questions.say(`For your editor: fairlead setup ${choices.provider.id} --editor ${editorNames()}`);
+  if (!isBrief) await (await import("./setup-languages.ts")).offerLanguageServers(setup);
   if (isReady) setup.questions.say('Ready. Try: fairlead run "explain this repository"');
 }
 

@@ -141,7 +141,7 @@ async function answer(flow: Flow, answersOf: (questions: Question[]) => string[]
       .map((line) => `${line}\n`)
       .join("");
     const env = { WORK_KEY: key };
-    const result = await fairlead(home.path, flow.args(model.url), { input, env });
+    const result = await fairlead(home.path, flow.args(model.url), { input, env, cwd: home.path });
     const config = await readFile(join(home.path, ".config/fairlead/fairlead.json"), "utf8").catch(() => "");
     const stored: unknown = config === "" ? undefined : JSON.parse(config);
     return { ...result, questions, stored, wanted: flow.stored(model.url, home.path) };
@@ -181,7 +181,7 @@ describe("setup", () => {
   const at = async (lines: string[], args: string[] = [], env: Record<string, string> = {}) => {
     await using home = await temporaryFolder({}, "fairlead-home-");
     const input = lines.map((line) => `${line}\n`).join("");
-    return await fairlead(home.path, ["setup", ...args], { input, env });
+    return await fairlead(home.path, ["setup", ...args], { input, env, cwd: home.path });
   };
 
   test("takes a key that is pasted where it asks where the key comes from", async () => {

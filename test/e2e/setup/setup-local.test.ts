@@ -48,7 +48,7 @@ async function atServer(lists: Lists, play: (place: Place) => Promise<void>): Pr
       origin: server.url,
       reply: (text) => model.reply(text),
       run: (args, { env = {}, lines = [] } = {}) =>
-        fairlead(home.path, args, { env, input: lines.map((line) => `${line}\n`).join("") }),
+        fairlead(home.path, args, { cwd: home.path, env, input: lines.map((line) => `${line}\n`).join("") }),
       config: async () =>
         JSON.parse(await readFile(join(home.path, ".config/fairlead/fairlead.json"), "utf8")),
     });

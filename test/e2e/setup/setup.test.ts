@@ -1,4 +1,4 @@
-import { mkdir, readFile, stat, writeFile } from "node:fs/promises";
+import { chmod, mkdir, readFile, stat, writeFile } from "node:fs/promises";
 import { dirname, join } from "node:path";
 import { describe, expect, test } from "vitest";
 import { listen } from "../../support/listen.ts";
@@ -14,7 +14,12 @@ interface Place {
   home: string;
   model: ModelServer;
   /** Runs the program with lines as the answers. */
-  run: (args: string[], lines?: string[], env?: Record<string, string>) => ReturnType<typeof fairlead>;
+  run: (
+    args: string[],
+    lines?: string[],
+    env?: Record<string, string>,
+    cwd?: string,
+  ) => ReturnType<typeof fairlead>;
   file: (path: string) => Promise<string>;
 }
 
@@ -25,8 +30,8 @@ async function inPlace(play: (place: Place) => Promise<void>): Promise<void> {
     await play({
       home: home.path,
       model,
-      run: (args, lines = [], env = {}) =>
-        fairlead(home.path, args, { input: lines.map((line) => `${line}\n`).join(""), env }),
+      run: (args, lines = [], env = {}, cwd = home.path) =>
+        fairlead(home.path, args, { input: lines.map((line) => `${line}\n`).join(""), env, cwd }),
       file: (path) => readFile(join(home.path, path), "utf8"),
     });
     model.assertClean();
@@ -74,6 +79,22 @@ describe("fairlead setup", () => {
       });
       model.reply("Hello.");
       expect((await run(["run", "Hi"])).stdout).toBe("Hello.");
+    });
+  });
+
+  test("asks about language servers that are installed for the project", async () => {
+    await using project = await temporaryFolder({ "go.mod": "module a\n", "a.go": "package a\n" });
+    await using programs = await temporaryFolder({ gopls: "#!/bin/sh\n" });
+    await chmod(join(programs.path, "gopls"), 0o755);
+    await inPlace(async ({ model, run }) => {
+      const env = { PATH: `${programs.path}:${process.env["PATH"]}` };
+      const answers = ["custom", model.url, "work", "type", "sk-pasted-0123456789", "scripted", "", "none"];
+      const setup = (answer: string) => run(["setup", "--no-test"], [...answers, answer], env, project.path);
+      expect((await setup("later")).stdout).toContain(`Installed for ${project.path}: gopls.`);
+      expect((await setup("no")).stdout).toContain("gopls");
+      expect((await setup("later")).stdout).not.toContain("gopls");
+      const { stdout } = await run(["doctor", "--offline"], [], env, project.path);
+      expect(stdout).toMatch(/gopls.*not used, as you answered/);
     });
   });
 
