@@ -205,7 +205,7 @@ export class McpConnection {
       ...(onProgress && {
         onprogress: (progress: Progress) => {
           clock.restart();
-          onProgress(progress);
+          if (!isDriverNote(progress)) onProgress(progress);
         },
       }),
     };
@@ -339,6 +339,11 @@ export class McpConnection {
     if (this.isOpen || failure.kind === "visit" || failure.kind === "unauthorized") return failure;
     return { kind: "dropped", reason: this.#closedReason ?? toReadable(error) };
   }
+}
+
+/** Returns whether the SDK reports that it answers questions of the server, which the user sees anyway. */
+function isDriverNote({ message }: Progress): boolean {
+  return message?.startsWith("Fulfilling input required by ") === true;
 }
 
 /** Output of tools is data for the model: a server whose output differs from its own schema is still usable. */

@@ -58,12 +58,6 @@ export class OAuthFlowClient implements OAuthClientProvider {
     };
   }
 
-  /** Returns whether the request went to the registration endpoint. */
-  isRegistration(url: string | URL): boolean {
-    const endpoint = this.#discovered?.authorizationServerMetadata?.registration_endpoint;
-    return endpoint !== undefined && new URL(endpoint).href === new URL(url).href;
-  }
-
   state(): string {
     return this.#options.state;
   }

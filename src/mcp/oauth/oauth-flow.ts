@@ -6,6 +6,7 @@ import {
   type FetchLike,
   IssuerMismatchError,
   OAuthError,
+  RegistrationRejectedError,
 } from "@modelcontextprotocol/client";
 import { messageOf, UserError } from "../../base/errors.ts";
 import { showInvisible } from "../../base/text/invisible.ts";
@@ -81,7 +82,11 @@ async function runFlow(wanted: Wanted, deps: AuthorizeDeps, signal: AbortSignal)
   try {
     const { redirectUrl } = callback;
     const client = new OAuthFlowClient({ server, store: deps.store, redirectUrl, state, stored });
-    const run = createSdkFlow({ ...wanted, granted: stored?.tokens?.scope }, client, deps.fetch, signal);
+    const options = createAuthOptions({ ...wanted, granted: stored?.tokens?.scope }, deps.fetch, signal);
+    const run = (code?: CallbackCode) =>
+      auth(client, { ...options, authorizationCode: code?.code, iss: code?.issuer }).catch(
+        (thrown: unknown) => Promise.reject(explainRejection(thrown, client, server)),
+      );
     await run();
     const answer = await askUser(wanted, { client, callback }, deps, signal);
     // The registration may be unknown to the server: the next attempt registers again.
@@ -95,34 +100,22 @@ async function runFlow(wanted: Wanted, deps: AuthorizeDeps, signal: AbortSignal)
   }
 }
 
-/** Wraps the SDK's flow: without a code it runs up to the authorization URL, with a code up to the tokens. */
-function createSdkFlow(
+/** Returns the options of the SDK's flow. Without a code it runs up to the authorization URL, with one up to the tokens. */
+function createAuthOptions(
   { server, config, challenge, granted }: Wanted & { granted: string | undefined },
-  client: OAuthFlowClient,
   fetch: FetchLike,
   signal: AbortSignal,
-): (answer?: CallbackCode) => Promise<unknown> {
-  const send = createOAuthFetch(createServerFetch(fetch, server), { timeoutMs: timeoutOf(server), signal });
-  const fetchFn: FetchLike = async (url, init) => {
-    const response = await send(url, init);
-    if (!response.ok && client.isRegistration(url)) throw await refusedRegistration(server, url, response);
-    return response;
-  };
+) {
   // Overrides the SDK, which prefers the scopes that the server offers.
   const required = challenge.scope && computeScopeUnion(granted, challenge.scope);
-  const scope = config.scope ?? required;
-  const { resourceMetadataUrl } = challenge;
-  return (answer) =>
-    auth(client, {
-      serverUrl: server.url,
-      authorizationCode: answer?.code,
-      iss: answer?.issuer,
-      scope,
-      resourceMetadataUrl,
-      fetchFn,
-      // The client checks the issuer, tolerating a missing final slash.
-      skipIssuerMetadataValidation: true,
-    });
+  return {
+    serverUrl: server.url,
+    scope: config.scope ?? required,
+    resourceMetadataUrl: challenge.resourceMetadataUrl,
+    fetchFn: createOAuthFetch(createServerFetch(fetch, server), { timeoutMs: timeoutOf(server), signal }),
+    // The client checks the issuer, tolerating a missing final slash.
+    skipIssuerMetadataValidation: true,
+  };
 }
 
 type CallbackCode = Extract<CallbackAnswer, { outcome: "code" }>;
@@ -237,14 +230,13 @@ function discardBody(fetch: FetchLike): FetchLike {
   };
 }
 
-async function refusedRegistration(
-  { name }: RemoteServer,
-  url: string | URL,
-  response: Response,
-): Promise<UserError> {
-  const body = sanitize(await response.text());
+/** Explains a rejected registration; returns other errors unchanged. */
+function explainRejection(thrown: unknown, client: OAuthFlowClient, { url, name }: RemoteServer): unknown {
+  if (!(thrown instanceof RegistrationRejectedError)) return thrown;
+  const host = hostOf(client.discoveryState()?.authorizationServerUrl ?? url);
+  const answer = sanitize(thrown.body);
   return new UserError(
-    `${hostOf(url)} did not register this program (HTTP ${response.status}${body === "" ? "" : `: ${body}`}). Register one there by hand and set "oauth.clientId" of the server "${name}".`,
+    `${host} did not register this program (HTTP ${thrown.status}${answer === "" ? "" : `: ${answer}`}). Register one there by hand and set "oauth.clientId" of the server "${name}".`,
   );
 }
 

@@ -28,18 +28,12 @@ export class ServerTokens {
   readonly #server: RemoteServer;
   readonly #store: AuthorizationStore;
   readonly #send: FetchLike;
-  #challenge: Challenge | undefined;
   #renewing: Promise<string | undefined> | undefined;
 
   constructor(server: RemoteServer, { store, fetch }: ServerTokensDeps) {
     this.#server = server;
     this.#store = store;
     this.#send = createServerFetch(fetch, server);
-  }
-
-  /** The last challenge of the server; undefined while requests succeed. */
-  get challenge(): Challenge | undefined {
-    return this.#challenge;
   }
 
   /** Fetch for a transport. Throws {@link AuthorizationNeeded} if no token helps. */
@@ -50,7 +44,6 @@ export class ServerTokens {
     const response = await this.#sendWith(token, url, init);
     if (response.status === 401) return this.#again(token, response, url, init);
     this.#checkScope(response);
-    if (response.ok) this.#challenge = undefined;
     return response;
   };
 
@@ -93,7 +86,6 @@ export class ServerTokens {
   }
 
   #needed(challenge: Challenge): AuthorizationNeeded {
-    this.#challenge = challenge;
     return new AuthorizationNeeded(this.#server.name, challenge);
   }
 

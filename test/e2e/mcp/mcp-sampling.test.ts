@@ -90,6 +90,7 @@ test("a server of 2026-07-28 asks the model and sends to an address in its answe
     ]);
     const completed = editor.wire.entries.find(({ line }) => line.includes('"elicitation/complete"'));
     expect(completed?.line).toContain(JSON.stringify(Reflect.get(visited[0] ?? {}, "elicitationId")));
+    expect(JSON.stringify(editor.updates(sessionId))).not.toContain("Fulfilling input");
     editor.permission = "reject_once";
     expect(await call(context, sessionId, reply.call("new_think", {}))).toContain(
       "the user rejected the request to the model",
