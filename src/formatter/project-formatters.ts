@@ -257,6 +257,9 @@ export class ProjectFormatters {
         if (output.length < outputLimit) output += textOf(chunk);
       },
     });
+    const added =
+      confinement.kind === "confined" ? await confinement.findAddedFiles(outcome.background) : undefined;
+    if (added !== undefined) this.#deps.log.warn("formatter added configuration", { program, added });
     return { outcome, output };
   }
 

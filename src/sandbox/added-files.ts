@@ -1,11 +1,9 @@
 import { existsSync, mkdirSync, renameSync } from "node:fs";
 import { basename, join } from "node:path";
 import { messageOf } from "../base/errors.ts";
+import { blockedEnding, redirections } from "./redirection-guard.ts";
 import type { ProtectedFiles } from "./protected-files.ts";
 
-/** Entries of git's folder that would redirect it or name programs, and that mounts cannot keep from being created. */
-const redirections = ["commondir", "config.worktree"] as const;
-const blockedEnding = ".blocked";
 /** Names in one note. */
 const namedFiles = 5;
 
@@ -21,15 +19,20 @@ export function addHookFolders(found: ProtectedFiles): ProtectedFiles {
 
 /**
  * Finds files that change what the agent or git runs, and that appeared while a command ran: a mount cannot protect what
- * does not exist. Renames those that redirect the git of a repository that existed. Returns a note for the model and the
- * user; undefined if there are none.
+ * does not exist. Renames those that redirect the git of a repository that existed, unless that was done when they
+ * appeared (`guarded`). Returns a note for the model and the user; undefined if there are none.
  */
-export function describeAddedFiles(before: ProtectedFiles, after: ProtectedFiles): string | undefined {
+export function describeAddedFiles(
+  before: ProtectedFiles,
+  after: ProtectedFiles,
+  guarded: ReadonlySet<string>,
+): string | undefined {
   const known = new Set(before.readOnly);
-  const renamed = before.pinned.flatMap((folder) =>
+  const left = before.pinned.flatMap((folder) =>
     redirections.map((name) => join(folder, name)).filter((path) => !known.has(path) && existsSync(path)),
   );
-  const problems = renamed.flatMap(rename);
+  const problems = left.flatMap(rename);
+  const renamed = [...new Set([...guarded, ...left])];
   const repositories = new Set(before.pinned);
   const isNewRepository = (path: string) =>
     after.pinned.some((folder) => !repositories.has(folder) && path.startsWith(folder));

@@ -11,6 +11,7 @@ import { matchesHost } from "./network/host-pattern.ts";
 import type { SandboxProfile } from "./profile.ts";
 import type { ConfinedLine } from "../workspace/process/process.ts";
 import { type ProtectedFiles, ProtectedFileSearch } from "./protected-files.ts";
+import { blockedEnding, RedirectionGuard } from "./redirection-guard.ts";
 import { createReadFilter, type ReadFilter } from "./read-filter.ts";
 import type { Confined, Sandbox } from "./sandbox.ts";
 import { wrapCommand } from "./wrapper.ts";
@@ -99,8 +100,11 @@ export type Confinement =
       findBlockedReason(output: string): string | undefined;
       /** Returns the hosts to which connections were blocked, in order. */
       listBlockedHosts(): readonly string[];
-      /** Returns a note about files that appeared and that the command should not have created. */
-      findAddedFiles(): Promise<string | undefined>;
+      /**
+       * Returns a note about files that appeared and that the command should not have created. Called at its end;
+       * `isRunning` is set if processes that it started still run.
+       */
+      findAddedFiles(isRunning: boolean): Promise<string | undefined>;
       /** Whether the user may allow it to run outside. */
       readonly mayLeave: boolean;
     };
@@ -165,7 +169,16 @@ export class ProjectSandbox {
       const found = addHookFolders(await find());
       const network = { network: settings.network === true, hosts: [...this.#hosts, ...command.hosts] };
       const profile = this.#derive({ ...command, ...network }, filter, found, await system.temporary());
-      const findAddedFiles = async () => describeAddedFiles(found, await find());
+      const guard = new RedirectionGuard(found.pinned, new Set(found.readOnly), (path) =>
+        this.#deps.warn(
+          `A command in the sandbox created ${path}, which would redirect git: renamed to end in ${blockedEnding}.`,
+        ),
+      );
+      const findAddedFiles = async (isRunning: boolean) => {
+        // Processes in the background end with the program.
+        if (!isRunning) guard.stop();
+        return describeAddedFiles(found, await find(), guard.renamed);
+      };
       const { command: words } = settings;
       if (words !== undefined) {
         const argv = wrapCommand(words, command.command, command.start);

@@ -12,7 +12,7 @@ import { type RunContext, type ToolContext, ToolFailure, type ToolResult } from 
 import { BashOutput, type OutputResult } from "./bash-output.ts";
 import { describeExit, endNote, nothingPrinted } from "./command-end.ts";
 import { omitOthersChanges, recordChanges, type RecordedChanges } from "./record-changes.ts";
-import type { Blocked, Confined } from "./sandboxed-command.ts";
+import type { Blocked, Confined, Explanation } from "./sandboxed-command.ts";
 
 /** Longest time limit that a call may set. */
 export const maxTimeoutMs = 600_000;
@@ -166,8 +166,8 @@ class CommandRun {
     return recorded;
   }
 
-  async #describeSandbox({ exitCode }: ProcessOutcome, text: string) {
-    const explained = await this.#place.confined?.explain(text, exitCode);
+  async #describeSandbox(outcome: ProcessOutcome, text: string): Promise<Explanation> {
+    const explained = await this.#place.confined?.explain(text, outcome);
     return explained ?? { blocked: undefined, notes: [] };
   }
 

@@ -1,6 +1,6 @@
 import type { Decision, PermissionRequest } from "../../permission/rule.ts";
 import type { CommandToRun, Confinement } from "../../sandbox/project-sandbox.ts";
-import type { Confine } from "../../workspace/process/process.ts";
+import type { Confine, ProcessOutcome } from "../../workspace/process/process.ts";
 import { judgeConnection, toConnectRequest, toSandboxRequest } from "./sandbox-request.ts";
 import { type RunContext, ToolFailure, type ToolResult } from "../tool.ts";
 
@@ -23,11 +23,14 @@ export interface Blocked {
 /** How a confined command starts, and how its failure is explained. */
 export interface Confined {
   readonly confine: Confine;
-  /** `blocked` is set if the command failed because of the sandbox. The notes are for the model and the user. */
-  explain(
-    output: string,
-    exitCode: number | null,
-  ): Promise<{ blocked: Blocked | undefined; notes: string[] }>;
+  /** Called once, at the end. `blocked` is set if the command failed because of the sandbox. */
+  explain(output: string, end: Pick<ProcessOutcome, "exitCode" | "background">): Promise<Explanation>;
+}
+
+/** What the sandbox blocked, with notes for the model and the user. */
+export interface Explanation {
+  readonly blocked: Blocked | undefined;
+  readonly notes: readonly string[];
 }
 
 /** A run of a command, and what the sandbox blocked in it. */
@@ -90,9 +93,9 @@ async function openConfinement(
   if (confinement.kind === "none") return undefined;
   return {
     confine: (argv) => confinement.confine(argv),
-    explain: async (output, exitCode) => {
+    explain: async (output, { exitCode, background }) => {
       const blocked = findBlocked(confinement, output);
-      const added = await confinement.findAddedFiles();
+      const added = await confinement.findAddedFiles(background);
       const isFailed = exitCode !== 0;
       const isNamed = blocked !== undefined && (isFailed || blocked.hosts.length > 0);
       return {

@@ -72,7 +72,7 @@ export async function openConfinedLines(files: Files) {
       const profile = profiles.at(-1);
       if (profile === undefined) throw new Error("no profile");
       const hosts = confinement.listBlockedHosts();
-      return { exitCode, output: all, hosts, profile, added: await confinement.findAddedFiles() };
+      return { exitCode, output: all, hosts, profile, added: await confinement.findAddedFiles(false) };
     },
     async [Symbol.asyncDispose]() {
       system.close();

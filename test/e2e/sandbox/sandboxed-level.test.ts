@@ -1,11 +1,12 @@
 import { existsSync } from "node:fs";
 import { readFile, writeFile } from "node:fs/promises";
 import { join } from "node:path";
-import { describe, expect, test } from "vitest";
+import { describe, expect, test, vi } from "vitest";
 import type { Editor } from "../../support/editor/editor.ts";
 import { storiesOfOneAgent, story as singleStory, type StoryContext } from "../../support/editor/story.ts";
 import { listen } from "../../support/listen.ts";
 import * as reply from "../../support/model/reply.ts";
+import { thoughtText } from "../../support/transcript.ts";
 import { findSandboxProblem } from "./sandbox-problem.ts";
 
 const problem = await findSandboxProblem();
@@ -133,6 +134,30 @@ describe.runIf(problem === undefined)("at the level Sandboxed", () => {
       expect(result).toContain("/fairlead.json appeared and may change what the agent or git runs");
       expect(existsSync(join(path, ".git/commondir"))).toBe(false);
       expect(existsSync(join(path, ".git/hooks/a"))).toBe(false);
+    });
+  });
+
+  test("a job cannot redirect git, or change its hooks, as long as it runs", async () => {
+    const files = {
+      "job.sh":
+        "sleep 0.5; echo /evil > .git/commondir; echo x > .git/hooks/a; echo x > .git/config; sleep 300\n",
+    };
+    await story({ config, files }, async ({ editor, model, repository }) => {
+      const { sessionId } = await editor.newSession();
+      await choose(editor, sessionId);
+      model.reply(reply.call("bash", { command: "sh job.sh", background: true })).reply("Done.");
+      await editor.prompt(sessionId, "Start");
+      const git = join(repository.path, ".git");
+      const isRenamed = () => expect(existsSync(join(git, "commondir.blocked"))).toBe(true);
+      await vi.waitFor(isRenamed, { timeout: 20_000 });
+      expect(existsSync(join(git, "commondir"))).toBe(false);
+      model.reply(reply.call("job", { action: "stop", job: 1 })).reply("Done.");
+      await editor.prompt(sessionId, "Stop");
+      expect(existsSync(join(git, "hooks/a"))).toBe(false);
+      expect(await readFile(join(git, "config"), "utf8")).toContain("[core]");
+      expect(thoughtText(editor.updates(sessionId))).toContain(
+        ".git/commondir, which would redirect git: renamed",
+      );
     });
   });
 
