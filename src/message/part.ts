@@ -395,6 +395,8 @@ const changesPartSchema = z.object({
   type: z.literal("changes"),
   /** First words of the turn; absent for the whole session. */
   turn: z.string().optional(),
+  /** Whether later turns have changed files too. */
+  isOlder: z.literal(true).optional(),
   files: z.array(listedChangeSchema),
   /** What the card shows: some or all of the files, with their numbers in the metadata. */
   title: z.string(),

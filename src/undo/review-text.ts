@@ -49,7 +49,7 @@ function describeForClient(numbered: NumberedItem, cwd: string) {
 
 /** Lists changes by number. Markdown. */
 export function describeChanges(
-  { turn, files }: Pick<ChangesPart, "turn" | "files">,
+  { turn, isOlder, files }: Pick<ChangesPart, "turn" | "isOlder" | "files">,
   paths: readonly string[],
   cwd: string,
 ): string {
@@ -68,7 +68,7 @@ export function describeChanges(
     ),
     edited.length === 0
       ? ""
-      : `Edited since, by you or another program: ${edited.join(", ")}. These edits stay, and are not in the list.`,
+      : `Edited since, by ${isOlder ? "you, a later turn" : "you"} or another program: ${edited.join(", ")}. These edits stay, and are not in the list.`,
     "`/drop 1` undoes one change, `/drop 1 3` several, `/drop FILE` those of a file, `/drop all` all of them.",
   ];
   return sections.filter((section) => section !== "").join("\n\n");

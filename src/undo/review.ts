@@ -11,10 +11,12 @@ import {
   firstWords,
   interruptedEditsOf,
   partlyTrackedCommandsOf,
+  readCheckpoints,
 } from "../conversation/checkpoints.ts";
 import { droppedChangesReminder } from "../conversation/reminders.ts";
 import { omitReverted } from "../conversation/visible-messages.ts";
 import { formatPath, toAbsolute } from "../workspace/paths.ts";
+import { parseCheckpoint } from "./checkpoint-name.ts";
 import { listChange, loadLines, type NumberedItem, numberItems } from "./change-list.ts";
 import { findNetChanges, type StoredContent, toMergeableText } from "./net-changes.ts";
 import {
@@ -49,6 +51,8 @@ export interface ChangesAnswer {
 interface Scope {
   /** First words of the turn; undefined for the session. */
   readonly turn: string | undefined;
+  /** Whether later turns have changed files too. */
+  readonly isOlder?: boolean;
   /** Oldest first. */
   readonly messages: readonly Message[];
 }
@@ -79,18 +83,32 @@ export class Review {
     this.#settle = settle;
   }
 
-  /** Lists the changes of the last turn that changed files. `typed`: `all` for the session, and a file or folder. */
+  /**
+   * Lists the changes of the last turn that changed files. `typed`: `all` for the session or a checkpoint for its turn,
+   * and a file or folder.
+   */
   async list(typed: string): Promise<ChangesAnswer> {
-    const { isSession, path } = parseListed(typed);
+    const [first, rest] = splitFirstWord(typed.replaceAll("`", "").trim());
     const { cwd } = this.#deps.workspace;
-    const scope = await this.#loadScope(isSession);
+    const turn = first === "all" ? undefined : await this.#loadTurn(first);
+    const scope = turn ?? (await this.#loadScope(first === "all"));
+    if (turn === undefined && isNumber(first))
+      return {
+        text: `There is no turn ${first}. \`/checkpoints\` numbers the turns; \`/changes ./${first}\` is a file.`,
+      };
     if (scope === undefined) return { text: nothingToShow };
+    const isScopeNamed = first === "all" || turn !== undefined;
+    const path = (isScopeNamed ? rest : `${first} ${rest}`.trim()).replace(/^@/, "");
     const files = await this.#listFiles(scope);
     if (files.length === 0)
       return { text: `Nothing is left of the changes of ${describeScope(scope.turn)}.` };
     const paths = path === "" ? files.map(({ change }) => change.path) : this.#findPaths(files, path);
     if (paths.length === 0) return { text: this.#describeUnknownPath(path, files) };
-    const list = { ...(scope.turn !== undefined && { turn: scope.turn }), files };
+    const list = {
+      ...(scope.turn !== undefined && { turn: scope.turn }),
+      ...(scope.isOlder === true && { isOlder: true as const }),
+      files,
+    };
     const card = describeCard(list, paths, cwd);
     return {
       text: describeChanges(list, paths, cwd),
@@ -103,6 +121,7 @@ export class Review {
     const target = typed.replaceAll("`", "").trim();
     if (target === "") return dropUsage;
     const shown = await this.#findShownList();
+    if (target === "all" && shown?.isOlder === true) return this.#dropItems(numberItems(shown.files));
     if (target === "all") return this.#dropAll(shown !== undefined && shown.turn === undefined);
     const numbers = parseNumbers(target);
     if (numbers === undefined) return this.#dropPath(target, shown);
@@ -361,6 +380,20 @@ export class Review {
     return hasChanges ? { turn: undefined, messages: found.reverse() } : undefined;
   }
 
+  /** Returns the turn of a checkpoint, by its number or name; undefined if there is none. */
+  async #loadTurn(typed: string): Promise<Scope | undefined> {
+    const isWanted = typed === "" ? undefined : parseCheckpoint(typed);
+    if (isWanted === undefined) return undefined;
+    let count = 0;
+    let isOlder = false;
+    for await (const checkpoint of readCheckpoints(this.#visibleMessages())) {
+      const { words, messages } = checkpoint;
+      if (isWanted(checkpoint, ++count)) return { turn: words, messages, isOlder };
+      isOlder ||= messages.some((message) => changesByCalls(message).length > 0);
+    }
+    return undefined;
+  }
+
   /** Returns the newest list, unless the agent has changed files since. */
   async #findShownList(): Promise<ChangesPart | undefined> {
     for await (const message of this.#visibleMessages()) {
@@ -410,11 +443,13 @@ export class Review {
 const namedFiles = 10;
 const numberLimit = 100_000;
 
-function parseListed(typed: string): { isSession: boolean; path: string } {
-  const text = typed.replaceAll("`", "").trim();
-  const [, path = ""] = /^all(?:\s+(.*))?$/s.exec(text) ?? [];
-  const isSession = /^all(\s|$)/.test(text);
-  return { isSession, path: (isSession ? path : text).replace(/^@/, "") };
+function splitFirstWord(text: string): [first: string, rest: string] {
+  const [first = ""] = /^\S*/.exec(text) ?? [];
+  return [first, text.slice(first.length).trim()];
+}
+
+function isNumber(text: string): boolean {
+  return /^\d+$/.test(text);
 }
 
 /** Parses `2 4`, `2,4` and `2-4`; undefined for other texts. */

@@ -10,11 +10,11 @@ import {
   type Checkpoint,
   fileSteps,
   firstWords,
-  hasName,
   interruptedEditsOf,
   partlyTrackedCommandsOf,
   readCheckpoints,
 } from "../conversation/checkpoints.ts";
+import { parseCheckpoint } from "./checkpoint-name.ts";
 import { type FileOutcome, type FileRevert, planRevert, removes, reverse, revertFile } from "./revert.ts";
 import type { SessionDiff } from "../conversation/session-diff.ts";
 import type { Transcript } from "../conversation/transcript.ts";
@@ -289,7 +289,7 @@ export class Undo {
   }
 
   async #choose(target: string): Promise<{ revert: Revert } | { problem: string }> {
-    const wanted = parseTarget(target);
+    const wanted = parseCheckpoint(target);
     if (wanted === undefined) {
       return { problem: "Write a number of turns or a name from `/checkpoints`: `/undo 2`." };
     }
@@ -338,17 +338,6 @@ export class Undo {
     await this.#deps.save(change);
     await this.#deps.writer.flush();
   }
-}
-
-/**
- * Parses a target into a test for the oldest checkpoint to undo, called with its position from the newest. Returns
- * undefined for an invalid target.
- */
-function parseTarget(text: string): ((checkpoint: Checkpoint, count: number) => boolean) | undefined {
-  const name = text.replaceAll("`", "");
-  if (name === "") return () => true;
-  if (/^\d{1,4}$/.test(name)) return Number(name) === 0 ? undefined : (_, count) => count === Number(name);
-  return /^\w+$/.test(name) ? (checkpoint) => hasName(checkpoint, name) : undefined;
 }
 
 /** Returns why messages cannot be undone now: a background task that they started could still change files. */

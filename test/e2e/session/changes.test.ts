@@ -138,6 +138,29 @@ describe("/changes", () => {
     });
   });
 
+  test("shows an older turn by its number or name, and drops it without later changes", async () => {
+    await story({ files, ...allowAll }, async (context) => {
+      const { editor, model, repository } = context;
+      const sessionId = await playTurn(context);
+      const edit = { filePath: "a.txt", oldString: "line 20\n", newString: "twenty\n" };
+      model.reply(reply.call("edit", edit)).reply("Changed more.");
+      await editor.prompt(sessionId, "Write more");
+      const list = await say(editor, sessionId, "/changes 2");
+      expect(list).toContain(
+        '**Changes of the turn "Write words"**: 2 files, +3 -2\n\n- `1` a.txt, line 3: +1 -1',
+      );
+      expect(list).toContain("Edited since, by you, a later turn or another program: a.txt.");
+      const name = /`(\w{8})`[^\n]*Write words/.exec(await say(editor, sessionId, "/checkpoints"))?.[1];
+      expect(await say(editor, sessionId, `/changes ${name} b.txt`)).toContain("- `3` b.txt: created, +1");
+      expect(await say(editor, sessionId, "/drop all")).toContain("- `3` b.txt: created, +1");
+      expect(await readFile(join(repository.path, "a.txt"), "utf8")).toBe(numbered(40, { 20: "twenty" }));
+      expect(await exists(join(repository.path, "b.txt"))).toBe(false);
+      expect(await say(editor, sessionId, "/changes 3")).toBe(
+        "There is no turn 3. `/checkpoints` numbers the turns; `/changes ./3` is a file.",
+      );
+    });
+  });
+
   test("describes binary files, modes, links and moves", async () => {
     const kinds = { "old.txt": numbered(9), "run.sh": "true\n", "logo.bin": new Uint8Array([0, 1, 2]) };
     await story({ files: kinds, ...allowAll }, async (context) => {
