@@ -142,7 +142,7 @@ describe("a patch of several files", () => {
           { path: place.path("new/a.ts"), oldText: null, newText: "one\ntwo\n" },
           { path: place.path("b.ts"), oldText: "keep\nold\n", newText: "keep\nnew\n" },
           { path: place.path("moved/c.ts"), oldText: "c\n", newText: "C\n" },
-          { path: place.path("d.ts"), oldText: "d\n", newText: "" },
+          { path: place.path("d.ts"), oldText: "d\n", newText: "", isDeleted: true },
         ],
       },
       permissions: ["new/a.ts", "b.ts", "c.ts", "moved/c.ts", "d.ts"].map(requested),
