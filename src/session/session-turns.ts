@@ -18,7 +18,6 @@ import type { PluginEvents } from "../session-state/plugin-events.ts";
 import { SeenFiles } from "../tool/seen-files.ts";
 import type { ToolContext } from "../tool/tool.ts";
 import { RefusedMedia } from "../model/request/refused-media.ts";
-import { changedResourcesReminder } from "../conversation/reminders.ts";
 import type { ParsedCommand, CommandContext } from "../slash-commands/commands.ts";
 import type { Project } from "../conversation/project.ts";
 import { type PromptInput, subjectOf } from "../conversation/prompt-input.ts";
@@ -296,11 +295,7 @@ export class SessionTurns {
         shown: this.#shown,
         instructions: (abort) => instructions.load(abort),
         takeJobReport: async () => (await this.#services.jobs.load()).takeReport(),
-        takeResourceReport: () => {
-          // A task shares its parent's servers, and the parent's model read the resources.
-          const changed = this.#deps.isChild ? [] : this.#deps.servers.takeChangedResources();
-          return changed.length === 0 ? undefined : changedResourcesReminder(changed);
-        },
+        takeResourceReport: () => this.#takeResourceReport(),
         takeSteering: () => steering.flushTo(messages, context),
         modelFor: (message) => settings.modelFor(message),
         refusedMedia: this.#refusedMedia,
@@ -336,6 +331,14 @@ export class SessionTurns {
     if (summary === undefined) return;
     await infoStore.save({ summary });
     events.diff(infoStore.info.id, diff.files);
+  }
+
+  async #takeResourceReport(): Promise<string | undefined> {
+    // A task shares its parent's servers, and the parent's model read the resources.
+    const changed = this.#deps.isChild ? [] : this.#deps.servers.takeChangedResources();
+    if (changed.length === 0) return undefined;
+    const { changedResourcesReminder } = await import("../conversation/reminders.ts");
+    return changedResourcesReminder(changed);
   }
 
   /** Returns the project with the session's own settings. */

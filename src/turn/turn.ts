@@ -61,7 +61,7 @@ export interface TurnDeps extends AgentCallsDeps, StepRequestDeps {
   /** Returns a description of jobs that ended and that the model does not know; undefined if there are none. */
   takeJobReport(): Promise<string | undefined>;
   /** Returns a description of MCP resources that have changed since the model read them; undefined if there are none. */
-  takeResourceReport(): string | undefined;
+  takeResourceReport(): Promise<string | undefined>;
   /** Adds messages that arrived during the turn to the transcript. */
   takeSteering(): Promise<void>;
   /** Returns the model for a message, or the error why none can be used. */
@@ -338,7 +338,7 @@ class Turn {
    */
   async #remindOfEvents(question: UserInfo): Promise<boolean> {
     const { transcript } = this.#deps;
-    const resources = this.#steps === 0 ? this.#deps.takeResourceReport() : undefined;
+    const resources = this.#steps === 0 ? await this.#deps.takeResourceReport() : undefined;
     const reports = [await this.#deps.takeJobReport(), resources].filter((report) => report !== undefined);
     if (reports.length === 0) return false;
     const report = reports.join("\n\n");
