@@ -14,7 +14,6 @@ import { readAgentFiles } from "./agent-files.ts";
 import { mayEdit, tighten, filterByLimit, allowOutputFolder } from "./agent-rules.ts";
 import { type Agent, noDescription } from "./agent.ts";
 import { builtInAgents, builtInNames } from "./built-in.ts";
-import { convertForeignAgent } from "./other-agent.ts";
 import { PLAN_AGENT } from "./plan-mode.ts";
 
 /** Fallback agent, which always exists. */
@@ -173,6 +172,8 @@ async function readDefinitions(sources: AgentSources, problems: AgentProblem[]):
     for (const { path, name } of files.filter(({ name }) => native.has(name)))
       problems.push({ path, message: `there is a built-in agent ${name}; this one is ignored` });
     const others = files.filter(({ name }) => !native.has(name));
+    if (others.length === 0) continue;
+    const { convertForeignAgent } = await import("./other-agent.ts");
     // These can only describe and deny, so they need no trust.
     written.push(...others.map((file) => ({ ...file, raw: convertForeignAgent(file.raw), trusted: true })));
   }

@@ -15,13 +15,7 @@ import { configHome, managedFolder, userFolders, type Env } from "./paths.ts";
 import type { Config } from "./schema.ts";
 import type { WatchedPaths } from "./files/stamp.ts";
 import { substitute } from "./substitution.ts";
-import {
-  restateDenials,
-  restateLimits,
-  withholdModels,
-  withholdUntrusted,
-  omitPersonalSettings,
-} from "./withhold.ts";
+import { restateDenials, restateLimits } from "./restate.ts";
 
 /** Source of a configuration. Only `project` may have been written by somebody else. */
 export type ConfigScope = "organization" | "global" | "home" | "project" | "env" | "managed";
@@ -92,7 +86,7 @@ const otherFolderNames = [".claude", ".agents"];
 export async function loadConfig(options: LoadConfigOptions): Promise<LoadedConfig> {
   const folders = filterExisting(listFolderCandidates(options));
   const texts = await readTexts(options, folders);
-  const read = withholdModelsIfCostLimited(
+  const read = await withholdModelsIfCostLimited(
     await Promise.all(texts.map((text) => readLayer(text, options))),
     options,
   );
@@ -111,11 +105,13 @@ export async function loadConfig(options: LoadConfigOptions): Promise<LoadedConf
 }
 
 /** Withholds the models of an untrusted project if the user limits costs. */
-function withholdModelsIfCostLimited(
+async function withholdModelsIfCostLimited(
   read: readonly ReadLayer[],
   { trusted }: LoadConfigOptions,
-): readonly ReadLayer[] {
+): Promise<readonly ReadLayer[]> {
   if (trusted === true || !hasCostLimit(mergePersonal(read.map(({ layer }) => layer)))) return read;
+  if (!read.some(({ layer }) => layer.scope === "project")) return read;
+  const { withholdModels } = await import("./withhold.ts");
   return read.map((one) => {
     if (one.layer.scope !== "project") return one;
     const { config, withheld } = withholdModels(one.layer.value);
@@ -225,8 +221,11 @@ async function readLayer(source: SourceText, options: LoadConfigOptions): Promis
     ...(untrusted && { within: root }),
   });
   const checked = checkConfig(file, substituted.value, substituted.failures);
-  const own = source.scope === "project" ? omitPersonalSettings(checked.config) : { ...checked, leftOut: [] };
-  const { config, withheld } = untrusted ? withholdUntrusted(own.config) : { ...own, withheld: [] };
+  // Most projects have no configuration, and need no code for it.
+  const restrict = source.scope === "project" ? await import("./withhold.ts") : undefined;
+  const own = restrict?.omitPersonalSettings(checked.config) ?? { ...checked, leftOut: [] };
+  const { config, withheld } =
+    untrusted && restrict !== undefined ? restrict.withholdUntrusted(own.config) : { ...own, withheld: [] };
   return {
     layer: { source: source.path, scope: source.scope, value: config },
     problems: [

@@ -10,7 +10,7 @@ import type { Confine } from "./process.ts";
 import { endWriting } from "./process-output.ts";
 import { endTree, killGroup, PROCESS_MARK } from "./process-tree.ts";
 import type { Watchdog } from "./watchdog.ts";
-import { type SpawnedCommand, resolveWindowsCommand } from "./windows-command.ts";
+import type { SpawnedCommand } from "./windows-command.ts";
 
 /** Starts programs with open stdin and stdout, each in its own process group. */
 export interface PipedProcesses {
@@ -142,7 +142,7 @@ class Running implements PipedProcess {
 
 async function spawnPiped(command: PipedCommand, env: NodeJS.ProcessEnv): Promise<Child> {
   try {
-    const found = isWindows ? spawnOnWindows(command, env) : await spawnOnPosix(command, env);
+    const found = await (isWindows ? spawnOnWindows(command, env) : spawnOnPosix(command, env));
     const { env: added, ...started } = await confineCommand(found, command);
     const child = spawnChild(started, command.cwd, { ...env, ...added });
     // A broken pipe must not crash this program; the end is reported by `exited`.
@@ -157,7 +157,11 @@ async function spawnPiped(command: PipedCommand, env: NodeJS.ProcessEnv): Promis
 
 const isWindows = process.platform === "win32";
 
-function spawnOnWindows({ command, args, cwd }: PipedCommand, env: Environment): SpawnedCommand {
+async function spawnOnWindows(
+  { command, args, cwd }: PipedCommand,
+  env: Environment,
+): Promise<SpawnedCommand> {
+  const { resolveWindowsCommand } = await import("./windows-command.ts");
   const isFile = (path: string) => statOrUndefined(path)?.isFile() ?? false;
   return resolveWindowsCommand(command, args, { env, cwd, isFile });
 }
