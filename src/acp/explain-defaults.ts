@@ -6,7 +6,7 @@ import type { Log } from "../base/log.ts";
 import type { ClientFeatures } from "./client-capabilities.ts";
 import type { SessionView } from "./view/session-view.ts";
 
-export const defaultsNotice = `Edits and commands that /undo can take back run without a question, and so do programs that Fairlead does not know, such as scripts of the project. Fairlead asks before commands that cannot be undone (git push, npm publish, deployments), and for files outside the workspace and .env files. To change this, run \`fairlead setup\` or set \`permission\` in the configuration; \`/permissions\` shows the rules. This message is shown once.`;
+export const defaultsNotice = `Edits and commands that /undo can take back run without a question, and so do programs that Fairlead does not know, such as scripts of the project. Fairlead asks before commands that cannot be undone (git push, npm publish, deployments), for files outside the workspace, and before it reads or deletes .env files. To change this, run \`fairlead setup\` or set \`permission\` in the configuration; \`/permissions\` shows the rules. This message is shown once.`;
 
 interface Installation {
   readonly folders: { readonly state: string };

@@ -76,6 +76,9 @@ describe("the changes of a command", () => {
     ["rm .env", "delete"],
     ["echo A=2 > .env", "update"],
     ["printf x | tee .env", "update"],
+    ["> .env", "update"],
+    ["truncate -s 0 .env", "update"],
+    ["echo A=2 > new; mv new .env", "update"],
   ])("cover an ignored file that the command line names: %s", async (line, operation) => {
     await using place = await committed({ ".gitignore": ".env\n", ".env": "A=1\n" });
     const { changes, operations } = await changed(place, line);
