@@ -344,9 +344,9 @@ export class App {
     await this.#sessions?.reloadAll();
   }
 
-  /** Whether the user enabled the draft of the protocol's next version. */
+  /** Whether the draft of the protocol's next version is spoken with clients that ask for it. */
   async isProtocolDraftOn(): Promise<boolean> {
-    return (await this.#personalConfig()).experimental?.acp_v2 === true;
+    return (await this.#personalConfig()).experimental?.acp_v2 !== false;
   }
 
   /** Minutes for which a turn goes on after its client disconnected. */

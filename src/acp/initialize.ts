@@ -98,6 +98,13 @@ export function getRequestedVersion(params: unknown): number {
   return Number.isInteger(version) && version >= 0 ? version : stableVersion;
 }
 
+/** Returns whether an `initialize` requests a newer version than the stable one, and has the params of a newer one. */
+export function requestsNewerVersion(params: unknown): boolean {
+  const has = (...names: readonly string[]) => names.some((name) => getProperty(params, name) !== undefined);
+  const hasStableParams = has("clientCapabilities", "clientInfo") && !has("capabilities", "info");
+  return getRequestedVersion(params) > stableVersion && !hasStableParams;
+}
+
 /** Corrects the requested version, so that the client gets a response with a supported one. */
 export function normalizeVersion(params: unknown): unknown {
   const given = params ?? {};

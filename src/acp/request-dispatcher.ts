@@ -5,7 +5,7 @@ import { excerpt } from "../base/text/excerpt.ts";
 import { isRecord } from "../base/text/record.ts";
 import type { Requester } from "./client/requester.ts";
 import { invalidRequest, methodNotFound, requestCancelled, SessionInUse, toRequestError } from "./errors.ts";
-import { getRequestedVersion, stableVersion } from "./initialize.ts";
+import { requestsNewerVersion } from "./initialize.ts";
 import type { Call, ProtocolVersion, RequestHandler } from "./methods/method-table.ts";
 import type { JoinedSessions } from "./reconnect/joined-sessions.ts";
 import { TaskRunner } from "./transport/task-runner.ts";
@@ -16,7 +16,7 @@ export interface DispatcherDeps {
   /** Receives the client's responses. */
   requester: Requester;
   stable: ProtocolVersion;
-  /** The draft of the next version, if the user enabled it. */
+  /** The draft of the next version, unless the user disabled it. */
   draft: ProtocolVersion | undefined;
   log: Log;
   /** Called after the response to a request was sent. */
@@ -145,9 +145,7 @@ export class RequestDispatcher {
   /** Returns the version that an `initialize` asks for. */
   #selectVersion({ method, params }: AnyRequest): ProtocolVersion {
     const { stable, draft } = this.#deps;
-    return method === "initialize" && getRequestedVersion(params) > stableVersion
-      ? (draft ?? stable)
-      : stable;
+    return method === "initialize" && requestsNewerVersion(params) ? (draft ?? stable) : stable;
   }
 
   #log(event: string, method: string, error: unknown): void {

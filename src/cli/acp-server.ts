@@ -44,7 +44,7 @@ function createAccount(app: App): Account {
   };
 }
 
-/** Loads the draft of the protocol's next version if the client asks for it and the user enabled it. */
+/** Loads the draft of the protocol's next version if the client asks for it, unless the user disabled it. */
 async function loadDraft(app: App, wire: Wire): Promise<Pick<ServerDeps, "createDraftVersion">> {
   if (!wire.requestsNewerVersion || !(await app.isProtocolDraftOn())) return {};
   return import("../acp/v2/draft.ts");

@@ -629,7 +629,7 @@ export const configSchema = z
         acp_v2: z
           .boolean()
           .optional()
-          .describe("Speak the draft of ACP's version 2 with editors that ask for it (false)."),
+          .describe("Speak the draft of ACP's version 2 with editors that ask for it (true)."),
         primary_tools: z.array(z.string()).optional().describe("Tools that child sessions do not get."),
       })
       .optional(),

@@ -6,10 +6,9 @@ import { isRecord } from "../../base/text/record.ts";
 import { getId, readMessages } from "./inbox.ts";
 import {
   createInitializeResult,
-  getRequestedVersion,
   type ProgramInfo,
   normalizeVersion,
-  stableVersion,
+  requestsNewerVersion,
 } from "../initialize.ts";
 import { Outbox } from "./outbox.ts";
 
@@ -128,9 +127,9 @@ export class Wire {
   /** Answers an `initialize` whose response needs no other module. Returns whether it is one. */
   #answerInitialize(message: AnyMessage, program: ProgramInfo): boolean {
     if (!isInitialize(message) || !isRecord(message.params)) return false;
-    this.#requestsNewerVersion = getRequestedVersion(message.params) > stableVersion;
+    this.#requestsNewerVersion = requestsNewerVersion(message.params);
     const id = getId(message);
-    // The setting that enables a newer version is not loaded yet.
+    // The setting that disables a newer version is not loaded yet.
     if (this.#requestsNewerVersion || id === null) return false;
     const result = createInitializeResult(program, message.params);
     this.send({ jsonrpc: "2.0", id, result });

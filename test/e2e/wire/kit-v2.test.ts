@@ -11,7 +11,7 @@ import { isObject, toList, toObject, type JsonObject } from "../../support/json.
 import { memory } from "../../support/mcp/mcp.ts";
 import { startHttpMcp } from "../../support/mcp/mcp-http.ts";
 import * as reply from "../../support/model/reply.ts";
-import { story } from "../../support/editor/story.ts";
+import { story, type StoryOptions } from "../../support/editor/story.ts";
 import { temporaryFolder } from "../../support/temp.ts";
 
 const draftStory = draftStoriesOfOneAgent();
@@ -78,7 +78,7 @@ describe("negotiation", () => {
   });
 
   test("ACP-INIT-202 a request for version 1 returns version 1 and its methods", async () => {
-    await story({ config: { experimental: { acp_v2: true } } }, async ({ editor, model }) => {
+    await story({}, async ({ editor, model }) => {
       const { sessionId } = await editor.newSession();
       model.reply("Hello.");
       expect(await editor.prompt(sessionId, "Hi")).toMatchObject({ stopReason: "end_turn" });
@@ -91,20 +91,22 @@ describe("negotiation", () => {
     });
   });
 
-  test("without the setting asking for 2 gives 1", async () => {
-    await story({ initialize: false }, async ({ editor }) => {
-      expect(
-        await editor.request("initialize", { protocolVersion: 2, info, capabilities: {} }),
-      ).toMatchObject({ protocolVersion: 1 });
-    });
+  test("version 2 can be disabled in the user's own configuration, not by a project", async () => {
+    const off = { experimental: { acp_v2: false } };
+    const answers = async (options: StoryOptions, protocolVersion: number) =>
+      story({ initialize: false, ...options }, async ({ editor }) => {
+        const request = { protocolVersion: 2, info, capabilities: {} };
+        expect(await editor.request("initialize", request)).toMatchObject({ protocolVersion });
+      });
+    await answers({ config: off }, 1);
+    await answers({ files: { "fairlead.json": JSON.stringify(off) } }, 2);
   });
 
-  test("the setting is used in the user's own configuration only", async () => {
-    const own = { "fairlead.json": JSON.stringify({ experimental: { acp_v2: true } }) };
-    await story({ initialize: false, files: own }, async ({ editor }) => {
-      expect(
-        await editor.request("initialize", { protocolVersion: 2, info, capabilities: {} }),
-      ).toMatchObject({ protocolVersion: 1 });
+  test("a newer version in a request of version 1 returns version 1", async () => {
+    await story({ initialize: false }, async ({ editor }) => {
+      const clientInfo = { name: "older", version: "1" };
+      const request = { protocolVersion: 2, clientInfo, clientCapabilities: {} };
+      expect(await editor.request("initialize", request)).toMatchObject({ protocolVersion: 1 });
     });
   });
 });

@@ -119,7 +119,7 @@ describe("mandatory rows", () => {
         clientCapabilities: {},
         capabilities: {},
       };
-      expect(await editor.request("initialize", params)).toMatchObject({ protocolVersion: 1 });
+      expect(await editor.request("initialize", params)).toMatchObject({ protocolVersion: 2 });
     });
   });
 

@@ -251,7 +251,7 @@ async function follow(
 }
 
 const configure = (home: string, model: ModelServer, { config }: DraftOptions): Promise<void> =>
-  writeConfig(home, model.url, { experimental: { acp_v2: true }, ...config });
+  writeConfig(home, model.url, config);
 
 /** Whatever fails ends the agent, and shows what passed. */
 async function playWith(context: DraftStoryContext, play: () => Promise<unknown>): Promise<void> {

@@ -36,7 +36,7 @@ async function tableOf(version: Version): Promise<string> {
   const file = testFiles[version];
   const titles = await titlesOf(file);
   const lines = levels.flatMap((level) => kitRows[version][level].map((row) => lineOf(row, level, titles)));
-  const name = version === 1 ? "Version 1" : "Version 2 (draft, with experimental.acp_v2)";
+  const name = version === 1 ? "Version 1" : "Version 2 (draft)";
   return `\n## ${name}\n\nTests: [${file}](../../${file})\n\n| row | level | requirement | test | result |\n|---|---|---|---|---|\n${lines.join("\n")}\n`;
 }
 
