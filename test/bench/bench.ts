@@ -3,6 +3,7 @@ import { parseArgs } from "node:util";
 import { commandRows } from "./commands.ts";
 import { growthRows } from "./growth.ts";
 import { priceRows } from "./prices.ts";
+import { sandboxRows } from "./sandbox.ts";
 import { Setting } from "./setting.ts";
 import { startRows } from "./start.ts";
 import { streamingRows } from "./streaming.ts";
@@ -19,6 +20,7 @@ const parts = {
   growth: growthRows,
   prices: priceRows,
   commands: commandRows,
+  sandbox: sandboxRows,
 };
 const { values, positionals } = parseArgs({
   options: {
@@ -34,7 +36,7 @@ const builds = other === undefined ? [own] : [other, own];
 const rounds = Number(values.rounds ?? (other === undefined ? 1 : 3));
 
 // These measure the sources of this checkout, or what an older build may not have.
-const ownParts = new Set(["prices", "commands"]);
+const ownParts = new Set(["prices", "commands", "sandbox"]);
 const isUsual = (name: string) => other === undefined || !ownParts.has(name);
 const chosen = Object.entries(parts).filter(([name]) =>
   positionals.length === 0 ? isUsual(name) : positionals.includes(name),
