@@ -87,6 +87,7 @@ export class App {
   readonly #user: Home;
   readonly #secrets = new Secrets();
   readonly #watchdog: Watchdog;
+  readonly #variables: ChildEnvironment;
   readonly #files: DiskFiles;
   readonly #search: Search;
   readonly #processes: Processes;
@@ -128,6 +129,7 @@ export class App {
     this.#oauthFetch = new OAuthFetch(this.authorizations);
 
     const variables = new ChildEnvironment(env, secrets);
+    this.#variables = variables;
     const watchdog = new Watchdog(env["PATH"]);
     this.#watchdog = watchdog;
     this.#processes = openProcesses({ env: () => variables.get(), watchdog, secrets });
@@ -234,6 +236,13 @@ export class App {
         return approvals;
       },
       onTurnEnd: () => void this.#keepHouse(),
+      worktrees: once(async () => {
+        const { Worktrees } = await import("./workspace/worktrees/worktrees.ts");
+        return new Worktrees({
+          folder: this.folders.worktrees,
+          env: () => this.#variables.get(),
+        });
+      }),
       recentChanges: openRecentChanges({
         folder: join(this.folders.data, "recent-changes"),
         isShared: !this.isEphemeral,

@@ -68,6 +68,7 @@ export const commands: readonly Command[] = [
         number: "amount",
         about: "with --detach: cancel the turn when nobody is attached for this long (60)",
       },
+      { name: "worktree", about: "work in a new git worktree; /merge brings the changes back" },
       { name: "ephemeral", about: "keep nothing of the session on disk" },
       {
         name: "append-system",

@@ -9,6 +9,8 @@ export interface UserFolders {
   readonly state: string;
   /** For sockets; removed by most systems when the user logs out. */
   readonly runtime: string;
+  /** Worktrees of sessions. Beside the data folder, which tools and sandboxed commands must not change. */
+  readonly worktrees: string;
 }
 
 export type Env = Readonly<Record<string, string | undefined>>;
@@ -30,6 +32,7 @@ export function userFolders(where: Home): UserFolders {
     cache: join(base.cache, "fairlead"),
     state: join(base.state, "fairlead"),
     runtime: runtime === undefined ? join(base.state, "fairlead", "run") : join(runtime, "fairlead"),
+    worktrees: join(base.data, "fairlead-worktrees"),
   };
 }
 
@@ -85,7 +88,7 @@ function absolutePath(path: string | undefined, platform: NodeJS.Platform): stri
   return path !== undefined && paths.isAbsolute(path) ? path : undefined;
 }
 
-function baseFolders(where: Home): Omit<UserFolders, "runtime"> {
+function baseFolders(where: Home): Omit<UserFolders, "runtime" | "worktrees"> {
   const { env, home, platform } = where;
   const roaming = env.APPDATA || join(home, "AppData", "Roaming");
   const local = env.LOCALAPPDATA || join(home, "AppData", "Local");

@@ -581,6 +581,10 @@ export const configSchema = z
       .describe(
         "What happens when a turn ends or a question waits: a program with its arguments, in which {title}, {message}, {event} and {session} are replaced, or a signal of the terminal in fairlead run. Used in your own configuration only, not in a project's.",
       ),
+    worktree: z
+      .boolean()
+      .optional()
+      .describe("New sessions work in a git worktree with a branch; /merge brings their changes back."),
     max_steps: z
       .number()
       .int()

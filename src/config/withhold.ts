@@ -11,7 +11,7 @@ export interface UntrustedSettings {
 }
 
 /** Settings that start a program, load code or send queries. */
-const settingsWithSideEffects = ["plugin", "lsp", "formatter", "search"] as const;
+const settingsWithSideEffects = ["plugin", "lsp", "formatter", "search", "worktree"] as const;
 
 /**
  * Settings that lift a limit: costs, nested tasks, background work, undo, effects of a rejection, retries, or what the model

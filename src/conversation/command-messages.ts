@@ -1,5 +1,5 @@
 import { removeControls } from "../base/text/controls.ts";
-import { newPartId } from "../message/ids.ts";
+import { type MessageId, newPartId } from "../message/ids.ts";
 import type { AssistantInfo, UserInfo } from "../message/message.ts";
 import type { ChangesPart, Part } from "../message/part.ts";
 import type { Transcript } from "./transcript.ts";
@@ -19,8 +19,29 @@ export async function addAnswer(
   text: string,
   changes?: ChangesPart,
 ): Promise<void> {
+  const info = createInfo(transcript, question);
+  transcript.addMessage(info);
+  if (changes !== undefined) transcript.putPart(info.id, changes);
+  transcript.putPart(info.id, ignoredText(removeControls(text)));
+  await transcript.seal(info.id);
+}
+
+/** Adds an answer that consists of a call and, for the user alone, the text that `run` returns. */
+export async function addCallAnswer(
+  transcript: Transcript,
+  question: UserInfo,
+  run: (messageId: MessageId) => Promise<string | undefined>,
+): Promise<void> {
+  const info = createInfo(transcript, question);
+  transcript.addMessage(info);
+  const text = await run(info.id);
+  if (text !== undefined) transcript.putPart(info.id, ignoredText(removeControls(text)));
+  await transcript.complete({ ...info, finish: "stop" });
+}
+
+function createInfo(transcript: Transcript, question: UserInfo): AssistantInfo {
   const now = Date.now();
-  const info: AssistantInfo = {
+  return {
     id: transcript.newMessageId(),
     sessionId: question.sessionId,
     role: "assistant",
@@ -32,10 +53,6 @@ export async function addAnswer(
     tokens: noTokens,
     finish: "stop",
   };
-  transcript.addMessage(info);
-  if (changes !== undefined) transcript.putPart(info.id, changes);
-  transcript.putPart(info.id, ignoredText(removeControls(text)));
-  await transcript.seal(info.id);
 }
 
 function ignoredText(text: string): Part {

@@ -22,6 +22,8 @@ import type { Workspace } from "../workspace/workspace.ts";
 export interface Folders {
   cwd: string;
   additionalDirectories: readonly string[];
+  /** The checkout whose trust, approvals and project the folder shares, if it is a worktree of a session. */
+  origin?: string | undefined;
 }
 
 /** Project configuration that applies only after the user's consent. */

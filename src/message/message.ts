@@ -173,6 +173,20 @@ export type ApprovalMode = z.infer<typeof approvalModeSchema>;
 export const givenPromptSchema = z.object({ mode: z.enum(["append", "override"]), text: z.string() });
 export type GivenPrompt = z.infer<typeof givenPromptSchema>;
 
+/** The git worktree in which a session works instead of the folder that the client named. */
+export const worktreeSchema = z.object({
+  /** Absolute real path of its folder. */
+  root: z.string(),
+  branch: z.string(),
+  /** Commit from which it started, with the uncommitted changes of tracked files at that time. */
+  base: z.string(),
+  /** Absolute real path of the checkout from which it was made. */
+  main: z.string(),
+  /** Number of untracked files and folders of the checkout that it did not get. */
+  untracked: z.number().optional(),
+});
+export type Worktree = z.infer<typeof worktreeSchema>;
+
 export const titleSources = ["fallback", "generated", "person"] as const;
 
 /** A session's stored info without its messages. Times are milliseconds since 1970. */
@@ -184,6 +198,8 @@ export const sessionInfoSchema = z.object({
   parentCallId: z.string().optional(),
   cwd: z.string(),
   additionalDirectories: z.array(z.string()).optional(),
+  /** Where the session's tools work; `cwd` is the folder that the client named. */
+  worktree: worktreeSchema.optional(),
   title: z.string().optional(),
   /** Source of the title: a user's title stays; a generated one replaces the fallback. */
   titleSource: z.enum(titleSources).optional(),

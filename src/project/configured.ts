@@ -40,7 +40,7 @@ export interface Configured {
 }
 
 export interface ConfiguredDeps {
-  readonly trust: Trust;
+  readonly trust: Pick<Trust, "check" | "add">;
   readonly bundledSkills: BundledSkills;
   readonly workspace: Pick<Workspace, "outputFolder">;
   readonly log: Log;

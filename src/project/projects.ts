@@ -24,6 +24,7 @@ import { findWorktree } from "../workspace/worktree.ts";
 import { type Configured, loadConfigured, getProblems } from "./configured.ts";
 import { fetchText } from "./fetch-text.ts";
 import type { LazyServices } from "./lazy-services.ts";
+import type { Trust } from "../permission/trust.ts";
 import type { ProjectRecords } from "./records.ts";
 import { createProjectTools } from "./tools.ts";
 
@@ -66,7 +67,7 @@ export class Projects {
   }
 
   /** Opens a folder's project. Must not reject because of invalid configuration files. */
-  async open({ cwd, additionalDirectories }: Folders): Promise<Project> {
+  async open({ cwd, additionalDirectories, origin }: Folders): Promise<Project> {
     const [folder, ...others] = await Promise.all(
       [cwd, ...additionalDirectories].map((path) => realpath(path)),
     );
@@ -75,12 +76,13 @@ export class Projects {
     const options = await this.#optionsFor(folder);
     const [watched, { configured, keys }] = await Promise.all([
       detectChanges(listWatchedPaths(options)),
-      this.#read(options, roots),
+      this.#read(options, roots, origin),
     ]);
     // Not awaited here: the next turn needs it first.
     const watchedFurther = detectChanges(getSkillAndPluginPlaces(configured, options.home));
     const { models, ...lists } = await this.#deps.models.openListed(configured.loaded.config, keys);
     return this.#toProject({
+      ...(origin !== undefined && { origin }),
       configured,
       models,
       workspace: { ...this.#deps.workspace, cwd: folder, roots, worktree: options.worktree },
@@ -114,10 +116,13 @@ export class Projects {
   }
 
   /** Loads configuration and keys, and registers the keys for redaction. */
-  async #read(options: LoadConfigOptions, roots: readonly string[]) {
+  async #read(options: LoadConfigOptions, roots: readonly string[], origin?: string) {
     const { models, secrets, user: person, variables, records } = this.#deps;
     const [configured, keys] = await Promise.all([
-      loadConfigured(options, roots, { ...this.#deps, trust: records.trust }),
+      loadConfigured(options, roots, {
+        ...this.#deps,
+        trust: origin === undefined ? records.trust : trustLike(records.trust, origin),
+      }),
       models.loadKeys(),
     ]);
     secrets.add(collectKeys(configured.loaded.config, person.env, keys.credentials));
@@ -126,7 +131,7 @@ export class Projects {
   }
 
   #toProject(opened: OpenedProject): Project {
-    const { configured, ...given } = opened;
+    const { configured, origin, ...given } = opened;
     const { loaded, agents, skills, commands, consent } = configured;
     const { config } = loaded;
     const rules = () => [agents.agents.get(agents.default)?.rules ?? []];
@@ -140,7 +145,7 @@ export class Projects {
       findSandboxProblem: async () => (await sandbox()).findProblem(),
       confineProgram,
       findSandboxNetworkProblem: async () => (await sandbox()).findNetworkProblem(),
-      id: projectIdOf(getRoot(given.workspace)),
+      id: projectIdOf(origin ?? getRoot(given.workspace)),
       config,
       agents: agents.agents,
       defaultAgent: agents.default,
@@ -271,6 +276,15 @@ export class Projects {
 
 interface OpenedProject extends Pick<Project, "workspace" | "models" | "hasChanged" | "problems"> {
   readonly configured: Configured;
+  readonly origin?: string;
+}
+
+/** A worktree is trusted as the checkout from which it was made, for the same content. */
+function trustLike(trust: Trust, origin: string): Pick<Trust, "check" | "add"> {
+  return {
+    check: (_folder, hash) => trust.check(origin, hash),
+    add: (_folder, hash) => trust.add(origin, hash),
+  };
 }
 
 function toLanguages(servers: () => Promise<ProjectServers>): ProjectLanguages {

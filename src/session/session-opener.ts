@@ -9,6 +9,7 @@ import { Gate } from "../permission/gate.ts";
 import type { SessionStore, SessionWriter } from "../storage/session-store.ts";
 import { reportWrites } from "../workspace/changes/report-writes.ts";
 import { noteWrites } from "../workspace/recent/note-writes.ts";
+import type { Worktrees } from "../workspace/worktrees/worktrees.ts";
 import type { RecentChanges } from "../workspace/recent/recent-changes.ts";
 import { EditorFiles } from "../workspace/files/editor-files.ts";
 import type { ChildSession } from "../tasks/child-session.ts";
@@ -19,6 +20,7 @@ import { SessionPlugins } from "../session-state/session-plugins.ts";
 import type { Folders, Project } from "../conversation/project.ts";
 import { SessionDiff } from "../conversation/session-diff.ts";
 import { Session } from "./session.ts";
+import { toProjectFolders } from "./session-worktree.ts";
 import { Transcript } from "../conversation/transcript.ts";
 
 export interface SessionOpenerDeps {
@@ -39,6 +41,8 @@ export interface SessionOpenerDeps {
   };
   /** Changes of files by all sessions. */
   recentChanges: RecentChanges;
+  /** Loaded for the first session with a worktree. */
+  worktrees(): Promise<Worktrees>;
   /** Returns the session if it is live in this process. */
   live(id: SessionId): Session | undefined;
   /** Returns the stored info of a session that is live in this process, including children. */
@@ -81,7 +85,7 @@ export class SessionOpener {
     const store = await this.#deps.store();
     const writer = await store.createAndOpen(info);
     const servers = this.#createServers(info.id, project);
-    const withSessionOverlay = this.#createOverlay(info.id, project, servers);
+    const withSessionOverlay = this.#createOverlay(info, project, servers);
     const diff = SessionDiff.begin({
       id: info.id,
       files: store.files,
@@ -109,7 +113,7 @@ export class SessionOpener {
     const info = amend(opened.info);
     const servers = parent?.session.servers ?? this.#createServers(info.id, onDisk);
     const withSessionOverlay =
-      parent === undefined ? this.#createOverlay(info.id, onDisk, servers) : (project: Project) => project;
+      parent === undefined ? this.#createOverlay(info, onDisk, servers) : (project: Project) => project;
     const messagesFromNewest = () => store.messagesFromNewest(info.id);
     const diff = await SessionDiff.load({
       id: info.id,
@@ -192,7 +196,7 @@ export class SessionOpener {
           host.emit({ sessionId: id, type: "decision", callId, decision: decisions.add(entry) });
         },
       });
-    const { cwd, additionalDirectories = [] } = info;
+    const { cwd } = project.workspace;
     const session: Session = new Session({
       info,
       project,
@@ -214,8 +218,7 @@ export class SessionOpener {
       openChild: (child, session) => this.#deps.openChild(child, session),
       reopenProject: async () =>
         withNotes(
-          parent?.child.project ??
-            withSessionOverlay(await this.#deps.openProject({ cwd, additionalDirectories })),
+          parent?.child.project ?? withSessionOverlay(await this.#deps.openProject(toProjectFolders(info))),
         ),
       recent,
       servers,
@@ -234,7 +237,8 @@ export class SessionOpener {
       events,
       log,
       rememberModel: (model) => memory.rememberModel(project.id, model),
-      noteSeen: () => memory.noteSeen(project.id, project.workspace.worktree ?? cwd),
+      noteSeen: () => memory.noteSeen(project.id, info.worktree?.main ?? project.workspace.worktree ?? cwd),
+      worktrees: () => this.#deps.worktrees(),
       onTurnEnd: () => this.#deps.onTurnEnd(),
       lastUsedModel,
     });
@@ -254,12 +258,14 @@ export class SessionOpener {
    * the same result each time the project is reopened.
    */
   #createOverlay(
-    id: SessionId,
+    { id, worktree }: SessionInfo,
     { workspace }: Project,
     servers: SessionServers,
   ): (project: Project) => Project {
     const { host, log } = this.#deps;
-    const { roots, files: disk } = workspace;
+    const { files: disk } = workspace;
+    // The editor has the checkout open, not the worktree.
+    const roots = worktree === undefined ? workspace.roots : [worktree.main];
     const buffered = new EditorFiles({ disk, buffers: () => host.buffers(id), roots, log });
     const files = reportWrites(buffered, workspace.changeTracker);
     return (project) => ({

@@ -28,6 +28,7 @@ import { StoredTodos } from "../conversation/stored-todos.ts";
 import type { Transcript } from "../conversation/transcript.ts";
 import { LazyUndo } from "../undo/lazy-undo.ts";
 import { UserMessages } from "../user-input/user-messages.ts";
+import type { Workspace } from "../workspace/workspace.ts";
 import { ContextWindows } from "../context/windows.ts";
 
 export interface SessionServicesDeps {
@@ -190,7 +191,7 @@ export function createSessionServices(deps: SessionServicesDeps): SessionService
     openCalls: new OpenCalls(),
     windows,
     history: new LazyUndo({
-      workspace: deps.project.workspace,
+      workspace: addMergeTarget(deps.project.workspace, info),
       transcript,
       writer,
       diff: deps.diff,
@@ -201,4 +202,9 @@ export function createSessionServices(deps: SessionServicesDeps): SessionService
     }),
     warn: parent?.warn ?? warn,
   };
+}
+
+/** Lets undo and redo of merges reach the checkout from which the session's worktree was made. */
+function addMergeTarget(workspace: Workspace, { worktree }: SessionInfo): Workspace {
+  return worktree === undefined ? workspace : { ...workspace, roots: [...workspace.roots, worktree.main] };
 }

@@ -164,6 +164,15 @@ export class SessionTurns {
       await this.saveDiff();
       return result;
     }
+    if (effect?.kind === "call") {
+      const call = await effect.prepare(this.#commandContext, command?.typed ?? "");
+      if (typeof call === "string") return commands.answer(input, async () => call, signal);
+      await this.#services.history.settle();
+      const called = await commands.call(input, call, await this.#toolContext(input.trace, signal));
+      this.#deps.diff.note(this.#deps.transcript.messages);
+      await this.saveDiff();
+      return called;
+    }
     const turnSignal = (await this.#prepare(signal)) ? signal : AbortSignal.abort();
     const context = await this.#toolContext(input.trace, turnSignal);
     const ended = await this.#addMessage(input, context, { agent, model, effort });

@@ -22,6 +22,8 @@ import type { PromptInput } from "../conversation/prompt-input.ts";
 import { createSessionServices, type SessionServices, type SessionServicesDeps } from "./session-services.ts";
 import type { ContextUse } from "../turn/context-use.ts";
 import { SessionTurns, type SessionTurnsDeps } from "./session-turns.ts";
+import type { Tool } from "../tool/tool.ts";
+import type { Worktrees } from "../workspace/worktrees/worktrees.ts";
 import type { Transcript } from "../conversation/transcript.ts";
 import { TurnQueue } from "../turn/turn-queue.ts";
 import { type QuestionKind, UserAttention } from "./user-attention.ts";
@@ -36,6 +38,7 @@ export interface SessionDeps
   onTurnEnd(): void;
   /** The parent session, for a child. */
   parent: Session | undefined;
+  worktrees(): Promise<Worktrees>;
   /** Opens a child of this session. Throws {@link UserError} on failure. */
   openChild(child: ChildSession, parent: Session): Promise<Session>;
 }
@@ -283,6 +286,22 @@ export class Session {
   loadsToolsOnDemand(): Promise<boolean> {
     return this.#turns.loadsToolsOnDemand();
   }
+
+  /** Returns the tool that merges the session's worktree; undefined without a worktree. */
+  readonly mergeTool = async (): Promise<Tool | undefined> => {
+    const { worktree, revert } = this.info;
+    if (worktree === undefined) return undefined;
+    const [{ mergeTool }, { findMergedState }, { omitReverted }] = await Promise.all([
+      import("../tool/merge/merge.ts"),
+      import("./session-worktree.ts"),
+      import("../conversation/visible-messages.ts"),
+    ]);
+    await this.#deps.writer.flush();
+    const visible = omitReverted(this.#deps.messagesFromNewest(), revert);
+    const merged = await findMergedState(visible, worktree.branch);
+    const base = merged?.state ?? worktree.base;
+    return mergeTool(await this.#deps.worktrees(), { worktree, base });
+  };
 
   /** Exports the conversation to a new file in the workspace. Returns a message for the user. */
   async exportTo(file: string): Promise<string> {

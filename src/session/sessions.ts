@@ -1,15 +1,29 @@
 import { realpath } from "node:fs/promises";
 import { KeyedSerial } from "../base/async.ts";
+import { errorFields } from "../base/error-fields.ts";
 import { UserError } from "../base/errors.ts";
 import { newSessionId, type SessionId } from "../message/ids.ts";
-import type { GivenPrompt, Message, SessionInfo } from "../message/message.ts";
+import type { GivenPrompt, Message, SessionInfo, Worktree } from "../message/message.ts";
 import type { SessionPage, SessionQuery, SessionRow } from "../storage/session-list.ts";
 import { ChildSessions } from "./child-sessions.ts";
 import type { ForkPoint } from "./fork.ts";
 import type { Folders, Project } from "../conversation/project.ts";
 import { type OpenResult, SessionOpener, type SessionOpenerDeps } from "./session-opener.ts";
 import type { Session } from "./session.ts";
+import {
+  findMergedState,
+  makeProjectFolder,
+  requireInCheckout,
+  toProjectFolders,
+} from "./session-worktree.ts";
 import { omitReverted } from "../conversation/visible-messages.ts";
+
+/** Settings of a new session. */
+export interface NewSession {
+  readonly givenPrompt?: GivenPrompt | undefined;
+  /** Whether it works in a worktree of its own; default: as configured. */
+  readonly hasWorktree?: boolean | undefined;
+}
 
 export interface SessionsDeps extends Omit<SessionOpenerDeps, "live" | "infoOf" | "onOpened" | "openChild"> {
   version: string;
@@ -46,6 +60,7 @@ export class Sessions {
       onTurnEnd: deps.onTurnEnd,
       memory: deps.memory,
       recentChanges: deps.recentChanges,
+      worktrees: deps.worktrees,
       live: (id) => this.live(id),
       infoOf: (id) => (this.live(id) ?? this.#children.live(id))?.info,
       onOpened: (session) => this.#live.set(session.id, session),
@@ -70,10 +85,20 @@ export class Sessions {
   }
 
   /** Creates a session and stores it, so that it can be listed, loaded and removed immediately. */
-  async create(folders: Folders, givenPrompt?: GivenPrompt): Promise<Session> {
+  async create(folders: Folders, { givenPrompt, hasWorktree }: NewSession = {}): Promise<Session> {
     const project = await this.#deps.openProject(folders);
     const info = { ...this.#newInfo(project, folders), ...(givenPrompt && { givenPrompt }) };
-    return this.#opener.create(info, project);
+    if (!(hasWorktree ?? project.config.worktree ?? false)) return this.#opener.create(info, project);
+    const worktrees = await this.#deps.worktrees();
+    const worktree = await worktrees.create(info.cwd, info.id);
+    try {
+      await makeProjectFolder(worktree, info.cwd);
+      const isolated = { ...info, worktree };
+      return await this.#opener.create(isolated, await this.#deps.openProject(toProjectFolders(isolated)));
+    } catch (error) {
+      await worktrees.remove(worktree);
+      throw error;
+    }
   }
 
   /** Creates a session with a copy of another one's messages, all of them or up to a message. */
@@ -134,14 +159,25 @@ export class Sessions {
       const info = await this.#load(id, folders);
       if (info === undefined) return { status: "missing" };
       const additionalDirectories = [...(folders?.additionalDirectories ?? info.additionalDirectories ?? [])];
-      const project = await this.#deps.openProject({ cwd: folders?.cwd ?? info.cwd, additionalDirectories });
-      const { cwd } = project.workspace;
+      const cwd = await realpath(folders?.cwd ?? info.cwd);
+      const worktree = info.worktree && (await this.#reopenWorktree(info.worktree, id, cwd));
+      const project = await this.#deps.openProject(
+        toProjectFolders({ cwd, additionalDirectories, worktree }),
+      );
       const amend = (stored: SessionInfo) => ({
         ...moveToFolder(omitArchived(stored), cwd),
         additionalDirectories,
+        ...(worktree && { worktree }),
       });
       return this.#addWarnings(await this.#opener.open(id, project, { amend }));
     });
+  }
+
+  async #reopenWorktree(known: Worktree, id: SessionId, cwd: string): Promise<Worktree> {
+    await requireInCheckout(known, cwd);
+    const worktree = await (await this.#deps.worktrees()).reopen(known, id);
+    await makeProjectFolder(worktree, cwd);
+    return worktree;
   }
 
   /** Loads a session's info. If a damaged file lost its folder, the client's folder is used. */
@@ -253,6 +289,24 @@ export class Sessions {
     const session = this.#live.get(id);
     this.#live.delete(id);
     await session?.close();
+    if (session?.info.worktree !== undefined) await this.#removeIfMerged(session.info, session.info.worktree);
+  }
+
+  /** Removes the worktree of a closed session unless it has changes that were not merged. Must not throw. */
+  async #removeIfMerged({ id, revert }: SessionInfo, worktree: Worktree): Promise<void> {
+    try {
+      const worktrees = await this.#deps.worktrees();
+      const store = await this.#deps.store();
+      const merged = await findMergedState(
+        omitReverted(store.messagesFromNewest(id), revert),
+        worktree.branch,
+      );
+      if ((merged?.unresolved ?? 0) > 0) return;
+      if (!(await worktrees.hasChanges(worktree, merged?.state ?? worktree.base)))
+        await worktrees.remove(worktree);
+    } catch (error) {
+      this.#deps.log.warn("worktree not removed", { sessionId: id, ...errorFields(error) });
+    }
   }
 }
 

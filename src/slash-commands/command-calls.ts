@@ -1,18 +1,20 @@
 import { stat } from "node:fs/promises";
 import type { ServerPrompt } from "../mcp/tools/prompts.ts";
+import { newPartId } from "../message/ids.ts";
 import type { ModelRef, UserInfo } from "../message/message.ts";
 import type { ToolContext } from "../tool/tool.ts";
 import type { AgentCallsDeps } from "../tool-calls/agent-calls.ts";
 import type { SessionSettings } from "../session-state/session-settings.ts";
 import {
   type AnswerEffect,
+  type CommandCall,
   type ParsedCommand,
   type Command,
   listCommands,
   parseCommand,
   type PromptEffect,
 } from "./commands.ts";
-import { addAnswer, addQuestion } from "../conversation/command-messages.ts";
+import { addAnswer, addCallAnswer, addQuestion } from "../conversation/command-messages.ts";
 import { supportsEffort } from "../session-state/model-choice.ts";
 import type { Project } from "../conversation/project.ts";
 import { type PromptBlock, type PromptInput, taskBlock, textOf } from "../conversation/prompt-input.ts";
@@ -89,6 +91,41 @@ export class CommandCalls {
     return { end: signal.aborted ? "cancelled" : "finished", tokens: noTokens };
   }
 
+  /** Runs a tool as an answer to the message, and shows the user its result. Stores both as a turn that can be undone. */
+  async call(
+    input: PromptInput,
+    { tool, input: toolInput }: CommandCall,
+    context: ToolContext,
+  ): Promise<TurnResult> {
+    const { createToolRunner } = await import("../tool-calls/agent-calls.ts");
+    const { transcript, messages, settings, gate, decisions, emit, waitUntilReady, log } = this.#deps;
+    await messages.add(input, context, {});
+    const question = transcript.messages.findLast(({ info }) => info.role === "user")?.info;
+    if (question?.role !== "user") throw new Error("a command without a message");
+    const plugins = this.#deps.plugins();
+    const calls = {
+      project: this.#deps.project(),
+      gate,
+      decisions,
+      context,
+      emit,
+      waitUntilReady,
+      log,
+      plugins,
+    };
+    const runner = createToolRunner(calls, settings.agent, transcript);
+    runner.setTools({ tools: [tool] });
+    const { signal } = context;
+    await addCallAnswer(transcript, question, async (messageId) => {
+      const announced = runner.announce(messageId, tool.name, newPartId());
+      await runner.run(messageId, announced, { tool: tool.name, input: toolInput }, signal);
+      const done = transcript.messages.at(-1)?.parts.find(({ id }) => id === announced.id);
+      if (done?.type !== "tool" || done.state.status !== "completed") return undefined;
+      return done.state.output;
+    });
+    return { end: signal.aborted ? "cancelled" : "finished", tokens: noTokens };
+  }
+
   /** Requests a compaction. Returns a result if there is nothing to summarize. */
   async compact(
     input: PromptInput,
@@ -114,7 +151,8 @@ export class CommandCalls {
     context: ToolContext,
   ): Promise<CommandMessage | TurnResult> {
     const { name } = command;
-    if (command.effect.kind === "answer" || command.effect.kind === "compact") return { input };
+    const { kind } = command.effect;
+    if (kind === "answer" || kind === "compact" || kind === "call") return { input };
     const effect = await this.#limitAgent(command.effect, name);
     const prompt = await this.#prompt(effect, typed, context);
     if (prompt.outcome === "ready")

@@ -5,9 +5,11 @@ import type { ServerPrompt } from "../mcp/tools/prompts.ts";
 import type { AgentsContext } from "./agents-command.ts";
 import type { ShownContext } from "./context-command.ts";
 import type { McpCommandContext } from "./mcp-command.ts";
+import type { MergeContext } from "./merge-command.ts";
 import type { ModelContext } from "./model-command.ts";
 import type { PermissionsContext } from "./permissions-command.ts";
 import type { Job } from "../tool/job/jobs.ts";
+import type { Tool } from "../tool/tool.ts";
 import type { Project } from "../conversation/project.ts";
 import { normalizeTitle } from "../session-state/title.ts";
 import type { LazyUndo } from "../undo/lazy-undo.ts";
@@ -19,7 +21,7 @@ export interface Command {
   readonly description: string;
   /** Describes the text after the name. */
   readonly hint?: string | undefined;
-  readonly effect: PromptEffect | { kind: "compact" } | AnswerEffect;
+  readonly effect: PromptEffect | { kind: "compact" } | AnswerEffect | CallEffect;
 }
 
 /** Sends a prompt to the model. */
@@ -53,11 +55,24 @@ export interface AnswerEffect {
   run(session: CommandContext, rest: string, signal: AbortSignal): Promise<string | ChangesAnswer>;
 }
 
+/** Runs a tool without a model. The call is stored like those of models, and can be undone. */
+export interface CallEffect {
+  readonly kind: "call";
+  /** Returns the call, or a text that answers the command instead. */
+  prepare(session: CommandContext, rest: string): Promise<CommandCall | string>;
+}
+
+export interface CommandCall {
+  readonly tool: Tool;
+  readonly input: unknown;
+}
+
 /** The parts of a session that commands use. */
 export interface CommandContext
   extends
     PermissionsContext,
     McpCommandContext,
+    MergeContext,
     Omit<ModelContext, "project" | "settings">,
     Omit<AgentsContext, "project" | "settings"> {
   /** All commands. */
@@ -144,6 +159,15 @@ const builtIn: readonly Command[] = [
     description: "List the turns that can be undone",
     hint: "number of turns",
     effect: { kind: "answer", run: async ({ history }, count) => (await history.load()).checkpoints(count) },
+  },
+  {
+    name: "merge",
+    description: "Merge the changes of the session's worktree into the checkout, or drop them",
+    hint: "drop",
+    effect: {
+      kind: "call",
+      prepare: async (session, rest) => (await import("./merge-command.ts")).prepareMerge(session, rest),
+    },
   },
   {
     name: "rename",

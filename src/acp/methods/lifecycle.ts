@@ -9,6 +9,7 @@ import type {
 import { isSessionId } from "../../message/ids.ts";
 import type { Folders } from "../../conversation/project.ts";
 import type { Session } from "../../session/session.ts";
+import { describeWorktree } from "../../session/session-worktree.ts";
 import type { SessionRow } from "../../storage/session-list.ts";
 import { InvalidCursor } from "../../storage/session-store.ts";
 import type { SessionView } from "../view/session-view.ts";
@@ -41,7 +42,8 @@ export async function newSession(
   const given = parseClientPrompt(params);
   const { folders, notices } = await checkFolders(params);
   const paths = await ClientPaths.create(folders);
-  const session = await connection.sessions.create(folders, given);
+  const hasWorktree = parseHasWorktree(params);
+  const session = await connection.sessions.create(folders, { givenPrompt: given, hasWorktree });
   session.setServers(toServers(params.mcpServers ?? []));
   const view = connection.addView(session, paths);
   connection.holdUntilOpened(view, requestId);
@@ -271,9 +273,18 @@ async function isFolder(name: string, path: string): Promise<boolean> {
   return found !== undefined;
 }
 
+/** Parses `_meta.worktree`: whether a new session works in a worktree; undefined for the configured default. */
+function parseHasWorktree({ _meta }: SessionParams): boolean | undefined {
+  const value = _meta?.["worktree"];
+  if (value === undefined || typeof value === "boolean") return value;
+  throw invalidParams(`_meta.worktree must be true or false, not ${JSON.stringify(value)}.`);
+}
+
 /** Sends commands, usage, title and warnings of a session. */
 export function sendInitialUpdates(view: SessionView, session: Session, notices: readonly string[]): void {
   view.sendCommands();
   view.sendSessionInfo();
   for (const problem of [...session.project.problems, ...notices]) view.notice("warning", problem);
+  const { worktree } = session.info;
+  if (worktree !== undefined) view.notice("info", describeWorktree(worktree));
 }

@@ -19,7 +19,7 @@ import { mcpFindings, otherServerFindings } from "./mcp-findings.ts";
 import { agentFindings, providerFindings, unusedFindings } from "./provider-findings.ts";
 import { languageFindings } from "./language-findings.ts";
 import { sandboxFinding } from "./sandbox-findings.ts";
-import { damageFindings } from "./store-findings.ts";
+import { damageFindings, worktreeFindings } from "./store-findings.ts";
 import { findSystem, systemFinding } from "./system-findings.ts";
 import { styleFor } from "../terminal/style.ts";
 import { version } from "../command-line/version.ts";
@@ -41,6 +41,7 @@ export async function doctor(call: Call): Promise<number> {
     ...(await editorFindings(home)),
     await storeFinding(app.folders),
     ...(await damageFindings(app)),
+    ...(await worktreeFindings(app)),
     ...(await folderFindings(app.folders)),
     ...specialFileFindings(app),
     ...variableFindings(),

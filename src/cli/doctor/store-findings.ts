@@ -1,5 +1,8 @@
+import { readdir } from "node:fs/promises";
+import { join } from "node:path";
 import type { App } from "../../app.ts";
-import { messageOf } from "../../base/errors.ts";
+import { isMissing, messageOf } from "../../base/errors.ts";
+import { worktreeNameLength } from "../../workspace/worktrees/worktree-path.ts";
 import type { Finding } from "./finding.ts";
 
 /** Paths named in one finding. */
@@ -13,6 +16,19 @@ export async function damageFindings(app: App): Promise<Finding[]> {
   } catch (error) {
     return [{ what: "Stored files", found: "cannot be read", todo: messageOf(error) }];
   }
+}
+
+/** Lists the worktrees of sessions that are left, because their changes were not merged or their program was killed. */
+export async function worktreeFindings({ folders }: Pick<App, "folders">): Promise<Finding[]> {
+  const names = await readdir(folders.worktrees).catch((error: unknown) => {
+    if (isMissing(error)) return [];
+    throw error;
+  });
+  return names.map((name) => ({
+    what: "Worktree",
+    found: join(folders.worktrees, name),
+    note: `Merge or discard its changes in its session: fairlead run --session ${name.slice(-worktreeNameLength)} /merge, or "/merge drop". Without the session: git worktree remove.`,
+  }));
 }
 
 function rebuiltFinding(id: string): Finding {

@@ -50,6 +50,8 @@ export interface RunOptions {
   readonly isEphemeral: boolean;
   /** Minutes for which the turn goes on without this terminal; undefined if it ends with it. */
   readonly detachedMinutes: number | undefined;
+  /** Whether the new session works in a git worktree; undefined for the configured default. */
+  readonly hasWorktree: boolean | undefined;
   readonly isVerbose: boolean;
   /** The server's environment, which carries the limits of this run. */
   readonly env: NodeJS.ProcessEnv;
@@ -92,6 +94,7 @@ export async function readOptions(call: Call): Promise<RunOptions> {
     systemText,
     isEphemeral: call.has("ephemeral"),
     detachedMinutes,
+    hasWorktree: call.has("worktree") ? true : undefined,
     isVerbose: call.has("verbose"),
     env: {
       ...addLimits(permission === "ask" ? process.env : addDefaultLimits(process.env, permission), {
@@ -118,6 +121,10 @@ function checkCombinations(call: Call): void {
     throw wrong("--ephemeral starts a new session; use it without --session and --continue");
   if (call.has("detach")) checkDetached(call, wrong);
   else if (call.has("minutes")) throw wrong("--minutes limits a turn that --detach starts");
+  if (call.has("worktree") && (continues || call.has("ephemeral")))
+    throw wrong(
+      "--worktree starts a new session that is kept; use it without --session, --continue and --ephemeral",
+    );
   if (call.text("title")?.trim() === "") throw wrong("--title needs at least one character");
   if (call.has("all") && call.has("schema"))
     throw wrong("--schema prints the JSON value alone; use it without --all");

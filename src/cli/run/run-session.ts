@@ -18,7 +18,7 @@ export async function openSession(editor: Editor, options: RunOptions): Promise<
   const params = createParams(options);
   const { sessionId, ...available } =
     known === undefined
-      ? await agent.request("session/new", params)
+      ? await agent.request("session/new", withWorktree(params, options))
       : await agent.request<AvailableChoices & { sessionId: string }>("session/fork", {
           ...params,
           sessionId: known,
@@ -52,6 +52,12 @@ function createParams({ cwd, additionalDirectories, systemText }: RunOptions) {
     additionalDirectories: [...additionalDirectories],
     ...(systemText !== undefined && { _meta: { systemPrompt: { append: systemText } } }),
   };
+}
+
+function withWorktree(params: ReturnType<typeof createParams>, { hasWorktree }: RunOptions) {
+  return hasWorktree === undefined
+    ? params
+    : { ...params, _meta: { ...params._meta, worktree: hasWorktree } };
 }
 
 async function setTitle({ agent }: Editor, sessionId: string, { title }: RunOptions): Promise<void> {

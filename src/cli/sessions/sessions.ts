@@ -1,6 +1,7 @@
 import { writeFile } from "node:fs/promises";
 import { collect } from "../../base/async.ts";
 import { codeOf, messageOf, UserError } from "../../base/errors.ts";
+import { isFolder } from "../../base/files/file-stat.ts";
 import type { ModelRef, SessionInfo } from "../../message/message.ts";
 import { formatModelRef } from "../../model/catalog/catalog.ts";
 import { startsTurn } from "../../message/starts-turn.ts";
@@ -89,6 +90,7 @@ export async function showSession(call: Call): Promise<number> {
     ["session", info.id],
     ["title", info.title ?? ""],
     ["folder", info.cwd],
+    ["worktree", info.worktree !== undefined && isFolder(info.worktree.root) ? info.worktree.root : ""],
     ["agent", info.agent],
     ["model", info.model === undefined ? "" : formatModelRef(info.model)],
     ["created", formatTime(info.time.created)],
@@ -263,9 +265,13 @@ async function formatMarkdown(store: SessionStore, info: SessionInfo): Promise<s
   return renderSession(info, await collect(omitReverted(store.messages(info.id), info.revert)));
 }
 
-function toRow({ id, time, cost, title }: SessionInfo, isRunning: boolean): string[] {
-  const prefix = `${time.archived === undefined ? "" : "(archived) "}${isRunning ? "(running) " : ""}`;
-  return [id, formatTime(time.updated), formatCost(cost), `${prefix}${title ?? ""}`];
+function toRow({ id, time, cost, title, worktree }: SessionInfo, isRunning: boolean): string[] {
+  const marks = [
+    ...(time.archived === undefined ? [] : ["(archived) "]),
+    ...(isRunning ? ["(running) "] : []),
+    ...(worktree !== undefined && isFolder(worktree.root) ? ["(worktree) "] : []),
+  ];
+  return [id, formatTime(time.updated), formatCost(cost), `${marks.join("")}${title ?? ""}`];
 }
 
 function describeSummary({ summary }: SessionInfo): string {

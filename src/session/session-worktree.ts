@@ -1,0 +1,66 @@
+import { realpath } from "node:fs/promises";
+import { UserError } from "../base/errors.ts";
+import { isBelow } from "../base/files/paths.ts";
+import { makeFolder } from "../base/files/make-folder.ts";
+import type { Folders } from "../conversation/project.ts";
+import type { Message, SessionInfo, Worktree } from "../message/message.ts";
+import { mergeName } from "../tool/merge/merge-name.ts";
+import { toWorktreePath } from "../workspace/worktrees/worktree-path.ts";
+
+/** Returns the folders in which the session's tools work. */
+export function toProjectFolders({
+  cwd,
+  additionalDirectories = [],
+  worktree,
+}: Pick<SessionInfo, "cwd" | "additionalDirectories" | "worktree">): Folders {
+  if (worktree === undefined) return { cwd, additionalDirectories };
+  return {
+    cwd: toWorktreePath(worktree, cwd),
+    additionalDirectories: additionalDirectories.map((path) => toWorktreePath(worktree, path)),
+    origin: worktree.main,
+  };
+}
+
+/** Creates the session's folder in the worktree if git did not, because it has no tracked files. */
+export async function makeProjectFolder(worktree: Worktree, cwd: string): Promise<void> {
+  await makeFolder(toWorktreePath(worktree, cwd));
+}
+
+/** Throws {@link UserError} if the folder is not in the checkout from which the worktree was made. */
+export async function requireInCheckout({ main }: Worktree, cwd: string): Promise<void> {
+  const folder = await realpath(cwd);
+  if (folder === main || isBelow(folder, main)) return;
+  throw new UserError(`This session works in a worktree of ${main}. Open it in that folder.`);
+}
+
+/** The state of a worktree's last merge that was not undone. */
+export interface MergedState {
+  /** Commit. */
+  readonly state: string;
+  /** Number of files with conflicts and of files that were not merged. */
+  readonly unresolved: number;
+}
+
+/** Finds the last merge of the branch. `newestFirst` are the visible messages. */
+export async function findMergedState(
+  newestFirst: AsyncIterable<Message>,
+  branch: string,
+): Promise<MergedState | undefined> {
+  for await (const { parts } of newestFirst) {
+    for (const part of parts) {
+      if (part.type !== "tool" || part.tool !== mergeName || part.state.status !== "completed") continue;
+      const { metadata = {} } = part.state;
+      if (metadata["branch"] !== branch || typeof metadata["state"] !== "string") continue;
+      return { state: metadata["state"], unresolved: Number(metadata["unresolved"] ?? 0) };
+    }
+  }
+  return undefined;
+}
+
+/** Tells the user where a session with a worktree works. */
+export function describeWorktree({ root, branch, main, untracked }: Worktree): string {
+  const files =
+    untracked === 1 ? "1 untracked file or folder" : `${untracked ?? 0} untracked files or folders`;
+  const missing = untracked === undefined ? "" : ` ${files} of the checkout did not come along.`;
+  return `This session works in the worktree ${root} on the branch ${branch}, apart from ${main}: files in its cards are there.${missing} /merge brings its changes to ${main} after your yes, /merge drop discards them.`;
+}

@@ -1,0 +1,2 @@
+/** Name of the tool in stored calls. */
+export const mergeName = "merge";
