@@ -1,4 +1,4 @@
-import { mkdirSync, writeFileSync } from "node:fs";
+import { mkdirSync, statSync, writeFileSync } from "node:fs";
 import { delimiter, join } from "node:path";
 
 /** Only the variables that a program needs, and a home of a user who has used the program before. */
@@ -11,8 +11,11 @@ export function environment(home: string): Record<string, string> {
   // The programs of this repository's packages are not installed on a user's machine.
   const folders = PATH.split(delimiter).filter((folder) => !folder.includes("node_modules"));
   const state = join(home, ".local", "state");
-  mkdirSync(join(state, "fairlead"), { recursive: true, mode: 0o700 });
-  writeFileSync(join(state, "fairlead", "defaults-explained"), "", { mode: 0o600 });
+  // A test of damaged homes may have put a file there.
+  if (!statSync(state, { throwIfNoEntry: false })?.isFile()) {
+    mkdirSync(join(state, "fairlead"), { recursive: true, mode: 0o700 });
+    writeFileSync(join(state, "fairlead", "defaults-explained"), "", { mode: 0o600 });
+  }
   return {
     ...others,
     PATH: folders.join(delimiter),
