@@ -75,6 +75,8 @@ export default defineConfig(({ mode }) => ({
     // Stories wait for other processes most of their time.
     maxWorkers: 4,
     testTimeout: 30_000,
+    // On a loaded machine the usual second is not enough for another process.
+    expect: { poll: { timeout: 20_000 } },
     hookTimeout: 30_000,
     sequence: { sequencer: LongestFirst },
     allowOnly: false,

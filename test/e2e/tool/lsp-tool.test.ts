@@ -108,7 +108,7 @@ describe("a real language server", () => {
       await editor.prompt(sessionId, "Plan");
       const [symbols, renamed] = resultsOf(model.requests);
       expect(symbols).toContain("2: function sum");
-      expect(renamed).toContain('A rule forbids edit for "src/sum.ts"');
+      expect(renamed).toContain('this call changes "src/sum.ts"');
       expect(await readFile(join(repository.path, "src/sum.ts"), "utf8")).toBe(files["src/sum.ts"]);
     });
   });

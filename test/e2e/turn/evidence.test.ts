@@ -217,7 +217,9 @@ describe("the card at the end of a turn", () => {
         toList(request.messages).filter((message) => toObject(message)["role"] === "tool").length === calls;
       model.when(isChild(0), read).when(isChild(1), edit("1", "2")).when(isChild(2), bash("make test"));
       model.when(isChild(3), "Edited.");
-      model.reply(reply.call("task", task)).reply(passing).reply(edit("2", "3")).reply(passing);
+      model.reply(reply.call("task", task)).reply(passing);
+      // The agent of this session has not seen what the subagent wrote.
+      model.reply(read).reply(edit("2", "3")).reply(passing);
       await editor.prompt(sessionId, "Let an agent edit it");
       await editor.prompt(sessionId, "Edit it yourself");
       expect(evidenceCards(editor.updates(sessionId)).map(({ title }) => title)).toEqual([
