@@ -6,7 +6,7 @@ import * as reply from "../../support/model/reply.ts";
 import { fairlead } from "../../support/program/cli.ts";
 import { gitRepository, temporaryFolder, writeConfig } from "../../support/temp.ts";
 
-test("run --worktree leaves the folder alone until /merge, and doctor names what is left", async () => {
+test("run --worktree leaves the folder alone until /merge; doctor names what is left", async () => {
   await using home = await temporaryFolder({}, "fairlead-home-");
   await using repository = await gitRepository({ "a.txt": "one\n" });
   const model = await startModelServer();
