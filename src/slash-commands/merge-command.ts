@@ -12,11 +12,11 @@ const noWorktree =
   "This session works in its folder, not in a worktree: its changes are there already. Start a session in a worktree with `worktree: true` in the configuration, or with `fairlead run --worktree`.";
 
 /** `/merge` and `/merge drop`. Returns the call, or a text that answers the command instead. */
-export async function prepareMerge({ info, mergeTool }: MergeContext, rest: string) {
+export async function prepareMerge(session: MergeContext, rest: string) {
   if (rest !== "" && rest !== "drop")
     return "Write `/merge` to merge the changes of the worktree, or `/merge drop` to discard them.";
-  const { worktree } = info;
-  const tool = await mergeTool();
+  const { worktree } = session.info;
+  const tool = await session.mergeTool();
   if (worktree === undefined || tool === undefined) return noWorktree;
   return { tool, input: { action: rest === "drop" ? "drop" : "merge", branch: worktree.branch } };
 }
