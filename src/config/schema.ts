@@ -228,7 +228,7 @@ const sandboxNetworkSchema = z
   .union([z.boolean(), z.strictObject({ hosts: z.array(hostSchema) })])
   .optional();
 
-const programSandboxSchema = z
+export const programSandboxSchema = z
   .union([z.boolean(), z.strictObject({ network: sandboxNetworkSchema })])
   .optional()
   .describe(
@@ -442,7 +442,9 @@ export const configSchema = z
     plugin: z
       .array(z.union([z.string(), z.array(z.unknown()).min(1)]))
       .optional()
-      .describe('Plugin modules: paths and names of packages, or ["name", {…}] with options for it.'),
+      .describe(
+        'Plugin modules: paths and names of packages, or ["name", {…}] with options for it. The option "sandbox" runs it in the sandbox of the system: true, or {"network": …}.',
+      ),
     skills: z
       .strictObject({
         paths: z.array(z.string()).optional().describe("Further folders with skills."),

@@ -1,10 +1,13 @@
-import { relative } from "node:path";
+import { dirname, join, relative } from "node:path";
 import { Serial } from "../base/async.ts";
+import { messageOf } from "../base/errors.ts";
 import type { Log } from "../base/log.ts";
 import type { Tool } from "../tool/tool.ts";
 import { isInside } from "../workspace/paths.ts";
 import type { Hooks } from "./author.ts";
-import type { FoundModules } from "./modules.ts";
+import type { ConfineProgram, ProgramSandbox } from "../sandbox/project-sandbox.ts";
+import type { ConfinedLine } from "../workspace/process/process.ts";
+import type { FoundModule, FoundModules } from "./modules.ts";
 import { createModuleTool, runLimitMs } from "./module-tool.ts";
 import { type HostRequestBody, type HostResult, PluginHost, type StartHost } from "./plugin-host.ts";
 import { type HostFolders, type LoadedModule, loadedModuleSchema, type ModuleLocation } from "./protocol.ts";
@@ -37,10 +40,20 @@ const hookNames: ReadonlySet<string> = new Set<HookName | "tool">([
   "tool",
 ]);
 
+/** The program that runs modules. */
+export interface HostProgram {
+  /** Its command line without a sandbox. */
+  readonly argv: readonly string[];
+  /** Folder of its files. */
+  readonly folder: string;
+  readonly start: StartHost;
+}
+
 export interface PluginsOptions {
   readonly found: FoundModules;
   readonly folders: Omit<HostFolders, "cover">;
-  readonly start: StartHost;
+  readonly program: HostProgram;
+  readonly confine: ConfineProgram;
   /** Tool names that modules must not use. */
   readonly reserved: ReadonlySet<string>;
   readonly log: Log;
@@ -50,8 +63,18 @@ export interface PluginsOptions {
   onUnused(): void;
 }
 
+/** The process of the modules with the same sandbox. */
+interface HostSlot {
+  readonly sandbox: ProgramSandbox;
+  host?: PluginHost | undefined;
+  starting?: Promise<void> | undefined;
+  /** Ends without a known culprit. */
+  crashes: number;
+}
+
 export interface Module {
-  readonly location: ModuleLocation;
+  readonly location: FoundModule;
+  readonly slot: HostSlot;
   /** Display name. */
   readonly displayName: string;
   readonly events: Serial;
@@ -62,40 +85,41 @@ export interface Module {
   disabledReason?: string;
 }
 
-/** Runs plugin modules in their process: loads them, sends requests, and disables modules that fail. */
+/** Runs plugin modules in their processes: loads them, sends requests, and disables modules that fail. */
 export class LoadedModules {
   readonly #options: PluginsOptions;
   readonly #modules: readonly Module[];
   readonly #listeners = new Set<(problem: string) => void>();
+  readonly #slots: readonly HostSlot[];
   #problems: string[];
-  #host: PluginHost | undefined;
-  #starting: Promise<void> | undefined;
-  #crashes = 0;
   #isClosed = false;
 
   constructor(options: PluginsOptions) {
     this.#options = options;
     this.#problems = [...options.found.problems];
+    const slots = new Map<string, HostSlot>();
     this.#modules = options.found.modules.map((location) => ({
       location,
+      slot: getSlot(slots, location.sandbox),
       displayName: describePath(location, options.folders.worktree),
       events: new Serial(),
       waitingEvents: 0,
       hooks: [],
       tools: [],
     }));
+    this.#slots = [...slots.values()];
   }
 
   get inUse(): readonly Module[] {
     return this.#modules.filter(({ disabledReason: off }) => off === undefined);
   }
 
-  /** Starts the host and loads all modules in order. Never rejects. */
-  load(): Promise<void> {
-    return this.#ensureHost();
+  /** Starts the hosts, one after the other, and loads their modules in order. Never rejects. */
+  async load(): Promise<void> {
+    for (const slot of this.#slots) await this.#ensureHost(slot);
   }
 
-  /** Registers a listener for current and later problems. The last one to leave stops the host. */
+  /** Registers a listener for current and later problems. The last one to leave stops the hosts. */
   join(notify: (problem: string) => void): { leave: () => void } {
     this.#listeners.add(notify);
     for (const problem of this.#problems) notify(problem);
@@ -113,12 +137,12 @@ export class LoadedModules {
 
   async end(how: "gently" | "quickly"): Promise<void> {
     this.#isClosed = true;
-    await this.#host?.end(how);
+    await Promise.all(this.#slots.map(async ({ host }) => host?.end(how)));
   }
 
   kill(): void {
     this.#isClosed = true;
-    this.#host?.kill();
+    for (const { host } of this.#slots) host?.kill();
   }
 
   /**
@@ -143,35 +167,59 @@ export class LoadedModules {
     limitMs: number,
     signal?: AbortSignal,
   ): Promise<HostResult> {
-    await this.#ensureHost();
+    await this.#ensureHost(module.slot);
     const { disabledReason: off } = module;
     if (off !== undefined)
       return { outcome: "lost", message: `${module.displayName} was switched off: ${off}` };
-    if (this.#host === undefined) return { outcome: "lost", message: "plugins and tools are not running" };
-    return this.#host.request(request, limitMs, signal);
+    const { host } = module.slot;
+    if (host === undefined) return { outcome: "lost", message: "plugins and tools are not running" };
+    return host.request(request, limitMs, signal);
   }
 
   /** Starts the host if it is not running. */
-  async #ensureHost(): Promise<void> {
-    if (this.#starting === undefined && (this.#host?.isLost ?? true)) {
-      this.#starting = this.#start().finally(() => (this.#starting = undefined));
+  async #ensureHost(slot: HostSlot): Promise<void> {
+    if (slot.starting === undefined && (slot.host?.isLost ?? true)) {
+      slot.starting = this.#start(slot).finally(() => (slot.starting = undefined));
     }
-    await this.#starting;
+    await slot.starting;
   }
 
-  async #start(): Promise<void> {
-    const isAgain = this.#host !== undefined;
-    this.#host = undefined;
-    const modules = this.inUse;
+  async #start(slot: HostSlot): Promise<void> {
+    const isAgain = slot.host !== undefined;
+    slot.host = undefined;
+    const modules = this.#listUsed(slot);
     if (this.#isClosed || modules.length === 0) return;
     if (isAgain && !(await this.#options.isUnchanged())) return;
-    const { start, log, folders } = this.#options;
-    const onLost = (why: string, suspect: string | undefined) => this.#onHostLost(why, suspect);
-    const host = new PluginHost({ start, cwd: folders.directory, log, onLost });
-    this.#host = host;
+    const { program, log, folders } = this.#options;
+    const onLost = (why: string, suspect: string | undefined) => this.#onHostLost(slot, why, suspect);
+    const confined = slot.sandbox ? await this.#confine(slot.sandbox, modules) : undefined;
+    // It was closed, or there is no sandbox.
+    if (this.#isClosed || (slot.sandbox && confined === undefined)) return;
+    const host = new PluginHost({ start: program.start, cwd: folders.directory, confined, log, onLost });
+    slot.host = host;
     for (const module of modules) await this.#load(module, host);
     // A module crashed the host and was disabled: load the others again.
-    if (host.isLost) await this.#start();
+    if (host.isLost) await this.#start(slot);
+  }
+
+  #listUsed(slot: HostSlot): Module[] {
+    return this.inUse.filter((module) => module.slot === slot);
+  }
+
+  /** Returns the host's command line in the sandbox; undefined if there is none, and the modules are disabled. */
+  async #confine(sandbox: ProgramSandbox, modules: readonly Module[]): Promise<ConfinedLine | undefined> {
+    const { program, confine, folders, found } = this.#options;
+    try {
+      const files = modules.flatMap(({ location }) => listReadPaths(location, found.cover.folders));
+      const reads = [program.folder, ...files];
+      return await confine(program.argv, { sandbox, start: folders.directory, reads });
+    } catch (error) {
+      for (const module of modules) {
+        module.disabledReason = messageOf(error);
+        this.#notify(`The plugin ${module.displayName} is not used: ${messageOf(error)}`);
+      }
+      return undefined;
+    }
   }
 
   async #load(module: Module, host: PluginHost): Promise<void> {
@@ -222,17 +270,18 @@ export class LoadedModules {
     });
   }
 
-  /** Disables all modules after repeated crashes without a known culprit. */
-  #onHostLost(why: string, suspect: string | undefined): void {
+  /** Disables the modules of the process after repeated crashes without a known culprit. */
+  #onHostLost(slot: HostSlot, why: string, suspect: string | undefined): void {
     const blamed = this.#modules.find(
       ({ location, disabledReason: off }) => location.name === suspect && off === undefined,
     );
     if (blamed !== undefined)
       return this.disable(blamed, `the plugin process ended while running it: ${why}`);
-    if (++this.#crashes < crashLimit) return;
-    for (const module of this.#modules) module.disabledReason ??= why;
+    if (++slot.crashes < crashLimit) return;
+    const names = this.#listUsed(slot).map(({ displayName }) => displayName);
+    for (const module of this.#listUsed(slot)) module.disabledReason = why;
     this.#notify(
-      `Plugins and tools are switched off: the plugin process ended ${crashLimit} times, the last time ${why}.`,
+      `${names.join(", ")} ${names.length === 1 ? "is" : "are"} switched off: the plugin process ended ${crashLimit} times, the last time ${why}.`,
     );
   }
 
@@ -266,6 +315,27 @@ function describeExcessLength({ description, schema }: LoadedModule["tools"][num
   if (length > schemaLimit)
     return `the schema of its arguments has ${length} characters; the limit is ${schemaLimit}. Shorten it`;
   return undefined;
+}
+
+function getSlot(slots: Map<string, HostSlot>, sandbox: ProgramSandbox): HostSlot {
+  const key = JSON.stringify(sandbox);
+  const slot = slots.get(key) ?? { sandbox, crashes: 0 };
+  slots.set(key, slot);
+  return slot;
+}
+
+/**
+ * Returns what a module needs from folders that the sandbox hides: itself with what is beside it, and the packages of
+ * configuration folders. Of a configuration folder itself only the file, because keys may be beside it.
+ */
+function listReadPaths({ name, from }: ModuleLocation, configFolders: readonly string[]): string[] {
+  const packages = configFolders.flatMap((folder) => [
+    join(folder, "package.json"),
+    join(folder, "node_modules"),
+  ]);
+  const folder = dirname(name);
+  const own = configFolders.includes(folder) ? name : folder;
+  return from === undefined ? [own, ...packages] : packages;
 }
 
 function describePath({ name, from }: ModuleLocation, worktree: string): string {

@@ -12,14 +12,20 @@ import {
   toolFolderNames,
 } from "../config/files/module-files.ts";
 import { isInside } from "../workspace/paths.ts";
+import type { ProgramSandbox } from "../sandbox/project-sandbox.ts";
 import type { ImportAllowlist, ModuleLocation } from "./protocol.ts";
 
 /** Maximum number of modules per session; the rest is reported and ignored. */
 const modulesLimit = 100;
 
+export interface FoundModule extends ModuleLocation {
+  /** Modules with equal settings share a process. */
+  readonly sandbox: ProgramSandbox;
+}
+
 export interface FoundModules {
   /** In call order: modules of the configuration, then files of folders, lowest precedence first. */
-  readonly modules: readonly ModuleLocation[];
+  readonly modules: readonly FoundModule[];
   readonly problems: readonly string[];
   readonly cover: ImportAllowlist;
 }
@@ -56,7 +62,7 @@ export async function findModules(sources: ModuleSources): Promise<FoundModules>
 }
 
 class ModuleSearch {
-  readonly modules: ModuleLocation[] = [];
+  readonly modules: FoundModule[] = [];
   readonly problems: string[] = [];
   readonly #sources: ModuleSources;
   readonly #folders: readonly ConfigSource[];
@@ -72,17 +78,20 @@ class ModuleSearch {
       this.problems.push(`${source.path}: plugin: an entry in brackets must be ["name", { options }]`);
       return;
     }
-    if (entry.options?.["sandbox"] === true) {
+    const { sandbox: setting, ...options } = entry.options ?? {};
+    const sandbox = await parseSandbox(setting);
+    if (sandbox === undefined) {
       this.problems.push(
-        `${source.path}: plugin: ${entry.name} is not used: plugins share one process, which does not run in the sandbox; remove "sandbox" from its entry`,
+        `${source.path}: plugin: ${entry.name} is not used: "sandbox" in its entry must be true, false or {"network": …}`,
       );
       return;
     }
+    const plugin = { kind: "plugin", options, sandbox } as const;
     const path = resolvePluginPath(entry.name, source.path, this.#sources.home);
-    if (path === undefined) return this.#addPackage(entry, source);
+    if (path === undefined) return this.#addPackage(entry.name, plugin, source);
     const real = await findRealPath(path);
     if (real === undefined) this.problems.push(`${source.path}: plugin: file not found: ${path}`);
-    else this.#add({ kind: "plugin", ...entry, name: real });
+    else this.#add({ ...plugin, name: real });
   }
 
   async addFolder(kind: ModuleLocation["kind"], folder: ConfigSource, name: string): Promise<void> {
@@ -92,34 +101,42 @@ class ModuleSearch {
       if (real === undefined) continue;
       if (folder.scope === "project" && !isInside(real, [this.#sources.root]))
         this.problems.push(`${join(path, file)} leads out of ${this.#sources.root} and is ignored`);
-      else this.#add({ kind, name: real });
+      else this.#add({ kind, name: real, sandbox: false });
     }
   }
 
-  async #addPackage(entry: PluginEntry, source: ConfigSource): Promise<void> {
-    const name = parsePackageName(entry.name);
+  async #addPackage(entry: string, plugin: Omit<FoundModule, "name">, source: ConfigSource): Promise<void> {
+    const name = parsePackageName(entry);
     if (name === undefined) {
-      this.problems.push(
-        `${source.path}: plugin: ${JSON.stringify(entry.name)} is neither a path nor a package`,
-      );
+      this.problems.push(`${source.path}: plugin: ${JSON.stringify(entry)} is neither a path nor a package`);
       return;
     }
     // Packages of the user's configuration are not resolved from the project.
     const folders = this.#folders.filter(({ scope }) => source.scope === "project" || scope !== "project");
     for (const { path } of folders.toReversed()) {
       if ((await findRealPath(join(path, "node_modules", name, "package.json"))) === undefined) continue;
-      return this.#add({ kind: "plugin", ...entry, name, from: await realpath(path) });
+      return this.#add({ ...plugin, name, from: await realpath(path) });
     }
     const folder = folders.findLast(({ scope }) => scope === source.scope)?.path ?? dirname(source.path);
     this.problems.push(
-      `${source.path}: plugin: the package ${name} is not installed. Packages are not installed automatically: run npm install --prefix ${folder} ${entry.name}`,
+      `${source.path}: plugin: the package ${name} is not installed. Packages are not installed automatically: run npm install --prefix ${folder} ${entry}`,
     );
   }
 
-  #add(module: ModuleLocation): void {
-    if (!this.modules.some(({ kind, name }) => kind === module.kind && name === module.name))
-      this.modules.push(module);
+  /** Of several entries of a module the first counts, and the first sandbox. */
+  #add(module: FoundModule): void {
+    const at = this.modules.findIndex(({ kind, name }) => kind === module.kind && name === module.name);
+    const known = this.modules[at];
+    if (known === undefined) this.modules.push(module);
+    else this.modules[at] = { ...known, sandbox: known.sandbox || module.sandbox };
   }
+}
+
+/** Undefined if it is invalid. */
+async function parseSandbox(value: unknown): Promise<ProgramSandbox | undefined> {
+  if (value === undefined) return false;
+  const { programSandboxSchema } = await import("../config/schema.ts");
+  return programSandboxSchema.safeParse(value).data;
 }
 
 /** Undefined if the path does not exist or is not a regular file. */

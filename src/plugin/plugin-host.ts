@@ -22,6 +22,7 @@ export type StartHost = (options: NodeProgramOptions) => NodeProgram;
 export interface PluginHostOptions {
   readonly start: StartHost;
   readonly cwd: string;
+  readonly confined: NodeProgramOptions["confined"];
   readonly log: Log;
   /**
    * Called when the host ended or was ended because it was stuck. `why` is a phrase, `suspect` the module it
@@ -63,6 +64,7 @@ export class PluginHost {
     this.#options = options;
     this.#program = options.start({
       cwd: options.cwd,
+      confined: options.confined,
       onMessage: (message) => this.#read(message),
       onOutput: (text) => this.#print(text),
       onExit: (reason) => this.#lose(`it ended (${reason})`),

@@ -1,23 +1,16 @@
 import { errorFields } from "../base/error-fields.ts";
 import type { Log } from "../base/log.ts";
-import type { FoundModules } from "./modules.ts";
-import type { StartHost } from "./plugin-host.ts";
+import type { HostProgram, PluginsOptions } from "./loaded-modules.ts";
 import { Plugins } from "./plugins.ts";
-import type { HostFolders } from "./protocol.ts";
 
 interface SharedPluginsOptions {
-  readonly start: StartHost;
+  readonly program: HostProgram;
   readonly log: Log;
 }
 
-export interface WantedPlugins {
-  readonly found: FoundModules;
-  readonly folders: Omit<HostFolders, "cover">;
+export interface WantedPlugins extends Omit<PluginsOptions, "program" | "log" | "onUnused"> {
   /** Changes when a module file changes. */
   readonly stamp: string;
-  /** Tool names that modules must not use. */
-  readonly reserved: ReadonlySet<string>;
-  readonly isUnchanged: () => Promise<boolean>;
 }
 
 /** Plugin processes in use, shared by sessions with the same modules. */
@@ -31,10 +24,10 @@ export class SharedPlugins {
     this.#options = options;
   }
 
-  async get({ found, folders, stamp, reserved, isUnchanged }: WantedPlugins): Promise<Plugins> {
-    const key = JSON.stringify([found, folders, stamp]);
+  async get({ stamp, ...wanted }: WantedPlugins): Promise<Plugins> {
+    const key = JSON.stringify([wanted.found, wanted.folders, stamp]);
     const onUnused = () => void this.#close(key);
-    const options = { ...this.#options, found, folders, reserved, isUnchanged, onUnused };
+    const options = { ...this.#options, ...wanted, onUnused };
     const plugins = this.#open.get(key) ?? new Plugins(options);
     this.#open.set(key, plugins);
     await plugins.load();

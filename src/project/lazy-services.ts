@@ -1,3 +1,4 @@
+import { dirname } from "node:path";
 import { once } from "../base/async.ts";
 import { UserError } from "../base/errors.ts";
 import type { Log } from "../base/log.ts";
@@ -38,14 +39,15 @@ export class LazyServices {
 
   async openPlugins(): Promise<SharedPlugins> {
     if (this.#isClosing) throw new UserError("The program is shutting down.");
-    const [{ SharedPlugins }, { NodeProgram }] = await Promise.all([
+    const [{ SharedPlugins }, { NodeProgram, createNodeLine }] = await Promise.all([
       import("../plugin/shared-plugins.ts"),
       import("../workspace/process/node-program.ts"),
     ]);
-    const { pluginHost: path, variables, watchdog, log } = this.#deps;
+    const { pluginHost, variables, watchdog, log } = this.#deps;
+    const argv = createNodeLine(pluginHost);
     const start = (options: NodeProgramOptions) =>
-      new NodeProgram({ path, env: variables.get(), watchdog }, options);
-    this.#plugins ??= new SharedPlugins({ start, log });
+      new NodeProgram({ argv, env: variables.get(), watchdog }, options);
+    this.#plugins ??= new SharedPlugins({ program: { argv, folder: dirname(pluginHost), start }, log });
     return this.#plugins;
   }
 

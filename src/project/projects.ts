@@ -141,7 +141,7 @@ export class Projects {
       config.lsp === false ? undefined : this.#serversOf(given.workspace, config, confineProgram);
     return {
       ...given,
-      ...this.#toolsOf(opened, servers, sandbox),
+      ...this.#toolsOf(opened, servers, sandbox, confineProgram),
       findSandboxProblem: async () => (await sandbox()).findProblem(),
       confineProgram,
       findSandboxNetworkProblem: async () => (await sandbox()).findNetworkProblem(),
@@ -225,6 +225,7 @@ export class Projects {
     { configured, workspace, hasChanged }: OpenedProject,
     servers: (() => Promise<ProjectServers>) | undefined,
     sandbox: () => Promise<ProjectSandbox>,
+    confine: ConfineProgram,
   ): Pick<Project, "tools" | "plugins"> {
     const { loaded, skills, isTrusted } = configured;
     const root = getRoot(workspace);
@@ -235,6 +236,7 @@ export class Projects {
       queries: async () => (await servers?.())?.queries(),
       sources: { loaded, isTrusted, root, home: workspace.home },
       folders: { directory: workspace.cwd, worktree: root, projectId: projectIdOf(root) },
+      confine,
       openPlugins: () => this.#deps.lazyServices.openPlugins(),
       hasChanged,
     });

@@ -6,7 +6,7 @@ import type { FoundModules, ModuleSources } from "../plugin/modules.ts";
 import type { SharedPlugins, WantedPlugins } from "../plugin/shared-plugins.ts";
 import type { Project } from "../conversation/project.ts";
 import type { LanguageQueries } from "../lsp/language-queries.ts";
-import type { CommandToRun, ProjectSandbox } from "../sandbox/project-sandbox.ts";
+import type { CommandToRun, ConfineProgram, ProjectSandbox } from "../sandbox/project-sandbox.ts";
 import type { Skill } from "../skill/skill.ts";
 import type { TypedInput } from "../tool/job/job.ts";
 import type { ShellFolders } from "../tool/paths.ts";
@@ -21,6 +21,7 @@ export interface ProjectToolsOptions {
   /** Search locations of plugins and custom tools. */
   readonly sources: ModuleSources;
   readonly folders: WantedPlugins["folders"];
+  readonly confine: ConfineProgram;
   openPlugins(): Promise<SharedPlugins>;
   /** Whether a source of the project has changed since it was opened. */
   hasChanged(): Promise<boolean>;
@@ -38,7 +39,8 @@ export function createProjectTools(options: ProjectToolsOptions): Pick<Project, 
     if (loaded === undefined) return undefined;
     const reserved = new Set([...(await builtIn()).map(({ name }) => name), ...conditionalToolNames]);
     const isUnchanged = async () => !(await options.hasChanged());
-    return (await options.openPlugins()).get({ ...loaded, folders: options.folders, reserved, isUnchanged });
+    const { folders, confine } = options;
+    return (await options.openPlugins()).get({ ...loaded, folders, confine, reserved, isUnchanged });
   };
   return { plugins, tools: async () => [...(await builtIn()), ...((await plugins())?.tools ?? [])] };
 }

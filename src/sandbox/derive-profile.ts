@@ -1,5 +1,5 @@
-import { realpathSync, statSync } from "node:fs";
-import { dirname, resolve } from "node:path";
+import { readdirSync, realpathSync, statSync } from "node:fs";
+import { dirname, join, resolve } from "node:path";
 import type { PermissionRequest, Subject } from "../permission/rule.ts";
 import { listCredentialPlaces } from "./credentials.ts";
 import { findGitFolders } from "./git-folders.ts";
@@ -32,6 +32,8 @@ export interface AllowedCommand {
   readonly start: string;
   /** The file of its program, if it is known. */
   readonly program?: string | undefined;
+  /** Files and folders that stay visible in hidden folders, because it starts from them. */
+  readonly reads?: readonly string[] | undefined;
   readonly folders: SandboxFolders;
   readonly additions: SandboxAdditions;
   readonly found: ProtectedFiles;
@@ -52,6 +54,7 @@ export interface AllowedCommand {
 export function deriveProfile(command: AllowedCommand): SandboxProfile {
   const { requests, folders, additions, found } = command;
   const { cwd, roots, home } = folders;
+  const reads = resolveExisting(command.reads ?? []);
   const written = listPaths(requests, "edit", cwd);
   const read = listPaths(requests, "read", cwd);
   const git = findGitFolders(folders.worktree, roots);
@@ -80,9 +83,11 @@ export function deriveProfile(command: AllowedCommand): SandboxProfile {
     readOnly: resolveExisting([...found.readOnly, ...outsideGit.readOnly]).filter(
       (path) => !isConfirmed(path),
     ),
-    hidden: resolveExisting(hidden).filter((path) => !isAllowedToRead(path) && !isNeeded(path, command)),
+    hidden: resolveExisting(hidden)
+      .filter((path) => !isAllowedToRead(path) && !isNeeded(path, command))
+      .flatMap((path) => hideAround(path, reads)),
     temporary: command.temporary,
-    visible: resolveExisting([home, command.start, ...(command.program ? [command.program] : [])]),
+    visible: resolveExisting([home, command.start, ...(command.program ? [command.program] : []), ...reads]),
     network: additions.network || requests.some(isIrreversible),
     hosts: additions.hosts,
   };
@@ -121,6 +126,15 @@ function isPrivate(path: string): boolean {
 /** Nothing may hide a folder in which the command works. */
 function isNeeded(path: string, { start, folders }: AllowedCommand): boolean {
   return [start, ...folders.roots].some((folder) => isWithin(folder, path));
+}
+
+/** Returns what to hide of a hidden path if some of the files in it stay visible. */
+function hideAround(path: string, shown: readonly string[]): string[] {
+  if (!shown.some((one) => one !== path && isWithin(one, path))) return [path];
+  return readdirSync(path)
+    .map((name) => join(path, name))
+    .filter((child) => !shown.includes(child))
+    .flatMap((child) => hideAround(child, shown));
 }
 
 function isIrreversible({ subjects }: PermissionRequest): boolean {

@@ -54,15 +54,17 @@ export interface ProjectSandboxDeps {
 }
 
 /** What a profile is derived from, beside the settings. */
-type DerivedFrom = Pick<AllowedCommand, "requests" | "start" | "program"> &
+type DerivedFrom = Pick<AllowedCommand, "requests" | "start" | "program" | "reads"> &
   Pick<SandboxProfile, "network" | "hosts">;
 
-/** The key `sandbox` in the entry of a server. */
+/** The key `sandbox` in the entry of a server, hook or plugin. */
 export type ProgramSandbox = boolean | { readonly network?: SandboxSettings["network"] };
 
 /** A program of the configuration, such as a server, that runs in the sandbox by itself. */
 export interface ProgramToRun {
   readonly sandbox: ProgramSandbox;
+  /** Files and folders of its own that must stay visible in folders that are hidden; real paths. */
+  readonly reads?: readonly string[];
   /** The folder in which it starts; an absolute path. */
   readonly start: string;
 }
@@ -208,7 +210,7 @@ export class ProjectSandbox {
   }
 
   /** Runs a program that asks no questions, with the workspace writable and the network of its entry. */
-  readonly confineProgram: ConfineProgram = async (argv, { sandbox, start }) => {
+  readonly confineProgram: ConfineProgram = async (argv, { sandbox, start, reads }) => {
     const { settings, rules } = this.#deps;
     const system = await this.#deps.system();
     const problem = findProgramProblem(settings) ?? (await system.findProblem());
@@ -218,7 +220,7 @@ export class ProjectSandbox {
     const { network } = typeof sandbox === "object" ? sandbox : {};
     const cwd = realpathSync(start);
     const hosts = listHosts(network);
-    const program = { start: cwd, program: argv[0], requests: [], network: network === true, hosts };
+    const program = { start: cwd, program: argv[0], reads, requests: [], network: network === true, hosts };
     const profile = this.#derive(program, filter, found, await system.temporary());
     const connections = profile.network
       ? undefined
@@ -255,7 +257,7 @@ export class ProjectSandbox {
   }
 
   #derive(
-    { requests, start, program, network, hosts }: DerivedFrom,
+    { requests, start, program, reads, network, hosts }: DerivedFrom,
     filter: ReadFilter,
     found: ProtectedFiles,
     temporary: string,
@@ -268,6 +270,7 @@ export class ProjectSandbox {
       requests,
       start,
       program,
+      reads,
       folders: { ...folders, own: listOwnFolders(own, outputFolder) },
       additions: {
         writable: toPaths(settings.writable),
@@ -287,12 +290,12 @@ function listHosts(network: SandboxSettings["network"]): readonly string[] {
   return typeof network === "object" ? network.hosts : [];
 }
 
-/** Returns why the configuration lets no server run in the sandbox. */
+/** Returns why the configuration lets no program run in the sandbox by itself. */
 function findProgramProblem({ mode, command }: SandboxSettings): string | undefined {
   if (mode === "off") return 'The configuration sets "sandbox" to "off". Remove one of the two.';
   return command === undefined
     ? undefined
-    : 'The words of "sandbox.command" run commands, not servers. Remove "sandbox" from the entry, and let its command start the server there.';
+    : 'The words of "sandbox.command" run commands only. Remove "sandbox" from the entry; the command of a server can start it there.';
 }
 
 /** Returns the program's configuration and sockets, and its data except the outputs of commands. */

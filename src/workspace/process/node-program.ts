@@ -1,17 +1,21 @@
 import { spawn, type ChildProcess } from "node:child_process";
+import type { ConfinedLine } from "./process.ts";
 import { endWriting } from "./process-output.ts";
 import { endTree, killGroup, PROCESS_MARK } from "./process-tree.ts";
 import type { Watchdog } from "./watchdog.ts";
 
 /** Program and environment, shared by all instances. */
 export interface NodeProgramSource {
-  readonly path: string;
+  /** See {@link createNodeLine}. */
+  readonly argv: readonly string[];
   readonly env: Readonly<Record<string, string | undefined>>;
   readonly watchdog: Watchdog;
 }
 
 export interface NodeProgramOptions {
   readonly cwd: string;
+  /** The command line in the sandbox, if it runs in one. */
+  readonly confined?: Pick<ConfinedLine, "argv" | "env"> | undefined;
   onMessage(message: unknown): void;
   /** Receives stdout and stderr. */
   onOutput(text: string): void;
@@ -26,12 +30,14 @@ export class NodeProgram {
   readonly #watchdog: Watchdog;
   #isEnding = false;
 
-  constructor({ path, env, watchdog }: NodeProgramSource, options: NodeProgramOptions) {
+  constructor({ argv, env, watchdog }: NodeProgramSource, options: NodeProgramOptions) {
     this.#watchdog = watchdog;
     this.#mark = watchdog.newMark();
-    this.#child = spawn(process.execPath, ["--no-warnings", ...getTypescriptFlags(), path], {
-      cwd: options.cwd,
-      env: { ...env, [PROCESS_MARK]: `${env[PROCESS_MARK] ?? ""}${this.#mark}` },
+    const { cwd, confined } = options;
+    const [program = process.execPath, ...args] = confined?.argv ?? argv;
+    this.#child = spawn(program, args, {
+      cwd,
+      env: { ...env, ...confined?.env, [PROCESS_MARK]: `${env[PROCESS_MARK] ?? ""}${this.#mark}` },
       stdio: ["ignore", "pipe", "pipe", "ipc"],
       detached: process.platform !== "win32",
       windowsHide: true,
@@ -74,6 +80,11 @@ export class NodeProgram {
     this.#isEnding = true;
     options.onExit(reason);
   }
+}
+
+/** Returns the command line that runs a file with this program's Node. */
+export function createNodeLine(path: string): readonly string[] {
+  return [process.execPath, "--no-warnings", ...getTypescriptFlags(), path];
 }
 
 /** Node 22.18 and later run TypeScript without flags. */

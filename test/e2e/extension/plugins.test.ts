@@ -331,8 +331,7 @@ export const Decides = () => ({
         '"tool.execute.after": (_, output) => { output.output += " (good)"; }',
       ),
     };
-    const confined = ["./confined.js", { sandbox: true }];
-    const config = { plugin: ["opencode-not-there@1.0.0", "./nowhere.js", confined] };
+    const config = { plugin: ["opencode-not-there@1.0.0", "./nowhere.js"] };
     await story({ homeFiles, config }, async ({ editor, model }) => {
       const { sessionId } = await editor.newSession();
       model.reply(reply.call("bash", { command: "echo 1" })).reply(reply.call("bash", { command: "echo 2" }));
@@ -354,7 +353,6 @@ export const Decides = () => ({
         /i-auth\.js has unsupported hooks: config, auth\./,
         /package opencode-not-there is not installed/,
         /file not found: .*nowhere\.js/,
-        /confined\.js is not used: plugins share one process, which does not run in the sandbox/,
       ])
         expect(notice).toMatch(problem);
       expect(notice).not.toMatch(/j-good\.js was switched off/);
