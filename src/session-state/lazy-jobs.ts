@@ -22,6 +22,11 @@ export class LazyJobs {
     return this.#loaded?.all ?? [];
   }
 
+  /** Running jobs that go on when the user closes the session. */
+  get kept(): readonly Job[] {
+    return this.all.filter(({ isKept, end }) => isKept && end === undefined);
+  }
+
   /** Returns the running job of a call. */
   findRunning(callId: string): Job | undefined {
     return this.#loaded?.findRunning(callId);
@@ -35,6 +40,11 @@ export class LazyJobs {
   /** Shows the user the ends that the model does not know. Called when no turn follows. */
   noticeEnds(): void {
     this.#loaded?.noticeEnds();
+  }
+
+  /** Stops the jobs that the user does not keep, and waits until their ends are stored. */
+  async stopOthers(): Promise<void> {
+    await this.#loaded?.stopOthers();
   }
 
   /** Stops all jobs and waits until their ends are stored. */

@@ -133,9 +133,12 @@ export class SessionJobs implements Jobs {
   /** Stops all jobs and waits until their ends are stored. */
   async close(): Promise<void> {
     this.#isClosed = true;
-    const running = this.all.filter(({ end }) => end === undefined);
-    for (const job of running) job.stop("session");
-    await Promise.all(running.map((job) => job.ended));
+    await stopWithSession(this.all);
+  }
+
+  /** Stops the jobs that the user does not keep, and waits until their ends are stored. */
+  async stopOthers(): Promise<void> {
+    await stopWithSession(this.all.filter(({ isKept }) => !isKept));
   }
 
   #onEnded(job: LiveJob, settled: { messageId: MessageId; part: ToolPart } | undefined): void {
@@ -197,6 +200,12 @@ export class SessionJobs implements Jobs {
   }
 }
 
+async function stopWithSession(jobs: readonly LiveJob[]): Promise<void> {
+  const running = jobs.filter(({ end }) => end === undefined);
+  for (const job of running) job.stop("session");
+  await Promise.all(running.map((job) => job.ended));
+}
+
 interface JobCall extends StoredCall {
   readonly job: JobRecord;
 }
@@ -235,6 +244,7 @@ export class LiveJob implements Job, StartedJob {
   end: JobEnd | undefined;
   /** Whether the user was shown a notice of the end. */
   isNoticed = false;
+  isKept = false;
 
   constructor(id: number, work: JobWork, deps: LiveJobDeps) {
     this.id = id;
@@ -292,6 +302,10 @@ export class LiveJob implements Job, StartedJob {
 
   saveOutput(): Promise<string | undefined> {
     return this.#work.saveOutput();
+  }
+
+  keep(): void {
+    this.isKept = true;
   }
 
   stop(by: Stopper): void {

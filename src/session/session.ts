@@ -326,6 +326,14 @@ export class Session {
     return this.#deps.writer.flush();
   }
 
+  /** Cancels the running turn and stops the jobs that the user does not keep. The session stays live. */
+  async detach(): Promise<void> {
+    this.cancel();
+    await Promise.all([this.idle(), this.jobs.stopOthers()]);
+    await this.#services.tasks.waitForChildren();
+    await this.stored();
+  }
+
   /** Cancels the running turn, waits for its end and releases the session. */
   async close(): Promise<void> {
     const { parent, gate, writer } = this.#deps;

@@ -41,6 +41,8 @@ const warningLimit = 20;
 export class Sessions {
   readonly #deps: SessionsDeps;
   readonly #live = new Map<SessionId, Session>();
+  /** Sessions that the client closed and whose kept jobs run. */
+  readonly #detached = new Set<SessionId>();
   readonly #children: ChildSessions;
   readonly #opening = new KeyedSerial();
   readonly #opener: SessionOpener;
@@ -153,8 +155,11 @@ export class Sessions {
   open(id: SessionId, folders?: Folders): Promise<OpenResult> {
     return this.#opening.run(id, async () => {
       const live = this.#live.get(id);
+      this.#detached.delete(id);
       if (live !== undefined && (live.isBusy || (await hasFolders(live, folders))))
         return { status: "opened", session: live, notice: undefined };
+      if (live !== undefined && live.jobs.kept.length > 0)
+        return { status: "opened", session: live, notice: createFoldersNotice(live) };
       await this.#closeLive(id);
       const info = await this.#load(id, folders);
       if (info === undefined) return { status: "missing" };
@@ -252,8 +257,28 @@ export class Sessions {
     return true;
   }
 
+  /** Closes a session. One with kept jobs ends everything else, and closes when they have ended. */
   close(id: SessionId): Promise<void> {
-    return this.#opening.run(id, () => this.#closeLive(id));
+    return this.#opening.run(id, async () => {
+      const session = this.#live.get(id);
+      if (session === undefined || session.jobs.kept.length === 0) return this.#closeLive(id);
+      await session.detach();
+      this.#detached.add(id);
+      void this.#closeAfterJobs(session);
+    });
+  }
+
+  async #closeAfterJobs(session: Session): Promise<void> {
+    const { id, jobs } = session;
+    try {
+      await Promise.all(jobs.kept.map(({ ended }) => ended));
+      await this.#opening.run(id, async () => {
+        // It may have been opened meanwhile, and closed again with other jobs.
+        if (this.#detached.has(id) && jobs.kept.length === 0) await this.#closeLive(id);
+      });
+    } catch (error) {
+      this.#deps.log.error("session with kept jobs not closed", errorFields(error));
+    }
   }
 
   /** Closes and deletes a session; does nothing if not found. */
@@ -267,14 +292,16 @@ export class Sessions {
   }
 
   async closeAll(): Promise<void> {
-    await Promise.all([...this.#live.keys()].map((id) => this.close(id)));
+    const ids = [...this.#live.keys()];
+    await Promise.all(ids.map((id) => this.#opening.run(id, () => this.#closeLive(id))));
   }
 
   /** Shows a warning in every live session; without one it is stored for the next session. */
   warn(text: string): void {
     const { host } = this.#deps;
-    if (this.#live.size === 0) this.#warnings = [...this.#warnings, text].slice(-warningLimit);
-    for (const sessionId of this.#live.keys()) {
+    const open = [...this.#live.keys()].filter((id) => !this.#detached.has(id));
+    if (open.length === 0) this.#warnings = [...this.#warnings, text].slice(-warningLimit);
+    for (const sessionId of open) {
       host.emit({ sessionId, type: "notice", severity: "warning", text });
     }
   }
@@ -288,6 +315,7 @@ export class Sessions {
   async #closeLive(id: SessionId): Promise<void> {
     const session = this.#live.get(id);
     this.#live.delete(id);
+    this.#detached.delete(id);
     await session?.close();
     if (session?.info.worktree !== undefined) await this.#removeIfMerged(session.info, session.info.worktree);
   }
@@ -308,6 +336,11 @@ export class Sessions {
       this.#deps.log.warn("worktree not removed", { sessionId: id, ...errorFields(error) });
     }
   }
+}
+
+function createFoldersNotice({ jobs, info }: Session): string {
+  const [job] = jobs.kept;
+  return `The session keeps its folder ${info.cwd} and its additional folders because its job ${job?.id} goes on. To use the editor's folders, stop the job and open the session again.`;
 }
 
 /** Returns whether the session has exactly these folders. */

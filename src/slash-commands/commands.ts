@@ -201,8 +201,8 @@ const builtIn: readonly Command[] = [
   },
   {
     name: "jobs",
-    description: "List commands and tasks in the background, or stop one",
-    hint: "stop N",
+    description: "List commands and tasks in the background, stop or keep one",
+    hint: "stop N or keep N",
     effect: {
       kind: "answer",
       run: async ({ jobs }, rest) => (await import("./jobs-command.ts")).runJobs(jobs.all, rest),

@@ -7,21 +7,34 @@ const titleLimit = 120;
 /** Time for a stopped job to end. */
 const stopMs = 5_000;
 
-/** `/jobs`, `/jobs stop N` and `/jobs stop all`. */
+const usage =
+  "Write `/jobs` to list the jobs, `/jobs stop 2` to stop job 2, `/jobs stop all` to stop all, `/jobs keep 2` to let command 2 go on when the session is closed.";
+
+/** `/jobs`, `/jobs stop N`, `/jobs stop all` and `/jobs keep N`. */
 export async function runJobs(all: readonly Job[], rest: string): Promise<string> {
   const [action = "", id = "", ...more] = rest.split(/\s+/);
   if (action === "") return describeAll(all);
-  const running = all.filter(({ end }) => end === undefined);
-  if (action !== "stop" || id === "" || more.length > 0)
-    return "Write `/jobs` to list the jobs, `/jobs stop 2` to stop job 2, `/jobs stop all` to stop all.";
-  if (id === "all") {
-    await Promise.all(running.map((job) => stop(job)));
-    return running.length === 0 ? "No job runs." : running.map((job) => describe(job)).join("\n");
-  }
+  if (!["stop", "keep"].includes(action) || id === "" || more.length > 0) return usage;
+  if (action === "stop" && id === "all") return stopAll(all);
   const job = all.find((one) => String(one.id) === id);
   if (job === undefined) return [`Job ${id} not found.`, "", describeAll(all)].join("\n");
-  if (job.end === undefined) await stop(job);
+  if (job.end !== undefined) return describe(job);
+  if (action === "keep") return keep(job);
+  await stop(job);
   return describe(job);
+}
+
+async function stopAll(all: readonly Job[]): Promise<string> {
+  const running = all.filter(({ end }) => end === undefined);
+  await Promise.all(running.map((job) => stop(job)));
+  return running.length === 0 ? "No job runs." : running.map((job) => describe(job)).join("\n");
+}
+
+function keep(job: Job): string {
+  if (job.kind === "task")
+    return `Job ${job.id} is a task, which may ask you something. It ends with the session; only commands can be kept.`;
+  job.keep();
+  return `Job ${job.id} goes on when this session is closed. It ends with Fairlead at the latest. Open the session again to see it, or to stop it with \`/jobs stop ${job.id}\`.`;
 }
 
 async function stop(job: Job): Promise<void> {
@@ -34,17 +47,23 @@ function describeAll(all: readonly Job[]): string {
   const isRunning = all.some(({ end }) => end === undefined);
   return [
     ...all.map((job) => describe(job)),
-    ...(isRunning ? ["", "`/jobs stop N` stops a job. Jobs end with the session."] : []),
+    ...(isRunning
+      ? [
+          "",
+          "`/jobs stop N` stops a job. Jobs end with the session; `/jobs keep N` lets a command go on when it is closed.",
+        ]
+      : []),
   ].join("\n");
 }
 
-function describe({ id, kind, title, startedAt, end, log }: Job): string {
+function describe({ id, kind, title, startedAt, end, log, isKept }: Job): string {
   const line = takeHead(title.replaceAll(/\s+/g, " "), titleLimit);
   const subject = kind === "command" ? `\`${line}\`` : line;
   const age = formatDuration((end?.time ?? Date.now()) - startedAt);
   const state = end === undefined ? `runs for ${age}` : `${end.description} after ${age}`;
   const last = log.lastLine === "" ? "" : `; last line: \`${log.lastLine}\``;
-  return `- **${id}** ${subject}: ${state}${last}`;
+  const kept = isKept && end === undefined ? "; goes on after the session" : "";
+  return `- **${id}** ${subject}: ${state}${kept}${last}`;
 }
 
 function formatDuration(ms: number): string {

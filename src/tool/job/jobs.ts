@@ -54,6 +54,9 @@ export interface Job extends Omit<JobWork, "stop" | "ended"> {
   readonly end: JobEnd | undefined;
   /** Resolves when it has ended. */
   readonly ended: Promise<void>;
+  /** Whether it goes on when the user closes the session. */
+  readonly isKept: boolean;
+  keep(): void;
   stop(by: Stopper): void;
   /** Called when the model was given the end. */
   noteReported(): Promise<void>;

@@ -57,6 +57,66 @@ test("a job ends with its session, and its card is closed when it is loaded", as
   });
 });
 
+test("a job that the user keeps goes on after its session, and ends with the program", async () => {
+  await story({}, async ({ editor, model, repository, home }) => {
+    const { sessionId } = await editor.newSession();
+    const kept = "echo pid $$; until [ -e go ]; do sleep 0.05; done; echo all built; exit 4";
+    const start = (command: string) => reply.call("bash", { command, background: true });
+    model.reply(start(kept)).reply(start("echo pid $$; exec sleep 1000")).reply("Both run.");
+    await editor.prompt(sessionId, "Go");
+    const [pid = 0, otherPid = 0] = [
+      ...JSON.stringify(model.requests.at(-1)?.messages).matchAll(/pid (\d+)/g),
+    ].map(([, id]) => Number(id));
+    for (const [typed, answer] of [
+      ["/jobs keep 1", "Job 1 goes on when this session is closed. It ends with Fairlead at the latest."],
+      ["/jobs keep 7", "Job 7 not found."],
+      ["/jobs", "runs for"],
+    ] as const) {
+      const { length } = editor.updates(sessionId);
+      await editor.prompt(sessionId, typed);
+      expect(agentText(editor.updates(sessionId).slice(length))).toContain(answer);
+    }
+    expect(agentText(editor.updates(sessionId))).toMatch(/\*\*1\*\* .*; goes on after the session/);
+
+    await editor.closeSession(sessionId);
+    await waitForEnd(otherPid);
+    expect(await isRunning(pid)).toBe(true);
+    const { length } = editor.updates(sessionId);
+    const folders = { cwd: repository.path, additionalDirectories: [home.path] };
+    await editor.request("session/load", { sessionId, ...folders, mcpServers: [] });
+    const loaded = editor.updates(sessionId).slice(length);
+    expect(toolCalls(loaded)).toMatchObject([{ status: "in_progress" }, { status: "completed" }]);
+    expect(JSON.stringify(loaded)).toContain("because its job 1 goes on");
+
+    await editor.closeSession(sessionId);
+    expect(await editor.request("session/status", { sessionId })).toEqual({ status: "open" });
+    await repository.write({ go: "" });
+    await vi.waitFor(
+      async () => expect(await editor.request("session/status", { sessionId })).toEqual({ status: "saved" }),
+      { timeout: 10_000 },
+    );
+    expect(await isRunning(pid)).toBe(false);
+    const ended = editor.updates(sessionId).length;
+    await editor.load(sessionId);
+    expect(toolCalls(editor.updates(sessionId).slice(ended))).toMatchObject([
+      { status: "failed" },
+      { status: "completed" },
+    ]);
+    model.reply("I see.");
+    await editor.prompt(sessionId, "And now?");
+    expect(getRequestText(model.requests.at(-1))).toContain("ended with exit code 4");
+
+    model.reply(start("echo pid $$; exec sleep 1000")).reply("It runs.");
+    await editor.prompt(sessionId, "Once more");
+    const last = Number(/pid (\d+)/.exec(JSON.stringify(model.requests.at(-1)?.toolResults))?.[1]);
+    await editor.prompt(sessionId, "/jobs keep 3");
+    await editor.closeSession(sessionId);
+    expect(await isRunning(last)).toBe(true);
+    await editor.kill();
+    await waitForEnd(last);
+  });
+});
+
 test("a running job stays open when its session is loaded again", async () => {
   await story({}, async (context) => {
     const { editor } = context;
