@@ -74,7 +74,10 @@ function modelFindings({ models }: Project): Finding[] {
   const { ref, limit, api = "chat", defaultEffort } = chosen.model;
   const missing = models.missingFeatures(chosen.model);
   const window = missing.find(({ feature }) => feature === "known context window");
-  const context = limit.context === undefined ? "context unknown" : `${limit.context} tokens of context`;
+  const context =
+    limit.context === undefined
+      ? "context unknown"
+      : `${limit.context.toLocaleString("en")} tokens of context`;
   const effort = ref.variant ?? defaultEffort;
   const details = [apiNames[api], ...(effort === undefined ? [] : [`effort ${effort}`]), context];
   return [

@@ -15,6 +15,7 @@ import { type ChangesCard, findChangesCard, formatChanges } from "./changes-diff
 import { formatDuration } from "./elapsed.ts";
 import type { Screen } from "./screen.ts";
 import { Status } from "./status.ts";
+import { LineWrapper, wrapLines } from "./line-wrapper.ts";
 import { cutLine, toScreenLine, wrapLine } from "./text-lines.ts";
 
 /** Lines printed of a finished call's text or diff, by its kind. */
@@ -24,6 +25,8 @@ const lineLimit = 12;
 const slowCallMs = 10_000;
 /** Shorter durations are not printed. */
 const minDurationMs = 1_000;
+/** A word that has not ended after this time is printed as far as it is known. */
+const wordLimitMs = 150;
 
 /** A tool call as far as it is known. */
 interface PrintedCall {
@@ -46,6 +49,9 @@ export class Printer {
   /** Key of the text that is being streamed. */
   #open: string | undefined;
   #isLineEnded = false;
+  /** Wraps the text that is being streamed to a terminal. */
+  #wrapper: LineWrapper | undefined;
+  #wordTimer: NodeJS.Timeout | undefined;
   #plan: readonly string[] = [];
   #isCancelling = false;
 
@@ -67,6 +73,7 @@ export class Printer {
 
   stop(): void {
     for (const { slow } of this.#calls.values()) clearTimeout(slow);
+    this.#printWord();
     this.#status.stop();
   }
 
@@ -122,28 +129,50 @@ export class Printer {
   /** Prints a progress line. */
   line(text: string): void {
     this.end();
-    this.#screen.progress(`${text}\n`);
+    const { isTerminal, columns } = this.#screen;
+    this.#screen.progress(`${isTerminal ? wrapLines(text, columns - 1) : text}\n`);
   }
 
   /** Ends the line that is being streamed. */
   end(): void {
     if (this.#open === undefined) return;
-    const isAnswer = this.#open.startsWith("answer");
-    this.#open = undefined;
+    this.#printWord();
+    if (!this.#isLineEnded) this.#write("\n");
+    this.#open = this.#wrapper = undefined;
     this.#status.endText();
-    if (this.#isLineEnded) return;
-    if (isAnswer) this.#screen.answer("\n");
-    else this.#screen.progress("\n");
   }
 
   #stream(kind: "answer" | "thought", text: string, messageId: string | null | undefined): void {
     const key = `${kind} ${messageId ?? ""}`;
     if (text === "") return;
-    if (this.#open !== key) this.end();
-    this.#open = key;
+    if (this.#open !== key) {
+      this.end();
+      this.#open = key;
+      this.#wrapper = this.#createWrapper(kind);
+    }
     this.#isLineEnded = text.endsWith("\n");
     this.#status.text();
-    if (kind === "answer") this.#screen.answer(text);
+    this.#write(this.#wrapper === undefined ? text : this.#wrapper.add(removeControls(text)));
+    clearTimeout(this.#wordTimer);
+    if (this.#wrapper?.isHolding) this.#wordTimer = setTimeout(() => this.#printWord(), wordLimitMs).unref();
+  }
+
+  #createWrapper(kind: "answer" | "thought"): LineWrapper | undefined {
+    const columns = () => (kind === "answer" ? this.#screen.answerColumns : this.#screen.columns) - 1;
+    const isTerminal = kind === "answer" ? this.#screen.isAnswerTerminal : this.#screen.isTerminal;
+    return isTerminal ? new LineWrapper(columns) : undefined;
+  }
+
+  /** Prints the word that may go on. */
+  #printWord(): void {
+    clearTimeout(this.#wordTimer);
+    this.#write(this.#wrapper?.flush() ?? "");
+  }
+
+  /** Prints a part of the text that is being streamed. */
+  #write(text: string): void {
+    if (text === "") return;
+    if (this.#open?.startsWith("answer")) this.#screen.answer(text);
     else this.#screen.progress(this.#style.dim(removeControls(text)));
   }
 

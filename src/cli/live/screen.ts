@@ -72,6 +72,15 @@ export class Screen {
     return this.#options.stderr.isTTY === true;
   }
 
+  /** Whether answers are printed on a terminal. */
+  get isAnswerTerminal(): boolean {
+    return this.#options.stdout.isTTY === true;
+  }
+
+  get answerColumns(): number {
+    return this.#options.stdout.columns || this.columns;
+  }
+
   answer(text: string): void {
     this.#print(this.#options.stdout, text);
   }

@@ -80,6 +80,9 @@ class TextReport implements Report {
     const { stdout, stderr, env } = process;
     const answers = {
       isTTY: stdout.isTTY,
+      get columns() {
+        return stdout.columns;
+      },
       write: (chunk: string) => this.#isLive && stdout.write(sanitizeFor(stdout, chunk)),
     };
     const screen = new Screen({ stdout: answers, stderr, env });

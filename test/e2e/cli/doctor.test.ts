@@ -245,7 +245,7 @@ test("doctor and models say what a model runs without, and what to do", async ()
   const gateway = { options: { baseURL: "https://ai.example.com/v1" }, models: { "gpt-5.5": {}, plain: {} } };
   const own = { model: "openai/gpt-5.5", provider: { openai: gateway } };
   const routed = await doctor(own, ["--offline"]);
-  expect(routed.stdout).toMatch(/Model +openai\/gpt-5\.5 \(chat completions, 1050000 tokens of context\)/);
+  expect(routed.stdout).toMatch(/Model +openai\/gpt-5\.5 \(chat completions, 1,050,000 tokens of context\)/);
   expect(routed.stdout).toContain(
     'Set "api": "responses" in provider.openai if the server has that API; fairlead doctor then checks it.',
   );
