@@ -254,7 +254,8 @@ function getGroupName(
 
 function toUsageRow(name: string, { calls, tokens, cost }: ModelUsage): string[] {
   const { input, cache, output, reasoning } = tokens;
-  return [name, ...[calls, input, cache.read, output, reasoning].map(String), formatCost(cost)];
+  const format = (count: number) => (process.stdout.isTTY ? count.toLocaleString("en") : String(count));
+  return [name, ...[calls, input, cache.read, output, reasoning].map(format), formatCost(cost)];
 }
 
 async function formatJson(store: SessionStore, { id }: SessionInfo): Promise<string> {

@@ -4,6 +4,7 @@ import { findCalledSession } from "./find-session.ts";
 import { openApp } from "../local-app.ts";
 import { print, printJson, toCell } from "../terminal/output.ts";
 import { type Style, styleFor } from "../terminal/style.ts";
+import { wrapWords } from "../terminal/wrap-words.ts";
 import { UsageError } from "../command-line/usage.ts";
 
 /** Shows the timeline of a session's turns. */
@@ -25,6 +26,13 @@ export async function trace(call: Call): Promise<number> {
   return 0;
 }
 
+/** Wraps a line between words on a terminal; its continuation begins in the column `indent`. */
+function wrapAt(indent: number, text: string): string[] {
+  const width = process.stdout.columns || Number.POSITIVE_INFINITY;
+  const left = " ".repeat(width < wideTerminal ? Math.min(narrowIndent, indent) : indent);
+  return wrapWords(text, width - left.length).map((line) => left + line);
+}
+
 function formatTurn({ turn, ...trace }: TurnTrace & { turn: number }, style: Style): string[] {
   const { began, words, agent, spans, lengthMs, modelMs, toolMs, waitMs, cost, end } = trace;
   const sums = [
@@ -35,11 +43,14 @@ function formatTurn({ turn, ...trace }: TurnTrace & { turn: number }, style: Sty
   const price = cost > 0 ? [`$${cost.toFixed(4)}`] : [];
   return [
     "",
-    style.bold(`turn ${turn}  ${new Date(began).toISOString()}  ${agent}: ${toCell(words)}`),
-    ...spans.flatMap((span) => [formatSpan(span, style), ...formatPrefix(span, style)]),
-    style.dim(
-      `  ${formatSeconds(lengthMs)} in all: ${[...sums, ...price].join(", ")}; ${toCell(end)} (${trace.id})`,
+    ...wrapAt(0, `turn ${turn}  ${new Date(began).toISOString()}  ${agent}: ${toCell(words)}`).map((line) =>
+      style.bold(line),
     ),
+    ...spans.flatMap((span) => [formatSpan(span, style), ...formatPrefix(span, style)]),
+    ...wrapAt(
+      sumIndent,
+      `${formatSeconds(lengthMs)} in all: ${[...sums, ...price].join(", ")}; ${toCell(end)} (${trace.id})`,
+    ).map((line) => style.dim(line)),
   ];
 }
 
@@ -47,6 +58,11 @@ function formatTurn({ turn, ...trace }: TurnTrace & { turn: number }, style: Sty
 const textLimit = 100;
 /** Columns before the name. */
 const leadWidth = 33;
+/** In a narrower terminal, notes begin further left. */
+const wideTerminal = 80;
+const narrowIndent = 4;
+/** Columns before the sums of a turn. */
+const sumIndent = 2;
 
 function formatSpan({ kind, what, startMs, lengthMs, note }: Span, style: Style): string {
   const when = `+${formatSeconds(startMs)}`.padStart(10);
@@ -74,12 +90,17 @@ function formatPrefix({ prefix }: Span, style: Style): string[] {
   if (prefix === undefined) return [];
   const { tokens, keptTokens, keptPercent, cause, lostTokens, cost } = prefix;
   if (keptTokens === 0 && cause === undefined)
-    return [style.dim(`${" ".repeat(leadWidth)}a prompt of ${tokens} tokens, none sent before`)];
-  const kept = `${keptPercent} % of the prompt as before (${keptTokens} of ${tokens} tokens)`;
+    return wrapAt(leadWidth, `a prompt of ${format(tokens)} tokens, none sent before`).map((line) =>
+      style.dim(line),
+    );
+  const kept = `${keptPercent} % of the prompt as before (${format(keptTokens)} of ${format(tokens)} tokens)`;
   const price = cost === undefined ? "" : `, $${cost.toFixed(4)} more`;
-  const loss = cause === undefined ? "" : `; ${causes[cause]}: ${lostTokens} tokens read again${price}`;
-  return [style.dim(`${" ".repeat(leadWidth)}${kept}${loss}`)];
+  const loss =
+    cause === undefined ? "" : `; ${causes[cause]}: ${format(lostTokens)} tokens read again${price}`;
+  return wrapAt(leadWidth, kept + loss).map((line) => style.dim(line));
 }
+
+const format = (tokens = 0): string => tokens.toLocaleString("en");
 
 /** Truncates text to a width, but not below eight characters. */
 function truncate(text: string, width: number): string {

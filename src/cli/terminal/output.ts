@@ -4,6 +4,7 @@ import { codeOf, messageOf } from "../../base/errors.ts";
 import { showInvisible } from "../../base/text/invisible.ts";
 import { exitCodes } from "./help.ts";
 import { type Style, styleFor } from "./style.ts";
+import { wrapWords } from "./wrap-words.ts";
 
 /** Writes a line to stdout, and waits while the reader is slow. */
 export async function print(line: string): Promise<void> {
@@ -19,9 +20,17 @@ export function writeNotice(text: string): void {
   writeToStderr(`fairlead: ${text}`);
 }
 
-/** Writes a line to stderr, without control characters. */
+/** Writes lines to stderr, without control characters. On a terminal they break between words. */
 export function writeToStderr(text: string): void {
-  process.stderr.write(`${removeControls(text)}\n`);
+  const { isTTY, columns } = process.stderr;
+  process.stderr.write(`${fitLines(removeControls(text), isTTY ? columns : undefined)}\n`);
+}
+
+/** Wraps the lines of a text that are wider than the terminal. */
+export function fitLines(text: string, columns: number | undefined): string {
+  if (columns === undefined) return text;
+  const lines = text.split("\n");
+  return lines.flatMap((line) => (widthOf(line) > columns ? wrapWords(line, columns) : [line])).join("\n");
 }
 
 /**
@@ -65,7 +74,10 @@ export async function printTable(
   for (const line of tableLines(columns, clean, { style, width: process.stdout.columns })) await print(line);
 }
 
-/** Formats a table. Shrinks text columns, the widest first, until the lines fit the terminal. */
+/**
+ * Formats a table. Where it is wider than the terminal, omits empty columns, shrinks text columns, the widest first, and
+ * then the gaps.
+ */
 export function tableLines(
   columns: readonly Column[],
   rows: readonly (readonly string[])[],
@@ -73,19 +85,28 @@ export function tableLines(
 ): string[] {
   const head = columns.map(({ name }) => name.toUpperCase());
   const wanted = columns.map((_, at) => Math.max(...[head, ...rows].map((row) => widthOf(row[at] ?? ""))));
+  if (sumWidths(wanted) > width) {
+    const isFilled = columns.map((_, at) => rows.some((row) => row[at]));
+    const filled = columns.filter((_, at) => isFilled[at]);
+    if (filled.length < columns.length && filled.length > 0) {
+      const rest = rows.map((row) => row.filter((_, at) => isFilled[at]));
+      return tableLines(filled, rest, { style, width });
+    }
+  }
   const widths = fitWidths(width, wanted, columns);
+  const over = sumWidths(widths) - width;
+  const gap = over > 0 && over < widths.length ? " " : columnGap;
   const toLine = (row: readonly string[]) =>
     row
       .map((cell, at) => padOrTruncate(cell, widths[at] ?? 0, columns[at]))
-      .join("  ")
+      .join(gap)
       .trimEnd();
   return [style.dim(toLine(head)), ...rows.map(toLine)];
 }
 
 function fitWidths(width: number, wanted: readonly number[], columns: readonly Column[]): number[] {
   const widths = [...wanted];
-  let over = widths.reduce((sum, one) => sum + one, 2 * (widths.length - 1)) - width;
-  for (; over > 0; over--) {
+  for (let over = sumWidths(widths) - width; over > 0; over--) {
     const words = widths.map((one, at) => (columns[at]?.right === true ? 0 : one));
     const widest = Math.max(...words);
     if (widest <= minColumnWidth) break;
@@ -93,6 +114,12 @@ function fitWidths(width: number, wanted: readonly number[], columns: readonly C
   }
   return widths;
 }
+
+const columnGap = "  ";
+
+/** Returns the width of a table with these columns. */
+const sumWidths = (widths: readonly number[]): number =>
+  widths.reduce((sum, one) => sum + one, columnGap.length * (widths.length - 1));
 
 /** Columns are not shrunk below this width. */
 const minColumnWidth = 12;

@@ -190,11 +190,11 @@ test("a trace shows model calls, tool calls and the wait for the user", async ()
   expect(lines.slice(2, -1).map((line) => line.trim().replaceAll(/ {2,}/g, "  "))).toEqual([
     expect.stringMatching(/^turn 1 .* build: What does a.txt say\?$/),
     "+N s  N s  model  test/scripted  first part after N ms, 10000 in, 0 out, $1.0000, tool-calls",
-    expect.stringMatching(/^a prompt of \d+ tokens, none sent before$/),
+    expect.stringMatching(/^a prompt of [\d,]+ tokens, none sent before$/),
     "+N s  N s  wait  for you  allowed: bash echo '```' && cat a.txt",
     "+N s  N s  tool  bash echo '```' && cat a.txt  completed",
     expect.stringMatching(/^\+N s {2}N s {2}model {2}test\/scripted .*, stop$/),
-    expect.stringMatching(/^9\d % of the prompt as before \(\d+ of \d+ tokens\)$/),
+    expect.stringMatching(/^9\d % of the prompt as before \([\d,]+ of [\d,]+ tokens\)$/),
   ]);
   const { turns } = traceSchema.parse(json((await at.run(["trace", at.id, "--json", "--turn", "1"])).stdout));
   const [turn] = turns;

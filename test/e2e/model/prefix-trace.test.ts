@@ -166,10 +166,10 @@ describe("fairlead trace", () => {
         if (cause !== undefined) expect(cost).toBeCloseTo(lostTokens * perToken, 6);
       const { stdout } = await fairlead(home.path, ["trace", sessionId]);
       expect(stdout).toMatch(
-        /0 % of the prompt as before .*; the model changed: \d+ tokens read again, \$0\.\d+ more/,
+        /0 % of the prompt as before .*; the model changed: [\d,]+ tokens read again, \$0\.\d+ more/,
       );
-      expect(stdout).toMatch(/9\d % of the prompt as before .*; the provider's cache expired: \d+ tokens/);
-      expect(stdout).toMatch(/; a summary replaced messages: \d+ tokens/);
+      expect(stdout).toMatch(/9\d % of the prompt as before .*; the provider's cache expired: [\d,]+ tokens/);
+      expect(stdout).toMatch(/; a summary replaced messages: [\d,]+ tokens/);
     });
   });
 
@@ -237,8 +237,8 @@ describe("fairlead trace", () => {
         expect(thoughts?.lostTokens).toBeGreaterThan(0);
         expect(last).toMatchObject({ keptTokens: thoughts?.tokens });
         const { stdout } = await fairlead(home.path, ["trace", sessionId]);
-        expect(stdout).toMatch(/; refused media were omitted: \d+ tokens read again, \$0\.\d+ more/);
-        expect(stdout).toMatch(/; refused reasoning was omitted: \d+ tokens read again, \$0\.\d+ more/);
+        expect(stdout).toMatch(/; refused media were omitted: [\d,]+ tokens read again, \$0\.\d+ more/);
+        expect(stdout).toMatch(/; refused reasoning was omitted: [\d,]+ tokens read again, \$0\.\d+ more/);
       },
       { model: "test/qwen-three" },
     );

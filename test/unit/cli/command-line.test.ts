@@ -4,7 +4,7 @@ import { describe, expect, test } from "vitest";
 import { findCommand, parseCall } from "../../../src/cli/command-line/command-line.ts";
 import { commands } from "../../../src/cli/command-table.ts";
 import { formatCommandHelp, formatOverview } from "../../../src/cli/terminal/help.ts";
-import { tableLines } from "../../../src/cli/terminal/output.ts";
+import { fitLines, tableLines } from "../../../src/cli/terminal/output.ts";
 import { styleFor } from "../../../src/cli/terminal/style.ts";
 
 function parse(...words: string[]) {
@@ -121,6 +121,25 @@ test("in a narrow terminal text columns shrink and ids lose their start, not num
   expect(tableLines(columns, rows, { style, width: 10 })[1]).toBe(
     "…56789abcdef  $1234.5678  A title of …  …mebody/work",
   );
+});
+
+test("a table that is too wide loses empty columns and then its gaps", () => {
+  const style = styleFor({}, {});
+  const columns = [{ name: "model" }, { name: "in", right: true }, { name: "takes" }, { name: "without" }];
+  const rows = [["local/coder", "1", "", "thinking"]];
+  expect(tableLines(columns, rows, { style, width: 40 })[0]).toBe("MODEL        IN  TAKES  WITHOUT");
+  expect(tableLines(columns, rows, { style, width: 26 })).toEqual([
+    "MODEL        IN  WITHOUT",
+    "local/coder   1  thinking",
+  ]);
+  expect(tableLines(columns, rows, { style, width: 24 })[1]).toBe("local/coder  1 thinking");
+});
+
+test("lines that are wider than the terminal break between words", () => {
+  expect(fitLines("short\nunknown command. Did you mean run?", 20)).toBe(
+    "short\nunknown command. Did\nyou mean run?",
+  );
+  expect(fitLines("a line that is long", undefined)).toBe("a line that is long");
 });
 
 const pages = ["docs/command-line.md", "docs/setup.md"].map((path) =>

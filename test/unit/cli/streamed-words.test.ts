@@ -36,7 +36,7 @@ describe("streamed text", () => {
     ]);
   });
 
-  test("breaks between characters of scripts without spaces, but not before their full stop", () => {
+  test("breaks between characters of scripts without spaces", () => {
     expect(wrap("二つの文字。世界の文字。", 10)).toEqual(["二つの文", "字。世界の", "文字。"]);
   });
 
