@@ -46,7 +46,8 @@ export interface AllowedCommand {
 /**
  * Derives what a command line may do from what was allowed:
  * - it writes the workspace except what is always confirmed, the temporary folder, and paths that were allowed by name;
- * - it reads everything except keys and what rules for `read` protect, unless that was allowed by name;
+ * - it reads everything except keys and what rules for `read` protect, unless that was allowed by name, to be read or in
+ *   a line that cannot be undone;
  * - it has network, or single hosts, only by configuration, or if something was allowed that cannot be undone, such as a push.
  *
  * What the analysis of the line did not see is therefore refused by the system.
@@ -69,7 +70,10 @@ export function deriveProfile(command: AllowedCommand): SandboxProfile {
   ];
   const isConfirmed = (path: string) =>
     written.some((allowed) => isWithin(path, allowed) || isWithin(allowed, path));
-  const isAllowedToRead = (path: string) => read.some((allowed) => isWithin(allowed, path));
+  // The user saw which files it deletes.
+  const isConfirmedLine = requests.some(isIrreversible);
+  const shown = isConfirmedLine ? [...read, ...written] : read;
+  const isAllowedByName = (path: string) => shown.some((allowed) => isWithin(allowed, path));
   const hidden = [
     ...found.hidden,
     ...command.unreadable,
@@ -84,11 +88,11 @@ export function deriveProfile(command: AllowedCommand): SandboxProfile {
       (path) => !isConfirmed(path),
     ),
     hidden: resolveExisting(hidden)
-      .filter((path) => !isAllowedToRead(path) && !isNeeded(path, command))
+      .filter((path) => !isAllowedByName(path) && !isNeeded(path, command))
       .flatMap((path) => hideAround(path, reads)),
     temporary: command.temporary,
     visible: resolveExisting([home, command.start, ...(command.program ? [command.program] : []), ...reads]),
-    network: additions.network || requests.some(isIrreversible),
+    network: additions.network || isConfirmedLine,
     hosts: additions.hosts,
   };
 }

@@ -81,7 +81,7 @@ describe("a remote server", () => {
     });
   });
 
-  test("that adds a tool has it used from the next step on", async () => {
+  test("that adds a tool has it offered in the next turn", async () => {
     await using server = await startHttpMcp({ speaks: "http" });
     await withRemote(server, async ({ sessionId, ...context }) => {
       expect(await call(context, sessionId)).toEqual(["hello"]);

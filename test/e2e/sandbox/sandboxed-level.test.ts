@@ -104,6 +104,16 @@ describe.runIf(problem === undefined)("at the level Sandboxed", () => {
     });
   });
 
+  test("a protected file is deleted after the user allowed it once", async () => {
+    await story({ config, permission: "allow_once" }, async (context) => {
+      const path = join(context.repository.path, ".env");
+      await writeFile(path, "A=1\n");
+      expect(await runSandboxed(context, "rm .env")).toBe("(no output)");
+      expect(existsSync(path)).toBe(false);
+      expect(countQuestions(context)).toBe(1);
+    });
+  });
+
   test("git commits, and hooks and configuration cannot be changed or moved away", async () => {
     const script = [
       "git add -A && git -c user.name=a -c user.email=a@b.c commit -qm second && git log --format=%s -n 1",
