@@ -17,6 +17,7 @@ interface ErrorFacts {
   readonly retryAfterMs?: number;
   /** Reason, as the protocol names it. */
   readonly reason?: string;
+  readonly messageId?: string;
 }
 
 /** Creates an error with a one-line message, repeated in `details`, where several clients read it. */
@@ -31,8 +32,23 @@ export function invalidParams(message: string, facts: ErrorFacts = {}): RequestE
 export function messageNotFound(id: string): RequestError {
   return createError(-32002, `The session has no message "${excerpt(id, messageLength)}".`, {
     reason: "unknown_message_id",
+    messageId: excerpt(id, messageLength),
   });
 }
+
+/** The message of an injection cannot be changed as requested. */
+export function injectionRejected(
+  reason: "no_running_turn" | "already_delivered",
+  id?: string,
+): RequestError {
+  const messageId = id === undefined ? {} : { messageId: excerpt(id, messageLength) };
+  return createError(-32010, injectionProblems[reason], { reason, ...messageId });
+}
+
+const injectionProblems = {
+  no_running_turn: "No turn is running that can take the message. Send it as a prompt.",
+  already_delivered: "It is too late: the model already received the message.",
+};
 
 export function sessionNotFound(id: string): RequestError {
   const sessionId = excerpt(id, messageLength);

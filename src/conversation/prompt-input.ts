@@ -1,4 +1,5 @@
 import { posix } from "node:path";
+import type { MessageId } from "../message/ids.ts";
 import type { ModelRef } from "../message/model-ref.ts";
 import type { TraceContext } from "../message/trace-context.ts";
 
@@ -8,6 +9,8 @@ export interface PromptInput {
   /** Additional system text. */
   system?: string;
   trace?: TraceContext;
+  /** The id under which the client knows the message before it is stored. */
+  injectId?: MessageId;
 }
 
 /** Who sees a text; by default both. */

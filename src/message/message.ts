@@ -51,6 +51,8 @@ const userInfoSchema = z.object({
   tools: z.record(z.string(), z.boolean()).optional(),
   /** True for a message sent into a running turn: it does not start a turn. */
   steering: z.boolean().optional(),
+  /** The id under which clients know the message, given before it was stored. */
+  injectId: messageIdSchema.optional(),
 });
 
 /** Why a model call ended. */
@@ -135,6 +137,16 @@ export type UserInfo = z.infer<typeof userInfoSchema>;
 export type AssistantInfo = z.infer<typeof assistantInfoSchema>;
 export type MessageInfo = z.infer<typeof messageInfoSchema>;
 export type Message = z.infer<typeof messageSchema>;
+
+/** Returns the id under which clients know a message. */
+export function clientIdOf(info: MessageInfo): MessageId {
+  return (info.role === "user" ? info.injectId : undefined) ?? info.id;
+}
+
+/** Whether clients know the message, or one of its parts, under this id. */
+export function hasClientId({ info, parts }: Message, id: string): boolean {
+  return info.id === id || clientIdOf(info) === id || parts.some((part) => part.id === id);
+}
 
 export const todoSchema = z.object({
   content: z.string(),

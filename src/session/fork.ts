@@ -1,5 +1,5 @@
 import { messageIdAfter, type MessageId, newMessageId, newPartId, type SessionId } from "../message/ids.ts";
-import type { Message, MessageInfo, SessionInfo } from "../message/message.ts";
+import { hasClientId, type Message, type MessageInfo, type SessionInfo } from "../message/message.ts";
 import {
   createLostEnd,
   endJob,
@@ -24,7 +24,7 @@ export async function collectMessages(
   const messages: Message[] = [];
   for await (const message of history) {
     if (isComplete(message)) messages.push(message);
-    if (point !== undefined && matchesPoint(message, point)) return messages;
+    if (point !== undefined && hasClientId(message, point)) return messages;
   }
   return point === undefined ? messages : undefined;
 }
@@ -65,7 +65,12 @@ function createIds(messages: readonly Message[]): NewIds {
 }
 
 function replaceParentId(info: MessageInfo, ids: NewIds): MessageInfo {
-  return info.role === "user" ? info : { ...info, parentId: ids.get(info.parentId) ?? info.parentId };
+  if (info.role === "user") {
+    // Clients know the id from the source.
+    const { injectId: _, ...own } = info;
+    return own;
+  }
+  return { ...info, parentId: ids.get(info.parentId) ?? info.parentId };
 }
 
 function replacePartIds(part: Part, ids: NewIds): Part {
@@ -104,10 +109,6 @@ export function inheritInfo(source: SessionInfo): Partial<SessionInfo> {
     ...(givenPrompt !== undefined && { givenPrompt }),
     ...(title !== undefined && { title: `${title} (fork)`, titleSource: "generated" as const }),
   };
-}
-
-function matchesPoint({ info, parts }: Message, point: ForkPoint): boolean {
-  return info.id === point || parts.some(({ id }) => id === point);
 }
 
 function isComplete({ info }: Message): boolean {

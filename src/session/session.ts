@@ -2,7 +2,7 @@ import { errorFields } from "../base/error-fields.ts";
 import { deferred, orAfter } from "../base/async.ts";
 import type { Agent } from "../agent/agent.ts";
 import type { Usage } from "../message/event.ts";
-import type { SessionId } from "../message/ids.ts";
+import { type MessageId, newMessageId, type SessionId } from "../message/ids.ts";
 import type { GivenPrompt, SessionInfo, Todo } from "../message/message.ts";
 import type { Sampling, SamplingOutcome } from "../message/sampling.ts";
 import type { GivenServers } from "../mcp/server-settings.ts";
@@ -42,6 +42,9 @@ export interface SessionDeps
   /** Opens a child of this session. Throws {@link UserError} on failure. */
   openChild(child: ChildSession, parent: Session): Promise<Session>;
 }
+
+/** Outcome of a change to a message that was added to a turn or queued. */
+export type InjectionChange = "changed" | "already read" | "unknown";
 
 /** Time for running notifications when a session closes. */
 const notificationWaitMs = 3_000;
@@ -227,14 +230,32 @@ export class Session {
     return answer;
   }
 
-  /** Queues a message; resolves with the result of its turn. Turns run one after the other. */
-  prompt(input: PromptInput): Promise<TurnResult> {
-    return this.#queue.add(input);
+  /** Queues a message; resolves with the result of its turn, which `signal` cancels. Turns run one after the other. */
+  prompt(input: PromptInput, signal?: AbortSignal): Promise<TurnResult> {
+    return this.#queue.add(input, signal);
   }
 
-  /** Adds a message to the running turn. Returns false when none runs. */
-  steer(input: PromptInput): boolean {
-    return !this.#queue.isCancelled && this.#services.steering.add(input);
+  /** Adds a message to the running turn. Returns its id; undefined when no turn runs. */
+  steer(input: PromptInput): MessageId | undefined {
+    const injectId = newMessageId();
+    const isAdded = !this.#queue.isCancelled && this.#services.steering.add({ ...input, injectId });
+    return isAdded ? injectId : undefined;
+  }
+
+  /** Removes a message that was not read, by the id under which it was added. */
+  revoke(id: string): InjectionChange {
+    const isRemoved = this.#services.steering.remove(id) || this.#queue.remove(id);
+    return isRemoved ? "changed" : this.#describeInjection(id);
+  }
+
+  /** Replaces a message that was not read, by the id under which it was added. It keeps its place. */
+  replace(id: string, input: PromptInput): InjectionChange {
+    const isReplaced = this.#services.steering.replace(id, input) || this.#queue.replace(id, input);
+    return isReplaced ? "changed" : this.#describeInjection(id);
+  }
+
+  #describeInjection(id: string): InjectionChange {
+    return this.#services.steering.hasRead(id) || this.#queue.hasRead(id) ? "already read" : "unknown";
   }
 
   /** Cancels the running turn and all queued ones; does nothing without one. */

@@ -1,6 +1,7 @@
 import { deferred, type Deferred, sleep } from "../base/async.ts";
 import type { PromptInput } from "../conversation/prompt-input.ts";
 import { noTokens, type TurnResult } from "../conversation/turn-result.ts";
+import { InputQueue } from "../user-input/input-queue.ts";
 
 /** Maximum time from a cancel to the turn's result, whatever a provider or a tool does. */
 const cancelLimitMs = 2_500;
@@ -15,9 +16,9 @@ export interface TurnQueueDeps {
 /** Runs the turns of a session one after the other, in the order of their messages. */
 export class TurnQueue {
   readonly #deps: TurnQueueDeps;
-  readonly #queue: QueuedPrompt[] = [];
+  readonly #queue = new InputQueue<QueuedPrompt>();
   #isClosed = false;
-  #running: { abort: AbortController; ended: Promise<void> } | undefined;
+  #running: { prompt: QueuedPrompt; abort: AbortController; ended: Promise<void> } | undefined;
   #newest: Promise<TurnResult> | undefined;
 
   constructor(deps: TurnQueueDeps) {
@@ -48,19 +49,46 @@ export class TurnQueue {
     while (this.#running !== undefined) await this.#running.ended;
   }
 
-  /** Queues a message. The promise resolves with the result of its turn. */
-  add(input: PromptInput): Promise<TurnResult> {
-    if (this.#isClosed) return Promise.resolve({ end: "cancelled", tokens: noTokens });
+  /** Queues a message. The promise resolves with the result of its turn. The signal cancels this turn only. */
+  add(input: PromptInput, signal?: AbortSignal): Promise<TurnResult> {
+    if (this.#isClosed || signal?.aborted) return Promise.resolve(cancelled);
     const waiting = { input, result: deferred<TurnResult>() };
     this.#queue.push(waiting);
     this.#newest = waiting.result.promise;
     if (this.#running === undefined) this.#runNext();
+    signal?.addEventListener("abort", () => this.#cancelOne(waiting), { once: true });
     return waiting.result.promise;
+  }
+
+  /** Removes a message whose turn has not begun. Returns whether there is one. */
+  remove(id: string): boolean {
+    return this.#drop(({ input }) => input.injectId === id);
+  }
+
+  /** Replaces a message whose turn has not begun. Returns whether there is one. */
+  replace(id: string, input: PromptInput): boolean {
+    return this.#queue.replace(id, input);
+  }
+
+  /** Whether the message's turn has begun. */
+  hasRead(id: string): boolean {
+    return this.#queue.hasRead(id);
+  }
+
+  #cancelOne(prompt: QueuedPrompt): void {
+    if (!this.#drop((other) => other === prompt) && this.#running?.prompt === prompt)
+      this.#running.abort.abort();
+  }
+
+  #drop(isWanted: (prompt: QueuedPrompt) => boolean): boolean {
+    const dropped = this.#queue.remove(isWanted);
+    dropped?.result.resolve(cancelled);
+    return dropped !== undefined;
   }
 
   /** Cancels the running turn and all queued ones; does nothing without one. */
   cancel(): void {
-    for (const { result } of this.#queue.splice(0)) result.resolve({ end: "cancelled", tokens: noTokens });
+    for (const { result } of this.#queue.clear()) result.resolve(cancelled);
     this.#running?.abort.abort();
   }
 
@@ -79,17 +107,19 @@ export class TurnQueue {
       this.#running = undefined;
       this.#runNext();
     });
-    this.#running = { abort, ended };
+    this.#running = { prompt: next, abort, ended };
   }
 
   async #runOne({ input, result }: QueuedPrompt, signal: AbortSignal): Promise<void> {
     const limit = afterAbort(signal, cancelLimitMs);
     const ended = await Promise.race([this.#deps.run(input, signal), limit.promise]);
     limit.stop();
-    result.resolve(ended ?? { end: "cancelled", tokens: noTokens });
+    result.resolve(ended ?? cancelled);
     this.#deps.onAnswered(ended);
   }
 }
+
+const cancelled: TurnResult = { end: "cancelled", tokens: noTokens };
 
 interface QueuedPrompt {
   input: PromptInput;

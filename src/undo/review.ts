@@ -341,7 +341,7 @@ export class Review {
     const { transcript } = this.#deps;
     const question = transcript.messages.findLast(({ info }) => info.role === "user")?.info;
     if (question?.role !== "user") throw new Error("a drop without a question");
-    const { steering: _, ...info } = question;
+    const { steering: _, injectId: _injectId, ...info } = question;
     return { ...info, id: transcript.newMessageId(), time: { created: Date.now() } };
   }
 

@@ -3,7 +3,7 @@ import { join } from "node:path";
 import { messageOf } from "../base/errors.ts";
 import { isBelow } from "../base/files/paths.ts";
 import type { MessageId } from "../message/ids.ts";
-import type { Message } from "../message/message.ts";
+import { clientIdOf, type Message } from "../message/message.ts";
 import type { FileChange, Part } from "../message/part.ts";
 import type { Workspace } from "../workspace/workspace.ts";
 import {
@@ -155,7 +155,7 @@ export async function findLastId(
 ): Promise<string | undefined> {
   for await (const { info, parts } of newestFirst) {
     if (info.role === "user") {
-      if (parts.some((part) => part.type !== "text" || part.synthetic !== true)) return info.id;
+      if (parts.some((part) => part.type !== "text" || part.synthetic !== true)) return clientIdOf(info);
     } else if (info.summary !== true) {
       const id = parts.findLast(isShownText)?.id;
       if (id !== undefined) return id;

@@ -1,7 +1,14 @@
 import { Serial } from "../base/async.ts";
 import { startsTurn } from "../message/starts-turn.ts";
 import type { MessageId } from "../message/ids.ts";
-import { isReverted, type Message, type Revert, type SessionInfo } from "../message/message.ts";
+import {
+  clientIdOf,
+  hasClientId,
+  isReverted,
+  type Message,
+  type Revert,
+  type SessionInfo,
+} from "../message/message.ts";
 import { hasRunningJob, type Part } from "../message/part.ts";
 import type { SessionWriter } from "../storage/session-store.ts";
 import type { Workspace } from "../workspace/workspace.ts";
@@ -119,9 +126,10 @@ export class Undo {
       found.push(checkpoint);
       if (found.length > checkpointLimit) break;
     }
-    const points = found.slice(0, checkpointLimit).map(async ({ id, words }, index) => {
+    const points = found.slice(0, checkpointLimit).map(async ({ id, words, messages }, index) => {
       const previousId = await findLastId(found[index + 1]?.messages.toReversed() ?? []);
-      return { id, words, previousId };
+      const [question] = messages;
+      return { id: question === undefined ? id : clientIdOf(question.info), words, previousId };
     });
     return (await Promise.all(points)).reverse();
   }
@@ -180,9 +188,7 @@ export class Undo {
   async #findTarget(point: string): Promise<{ at: Message; later: Message[] } | undefined> {
     const later: Message[] = [];
     for await (const message of omitReverted(this.#deps.messagesFromNewest(), this.#deps.revert())) {
-      const { info, parts } = message;
-      if (info.id === point || parts.some(({ id }) => id === point))
-        return { at: message, later: later.reverse() };
+      if (hasClientId(message, point)) return { at: message, later: later.reverse() };
       later.push(message);
     }
     return undefined;

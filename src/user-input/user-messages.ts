@@ -84,6 +84,7 @@ export class UserMessages {
       ...(model && { model }),
       ...(effort !== undefined && { effort }),
       ...(input.system && { system: input.system }),
+      ...(input.injectId && { injectId: input.injectId }),
     };
   }
 

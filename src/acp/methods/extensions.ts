@@ -16,6 +16,46 @@ export const steeringParams = new ParamsReader<SteeringParams>(
   protocolParams.$defs,
 );
 
+/** Params of `session/inject` in the draft of version 2. `content` is read as that of a prompt. */
+export interface InjectParams {
+  sessionId: string;
+  mode: string;
+  content: unknown[];
+  _meta?: Record<string, unknown> | null;
+}
+
+export const injectParams = new ParamsReader<InjectParams>({
+  type: "object",
+  properties: { sessionId: text, mode: text, content: { type: "array" } },
+  required: ["sessionId", "mode", "content"],
+});
+
+/** Params of `session/revoke_inject`. */
+export interface RevokeInjectionParams {
+  sessionId: string;
+  messageId: string;
+}
+
+export const revokeInjectionParams = new ParamsReader<RevokeInjectionParams>({
+  type: "object",
+  properties: { sessionId: text, messageId: text },
+  required: ["sessionId", "messageId"],
+});
+
+/** Params of `session/replace_inject`. */
+export interface ReplaceInjectionParams extends RevokeInjectionParams {
+  content: ContentBlock[];
+}
+
+export const replaceInjectionParams = new ParamsReader<ReplaceInjectionParams>(
+  {
+    type: "object",
+    properties: { sessionId: text, messageId: text, content },
+    required: ["sessionId", "messageId", "content"],
+  },
+  protocolParams.$defs,
+);
+
 /** The content of a prompt in version 2, which also allows types that version 1 does not have. */
 export const promptContent = new ParamsReader<{ prompt: ContentBlock[] }>(
   { type: "object", properties: { prompt: content }, required: ["prompt"] },

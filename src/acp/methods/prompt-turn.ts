@@ -9,8 +9,10 @@ import type { PromptInput } from "../../conversation/prompt-input.ts";
 import { noTokens, type TurnResult } from "../../conversation/turn-result.ts";
 import type { AcpConnection } from "../connection.ts";
 import { toPromptBlocks } from "../view/content.ts";
-import { turnError } from "../errors.ts";
+import { injectionRejected, messageNotFound, turnError } from "../errors.ts";
+import type { InjectionChange } from "../../session/session.ts";
 import type { SessionView } from "../view/session-view.ts";
+import type { ReplaceInjectionParams, RevokeInjectionParams } from "./extensions.ts";
 import { readTraceContext } from "./trace-context.ts";
 
 /** Runs a prompt and waits for the end of the turn. */
@@ -59,8 +61,33 @@ export function cancelTurn(connection: AcpConnection, sessionId: string): void {
 /** Adds a message to the running turn, if any. */
 export function steer(connection: AcpConnection, sessionId: string, prompt: readonly ContentBlock[]) {
   const { session } = connection.getView(sessionId);
-  if (session.steer({ blocks: toPromptBlocks(prompt) })) return { outcome: "injected" };
-  return { outcome: "promptRequired", reason: "noRunningTurn" };
+  const messageId = session.steer({ blocks: toPromptBlocks(prompt) });
+  if (messageId !== undefined) return { outcome: "injected", messageId } as const;
+  return { outcome: "promptRequired", reason: "noRunningTurn" } as const;
+}
+
+/** Removes a message that the model has not received yet. */
+export function revokeInjection(
+  connection: AcpConnection,
+  { sessionId, messageId }: RevokeInjectionParams,
+): Record<string, never> {
+  checkInjection(connection.getView(sessionId).session.revoke(messageId), messageId);
+  return {};
+}
+
+/** Replaces the content of a message that the model has not received yet. */
+export function replaceInjection(
+  connection: AcpConnection,
+  { sessionId, messageId, content }: ReplaceInjectionParams,
+): { messageId: string } {
+  const { session } = connection.getView(sessionId);
+  checkInjection(session.replace(messageId, { blocks: toPromptBlocks(content) }), messageId);
+  return { messageId };
+}
+
+function checkInjection(change: InjectionChange, messageId: string): void {
+  if (change === "unknown") throw messageNotFound(messageId);
+  if (change === "already read") throw injectionRejected("already_delivered", messageId);
 }
 
 /** Runs a turn; an aborted signal cancels it. */
@@ -71,14 +98,11 @@ async function runTurn(
   signal: AbortSignal,
 ): Promise<TurnResult> {
   view.state.resume();
-  const turn = view.runTurn(async () => {
-    const answer = view.session.prompt(input);
+  return view.runTurn(async () => {
+    const answer = view.session.prompt(input, signal);
     await connection.explainDefaults(view);
     return answer;
   });
-  const cancel = () => view.session.cancel();
-  signal.addEventListener("abort", cancel, { once: true });
-  return turn.finally(() => signal.removeEventListener("abort", cancel));
 }
 
 /** Creates the response to a prompt that was cancelled before its session was open. */

@@ -22,9 +22,16 @@ import {
   resumeSession,
 } from "./lifecycle.ts";
 import { changeModel, forkSession, getStatus, setArchived, setTitle } from "./management.ts";
-import { rewindParams, rewindPointsParams, setModelParams, steeringParams } from "./extensions.ts";
+import {
+  replaceInjectionParams,
+  revokeInjectionParams,
+  rewindParams,
+  rewindPointsParams,
+  setModelParams,
+  steeringParams,
+} from "./extensions.ts";
 import { type ProtocolVersion, RowFactory } from "./method-table.ts";
-import { cancelTurn, promptTurn, steer } from "./prompt-turn.ts";
+import { cancelTurn, promptTurn, replaceInjection, revokeInjection, steer } from "./prompt-turn.ts";
 import { listRewindPoints, rewindSession } from "./rewind.ts";
 
 /** The methods of version 1, including unstable ones and extensions. */
@@ -67,6 +74,8 @@ export function createStableVersion(acp: AcpConnection, program: ProgramInfo): P
 
     row.request("session/prompt", (p, { signal }) => promptTurn(acp, p, signal)),
     row.extension("_session/steering", steeringParams, (p) => steer(acp, p.sessionId, p.prompt)),
+    row.extension("_session/revoke_inject", revokeInjectionParams, (p) => revokeInjection(acp, p)),
+    row.extension("_session/replace_inject", replaceInjectionParams, (p) => replaceInjection(acp, p)),
     row.extension("_session/rewind_points", rewindPointsParams, (p) => listRewindPoints(acp, p.sessionId)),
     row.extension("_session/rewind", rewindParams, (p, call) =>
       rewindSession(acp, p, call).then(({ answer }) => answer),

@@ -1,9 +1,10 @@
 import type * as draft from "@agentclientprotocol/sdk/experimental/v2/unstable";
 import protocolParams from "../../../schema/acp-v2-params.json" with { type: "json" };
 import { isRecord } from "../../base/text/record.ts";
+import { type MessageId, newMessageId } from "../../message/ids.ts";
 import type { Session } from "../../session/session.ts";
 import type { AcpConnection } from "../connection.ts";
-import { invalidParams, invalidRequest } from "../errors.ts";
+import { injectionRejected, invalidParams, invalidRequest } from "../errors.ts";
 import { getRequestedVersion, type ProgramInfo } from "../initialize.ts";
 import { AccountRequests } from "../methods/account-requests.ts";
 import {
@@ -20,7 +21,13 @@ import {
   draftRewindParams,
   editPromptParams,
   type EditPromptParams,
+  injectParams,
+  type InjectParams,
   promptContent,
+  type ReplaceInjectionParams,
+  replaceInjectionParams,
+  type RevokeInjectionParams,
+  revokeInjectionParams,
   rewindParams,
   type RewindParams,
   rewindPointsParams,
@@ -28,7 +35,13 @@ import {
   type SteeringParams,
 } from "../methods/extensions.ts";
 import { type Call, type ProtocolVersion, type RequestHandler, RowFactory } from "../methods/method-table.ts";
-import { cancelTurn, steer, toPromptInput } from "../methods/prompt-turn.ts";
+import {
+  cancelTurn,
+  replaceInjection,
+  revokeInjection,
+  steer,
+  toPromptInput,
+} from "../methods/prompt-turn.ts";
 import { listRewindPoints, rewindBefore, rewindSession, rewindTo } from "../methods/rewind.ts";
 import type { DraftSessions } from "./draft-sessions.ts";
 import { createDraftInitializeResult, draftVersion, parseDraftFeatures } from "./initialize.ts";
@@ -81,6 +94,9 @@ export function createDraftMethods(
 
     row.request("session/prompt", (p) => prompt(acp, sessions, p)),
     row.extension("_session/steering", steeringParams, (p) => steerTurn(acp, sessions, p)),
+    row.extension("session/inject", injectParams, (p) => inject(acp, sessions, p)),
+    row.extension("session/revoke_inject", revokeInjectionParams, (p) => revoke(acp, sessions, p)),
+    row.extension("session/replace_inject", replaceInjectionParams, (p) => replace(acp, sessions, p)),
     row.extension("session/rewind", draftRewindParams, (p, call) => rewind(acp, sessions, p, call)),
     row.extension("session/edit_prompt", editPromptParams, (p) => editPrompt(acp, sessions, p)),
     row.extension("_session/rewind_points", rewindPointsParams, (p) => listRewindPoints(acp, p.sessionId)),
@@ -134,11 +150,22 @@ async function getState(acp: AcpConnection, sessions: DraftSessions, sessionId: 
 
 /** Answers when the message is stored; the end of the turn is reported as the session's state. */
 async function prompt(acp: AcpConnection, sessions: DraftSessions, given: draft.PromptRequest) {
-  const { sessionId, prompt: content } = given;
+  const { receipt } = await queuePrompt(acp, sessions, given);
+  return { messageId: await receipt };
+}
+
+/** Queues a prompt after the pending setups of its session. The receipt resolves when its message is stored. */
+async function queuePrompt(
+  acp: AcpConnection,
+  sessions: DraftSessions,
+  { sessionId, prompt: content, _meta }: draft.PromptRequest,
+  injectId?: MessageId,
+): Promise<{ receipt: Promise<MessageId> }> {
   if (acp.isBeingSetUp(sessionId) && !(await acp.pendingPrompts.wait(sessionId))) throw cancelledError();
   const view = acp.getView(sessionId);
-  const input = toPromptInput(promptContent.read({ prompt: content }).prompt, given._meta);
-  return { messageId: await sessions.get(view.session).turns.prompt(view, content, input) };
+  const input = toPromptInput(promptContent.read({ prompt: content }).prompt, _meta);
+  const queued = { ...input, ...(injectId && { injectId }) };
+  return { receipt: sessions.get(view.session).turns.prompt(view, content, queued) };
 }
 
 /** Drops the messages after one. Files are not changed. */
@@ -187,7 +214,37 @@ function steerTurn(
 ) {
   const answer = steer(acp, sessionId, content);
   const { turns } = sessions.get(acp.getView(sessionId).session);
-  if (answer.outcome === "injected") turns.addSteering(content);
+  if (answer.outcome === "injected") turns.addSteering(answer.messageId, content);
+  return answer;
+}
+
+/** Adds a message to the running turn, or queues it as the prompt of the next one. Answers with its id. */
+async function inject(acp: AcpConnection, sessions: DraftSessions, given: InjectParams) {
+  const { sessionId, mode, _meta } = given;
+  const { prompt: content } = promptContent.read({ prompt: given.content });
+  if (mode === "queue") {
+    const injectId = newMessageId();
+    const queued = { sessionId, prompt: content, ...(_meta && { _meta }) };
+    const { receipt } = await queuePrompt(acp, sessions, queued, injectId);
+    // The state of the session reports the error of its turn.
+    receipt.catch(() => {});
+    return { messageId: injectId };
+  }
+  if (mode !== "steer") throw invalidParams(`mode must be "queue" or "steer", not "${mode}".`);
+  const answer = steerTurn(acp, sessions, { sessionId, prompt: content });
+  if (answer.outcome !== "injected") throw injectionRejected("no_running_turn");
+  return { messageId: answer.messageId };
+}
+
+function revoke(acp: AcpConnection, sessions: DraftSessions, given: RevokeInjectionParams) {
+  const answer = revokeInjection(acp, given);
+  sessions.get(acp.getView(given.sessionId).session).turns.revoke(given.messageId);
+  return answer;
+}
+
+function replace(acp: AcpConnection, sessions: DraftSessions, given: ReplaceInjectionParams) {
+  const answer = replaceInjection(acp, given);
+  sessions.get(acp.getView(given.sessionId).session).turns.replace(given.messageId, given.content);
   return answer;
 }
 

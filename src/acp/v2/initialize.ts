@@ -9,9 +9,14 @@ import { createInitializeResult, type ProgramInfo } from "../initialize.ts";
 
 export const draftVersion = 2;
 
-/** With the capability of `session/rewind`, which the protocol's library does not have yet. */
+/** With capabilities of `session/inject` and `session/rewind`, which the protocol's library does not have yet. */
 type DraftInitializeResponse = InitializeResponse & {
-  capabilities: { session: { rewind: { edit_prompt: boolean } } };
+  capabilities: {
+    session: {
+      inject: { modes: string[]; steerInStream: string[]; pending: { replace: boolean } };
+      rewind: { edit_prompt: boolean };
+    };
+  };
 };
 
 /** Converts the version 1 response to version 2, so that both announce the same capabilities. */
@@ -38,6 +43,7 @@ export function createDraftInitializeResult(
         delete: {},
         additionalDirectories: {},
         fork: {},
+        inject: { modes: ["queue", "steer"], steerInStream: ["finish"], pending: { replace: true } },
         rewind: { edit_prompt: true },
         title: {},
         archive: {},

@@ -12,6 +12,8 @@ import type { DraftUpdate } from "./convert.ts";
 
 /** A prompt whose turn has not ended. */
 interface PendingPrompt {
+  /** The id under which it was queued by `session/inject`. */
+  id?: MessageId | undefined;
   content: draft.ContentBlock[];
   receipt: Deferred<MessageId>;
   isStored: boolean;
@@ -24,8 +26,8 @@ export class Turns {
   readonly #background: () => draft.BackgroundWork[];
   /** In turn order; the first one is running. */
   readonly #prompts: PendingPrompt[] = [];
-  /** Steering messages that are not stored yet, in order. */
-  readonly #steered: draft.ContentBlock[][] = [];
+  /** Steering messages that are not stored yet. */
+  readonly #steered = new Map<string, draft.ContentBlock[]>();
   #questions = 0;
   /** View of the newest prompt. */
   #view: SessionView | undefined;
@@ -47,7 +49,7 @@ export class Turns {
 
   /** Resolves to the message's id when the message is stored. */
   async prompt(view: SessionView, content: draft.ContentBlock[], input: PromptInput): Promise<MessageId> {
-    const prompt: PendingPrompt = { content, receipt: deferred<MessageId>(), isStored: false };
+    const prompt = { id: input.injectId, content, receipt: deferred<MessageId>(), isStored: false };
     this.#view = view;
     view.state.resume();
     this.#prompts.push(prompt);
@@ -68,13 +70,29 @@ export class Turns {
   }
 
   /** Adds a steering message, which is echoed when it is stored. */
-  addSteering(content: draft.ContentBlock[]): void {
-    this.#steered.push(content);
+  addSteering(id: string, content: draft.ContentBlock[]): void {
+    this.#steered.set(id, content);
+  }
+
+  /** Removes the content of a message that was revoked. Its turn, if it has one, ends as cancelled. */
+  revoke(id: string): void {
+    this.#steered.delete(id);
+  }
+
+  /** Replaces the content of a message that is echoed later. */
+  replace(id: string, content: draft.ContentBlock[]): void {
+    if (this.#steered.has(id)) this.#steered.set(id, content);
+    const queued = this.#prompts.find((prompt) => prompt.id === id);
+    if (queued !== undefined) queued.content = content;
   }
 
   /** Called when a message was stored. Later non-steering messages of the turn are not the user's and are ignored. */
   onMessageStored(id: MessageId, isSteering: boolean): void {
-    if (isSteering) return this.#echo(id, this.#steered.shift());
+    if (isSteering) {
+      this.#echo(id, this.#steered.get(id));
+      this.#steered.delete(id);
+      return;
+    }
     const [running] = this.#prompts;
     if (running === undefined || running.isStored) return;
     running.isStored = true;

@@ -1,6 +1,6 @@
 import { posix } from "node:path";
 import type { ContentBlock, SessionUpdate } from "@agentclientprotocol/sdk/unstable";
-import type { Message } from "../../message/message.ts";
+import { clientIdOf, type Message } from "../../message/message.ts";
 import type { FilePart } from "../../message/part.ts";
 import type { Audience, PromptBlock } from "../../conversation/prompt-input.ts";
 import { invalidParams } from "../errors.ts";
@@ -78,7 +78,7 @@ function toAudience(audience: readonly string[] | null | undefined): Audience {
 
 /** Creates the updates that replay a user message. */
 export function toUserUpdates(message: Message): SessionUpdate[] {
-  const messageId = message.info.id;
+  const messageId = clientIdOf(message.info);
   return message.parts.flatMap((part): SessionUpdate[] => {
     if (part.type === "text" && part.synthetic !== true) {
       return [{ sessionUpdate: "user_message_chunk", messageId, content: { type: "text", text: part.text } }];

@@ -3,7 +3,7 @@ import { removeControls } from "../../base/text/controls.ts";
 import type { Log } from "../../base/log.ts";
 import type { SessionEvent } from "../../message/event.ts";
 import { type MessageId, newPartId, type PartId, type SessionId } from "../../message/ids.ts";
-import type { Message, MessageInfo } from "../../message/message.ts";
+import { clientIdOf, type Message, type MessageInfo } from "../../message/message.ts";
 import {
   type CallDecision,
   hasRunningJob,
@@ -381,7 +381,7 @@ export class SessionView {
   }
 
   #message(info: MessageInfo): void {
-    if (info.role === "user") this.#channel.userMessage?.(info.id, info.steering === true);
+    if (info.role === "user") this.#channel.userMessage?.(clientIdOf(info), info.steering === true);
     this.#endCompaction(info, this.session.transcript.find(info.id)?.parts ?? []);
   }
 

@@ -1,13 +1,16 @@
 import type { SessionUpdate } from "@agentclientprotocol/sdk";
 import { describe, expect, test } from "vitest";
 import type { Editor } from "../../support/editor/editor.ts";
+import { draftStoriesOfOneAgent, isTurnEnd } from "../../support/editor/draft-editor.ts";
 import { expectFailure } from "../../support/failure.ts";
+import { toObject } from "../../support/json.ts";
 import type { ModelRequest } from "../../support/model/model-server.ts";
 import * as reply from "../../support/model/reply.ts";
 import { storiesOfOneAgent } from "../../support/editor/story.ts";
 import { agentText, toolCalls } from "../../support/transcript.ts";
 
 const story = storiesOfOneAgent();
+const draftStory = draftStoriesOfOneAgent();
 
 const says = (text: string) => (update: SessionUpdate) => JSON.stringify(update).includes(text);
 
@@ -18,6 +21,16 @@ function steer(editor: Editor, sessionId: string, text: string): Promise<unknown
   const prompt = [{ type: "text", text }];
   return editor.request("_session/steering", { sessionId, prompt, _meta: { steering: {} } });
 }
+
+const injected = { outcome: "injected", messageId: expect.stringMatching(/./) };
+
+/** The text of the request's user messages, without reminders. */
+const ownTexts = (request: ModelRequest | undefined) =>
+  request?.messages
+    .filter(({ role }) => role === "user")
+    .map(({ content }) => JSON.stringify(content).replaceAll(/<system-reminder>.*?<\/system-reminder>/g, ""));
+
+const refused = (code: number, reason: string) => ({ code, data: { reason } });
 
 describe("prompts while a turn runs", () => {
   test("wait in order, and each is answered once, with its own end", async () => {
@@ -39,6 +52,26 @@ describe("prompts while a turn runs", () => {
       expect(agentText(editor.updates(sessionId))).toBe("First. Second, third.");
       expect(model.requests.map(({ userText }) => userText)).toEqual(["One", "Two", "Three"]);
       expect(userTexts(model.requests[2])).toEqual(['"One"', '"Two"', '"Three"']);
+    });
+  });
+
+  test("can be cancelled one by one while they wait, and the running turn goes on", async () => {
+    await story({}, async ({ editor, model }) => {
+      const { sessionId } = await editor.newSession();
+      const gate = reply.gate();
+      model.reply(gate, reply.say("First.")).reply("Third.");
+      const first = editor.prompt(sessionId, "One");
+      await model.request(1);
+      const params = { sessionId, prompt: [{ type: "text", text: "Two" }] };
+      const second = { jsonrpc: "2.0", id: "second", method: "session/prompt", params };
+      await editor.write(`${JSON.stringify(second)}\n`);
+      const third = editor.prompt(sessionId, "Three");
+      await editor.notify("$/cancel_request", { requestId: "second" });
+      expect((await editor.response("second")).result).toMatchObject({ stopReason: "cancelled" });
+      gate.release();
+      expect((await first).stopReason).toBe("end_turn");
+      expect((await third).stopReason).toBe("end_turn");
+      expect(model.requests.map(({ userText }) => userText)).toEqual(["One", "Three"]);
     });
   });
 
@@ -80,7 +113,7 @@ describe("steering", () => {
         .reply("I mind the tests.");
       const turn = editor.prompt(sessionId, "Work");
       await editor.waitFor(sessionId, says("```\\nup"));
-      expect(await steer(editor, sessionId, "Mind the tests")).toEqual({ outcome: "injected" });
+      expect(await steer(editor, sessionId, "Mind the tests")).toEqual(injected);
       await repository.write({ go: "" });
       expect((await turn).stopReason).toBe("end_turn");
       expect(model.requests).toHaveLength(2);
@@ -111,7 +144,7 @@ describe("steering", () => {
         { type: "resource", resource: { uri: "file:///b.txt", text: "embedded" } },
         { type: "resource_link", uri, name: "a.txt" },
       ];
-      expect(await steering(blocks)).toEqual({ outcome: "injected" });
+      expect(await steering(blocks)).toEqual(injected);
       for (const bad of [
         [],
         [{ type: "audio", data: "AAAA", mimeType: "audio/wav" }],
@@ -133,7 +166,7 @@ describe("steering", () => {
       model.reply(reply.say("Done. "), gate).reply("The tests too.");
       const turn = editor.prompt(sessionId, "Work");
       await editor.waitFor(sessionId, says("Done."));
-      expect(await steer(editor, sessionId, "And the tests?")).toEqual({ outcome: "injected" });
+      expect(await steer(editor, sessionId, "And the tests?")).toEqual(injected);
       gate.release();
       expect((await turn).stopReason).toBe("end_turn");
       expect(agentText(editor.updates(sessionId))).toBe("Done. The tests too.");
@@ -155,6 +188,41 @@ describe("steering", () => {
     });
   });
 
+  test("can be replaced and revoked until the model receives it", async () => {
+    await story({}, async ({ editor, model }) => {
+      const { sessionId } = await editor.newSession();
+      const gate = reply.gate();
+      model.reply(reply.say("Done. "), gate).reply("Yes.");
+      const turn = editor.prompt(sessionId, "Work");
+      await editor.waitFor(sessionId, says("Done."));
+      const ids: string[] = [];
+      for (const text of ["Mind the tests", "Mind the docs", "Mind the gap"])
+        ids.push(String(toObject(await steer(editor, sessionId, text)).messageId));
+      const [tests = "", docs = "", gap = ""] = ids;
+      const revoke = (messageId: string) =>
+        editor.request("_session/revoke_inject", { sessionId, messageId });
+      const replace = (messageId: string, text: string) =>
+        editor.request("_session/replace_inject", {
+          sessionId,
+          messageId,
+          content: [{ type: "text", text }],
+        });
+      expect(await revoke(tests)).toEqual({});
+      expect(await replace(docs, "Mind the manual")).toEqual({ messageId: docs });
+      expect(await expectFailure(replace(docs, ""))).toMatchObject({ code: -32602 });
+      expect(await expectFailure(revoke(tests))).toMatchObject(refused(-32002, "unknown_message_id"));
+      gate.release();
+      await turn;
+      expect(ownTexts(model.requests[1])?.slice(1)).toEqual([
+        expect.stringContaining("Mind the manual"),
+        expect.stringContaining("Mind the gap"),
+      ]);
+      const late = refused(-32010, "already_delivered");
+      expect(await expectFailure(revoke(gap))).toMatchObject(late);
+      expect(await expectFailure(replace(docs, "Mind nothing"))).toMatchObject(late);
+    });
+  });
+
   test("needs a turn that runs", async () => {
     await story({}, async ({ editor, model }) => {
       const { sessionId } = await editor.newSession();
@@ -164,6 +232,75 @@ describe("steering", () => {
       await editor.prompt(sessionId, "Hi");
       expect(await steer(editor, sessionId, "Hello?")).toEqual(required);
       expect(model.requests).toHaveLength(1);
+    });
+  });
+});
+
+describe("an injection in version 2", () => {
+  test("steers or waits for the next turn, is replaced or revoked, and keeps its id", async () => {
+    await draftStory({}, async ({ editor, model, repository }) => {
+      const sessionId = String((await editor.request("session/new", { cwd: repository.path })).sessionId);
+      const content = (text: string) => [{ type: "text", text }];
+      const inject = async (mode: string, text: string) => {
+        const params = { sessionId, mode, content: content(text) };
+        return String((await editor.request("session/inject", params)).messageId);
+      };
+      const revoke = (messageId: string) => editor.request("session/revoke_inject", { sessionId, messageId });
+      const replace = (messageId: string, text: string) =>
+        editor.request("session/replace_inject", { sessionId, messageId, content: content(text) });
+      expect(await expectFailure(inject("steer", "Hm?"))).toMatchObject(refused(-32010, "no_running_turn"));
+      expect(await expectFailure(inject("shout", "Hm?"))).toMatchObject({ code: -32602 });
+
+      const gate = reply.gate();
+      model.reply(reply.say("Working. "), gate).reply("Noted.").reply("Next.");
+      const first = await inject("queue", "Work");
+      await editor.waitFor(sessionId, ({ sessionUpdate }) => sessionUpdate === "agent_message_chunk");
+      const [steered, gone, queued, dropped] = [
+        await inject("steer", "Mind the tests"),
+        await inject("steer", "Mind the gap"),
+        await inject("queue", "And then?"),
+        await inject("queue", "And why?"),
+      ];
+      await replace(steered, "Mind the docs");
+      await replace(queued, "And now?");
+      await revoke(gone);
+      await revoke(dropped);
+      gate.release();
+      const echoes = () =>
+        editor
+          .updates(sessionId)
+          .flatMap(({ sessionUpdate, messageId, content: blocks }) =>
+            sessionUpdate === "user_message" ? [[messageId, blocks]] : [],
+          );
+      await editor.waitFor(
+        sessionId,
+        ({ sessionUpdate, content: chunk }) =>
+          sessionUpdate === "agent_message_chunk" && toObject(chunk).text === "Next.",
+      );
+      await editor.waitFor(
+        sessionId,
+        isTurnEnd,
+        editor.updates(sessionId).findIndex(({ messageId }) => messageId === queued),
+      );
+      expect(echoes()).toEqual([
+        [first, content("Work")],
+        [steered, content("Mind the docs")],
+        [queued, content("And now?")],
+      ]);
+      expect(model.requests).toHaveLength(3);
+      for (const id of [first, steered, queued])
+        expect(await expectFailure(revoke(id))).toMatchObject(refused(-32010, "already_delivered"));
+
+      const before = editor.updates(sessionId).length;
+      const replayFrom = { type: "start" };
+      await editor.request("session/resume", { sessionId, cwd: repository.path, replayFrom });
+      const replayed = editor.updates(sessionId).slice(before);
+      const ids = replayed.flatMap(({ sessionUpdate, messageId }) =>
+        sessionUpdate === "user_message" ? [messageId] : [],
+      );
+      expect(ids).toEqual([first, steered, queued]);
+      const rewound = await editor.request("session/rewind", { sessionId, toMessageId: steered });
+      expect(rewound).toEqual({ lastMessageId: steered });
     });
   });
 });

@@ -9,9 +9,24 @@ import { isObject, toList, toObject, toText, type JsonObject } from "../json.ts"
 const published = { stable, unstable, draft, draftUnstable };
 export type SchemaName = keyof typeof published;
 
-/** Fields of proposals that the published schema of version 2 does not have: `session/rewind`. */
+const texts = { type: "array", items: { type: "string" } };
+
+/** Fields of proposals that the published schema of version 2 does not have: `session/inject`, `session/rewind`. */
 const proposed: JsonObject = {
   SessionCapabilities: {
+    inject: {
+      type: "object",
+      properties: {
+        modes: texts,
+        steerInStream: texts,
+        pending: {
+          type: "object",
+          properties: { replace: { type: "boolean" } },
+          unevaluatedProperties: false,
+        },
+      },
+      unevaluatedProperties: false,
+    },
     rewind: {
       type: "object",
       properties: { edit_prompt: { type: "boolean" } },
