@@ -1,11 +1,6 @@
-import { readFile } from "node:fs/promises";
-import { join } from "node:path";
-import { statOrUndefined } from "../base/files/file-stat.ts";
 import type { Config, FormatterConfig } from "../config/schema.ts";
+import { findConfiguredFolders } from "./find-configured-folders.ts";
 import { knownFormatters } from "./known-formatters.ts";
-
-/** A configuration file that is larger is not searched. */
-const markerLimitBytes = 1024 * 1024;
 
 /** A formatter that applies in a project. */
 export interface Formatter {
@@ -14,8 +9,11 @@ export interface Formatter {
   /** The program and its arguments; `$FILE` is the file. */
   readonly command: readonly string[];
   readonly environment: Readonly<Record<string, string>>;
-  /** Of several known ones for a file, only the first runs. */
-  readonly isKnown: boolean;
+  /**
+   * The folders in which a known formatter is configured. Of several known ones for a file, only the one that is
+   * configured nearest to it runs, and of those in one folder the first.
+   */
+  readonly configuredIn?: readonly string[];
   readonly changesOthers: boolean;
 }
 
@@ -28,22 +26,25 @@ export interface FormatterChoice {
 
 export interface FormatterSources {
   readonly config: Config["formatter"];
-  /** The project's folders, in which known formatters are configured. */
-  readonly folders: readonly string[];
+  /** The project's root, in and below which known formatters are configured. */
+  readonly root: string;
+  readonly cwd: string;
   /** A known formatter runs code of the project, so that it needs the user's consent. */
   readonly isTrusted: boolean;
 }
 
 /** Returns the known formatters that the project configures, then those with a configured command. */
 export async function chooseFormatters(sources: FormatterSources): Promise<FormatterChoice> {
-  const { config = false, folders, isTrusted } = sources;
+  const { config = false, root, cwd, isTrusted } = sources;
   if (config === false) return { formatters: [], waiting: [], problems: [] };
   const entries = config === true ? {} : config;
   const known: Formatter[] = [];
+  const configured = await findConfiguredFolders(root, cwd);
   for (const [name, formatter] of knownFormatters) {
     const entry = entries[name] ?? {};
     if (entry.disabled === true || entry.command !== undefined) continue;
-    if (!(await isConfigured(formatter.markers, folders))) continue;
+    const configuredIn = configured.get(name);
+    if (configuredIn === undefined) continue;
     const changesOthers = formatter.changesOthers === true;
     known.push({
       environment: {},
@@ -51,7 +52,7 @@ export async function chooseFormatters(sources: FormatterSources): Promise<Forma
       ...entry,
       name,
       command: formatter.command,
-      isKnown: true,
+      configuredIn,
       changesOthers,
     });
   }
@@ -68,7 +69,7 @@ function toOwn(
 ): Formatter[] {
   const extensions = entry.extensions ?? knownFormatters.get(name)?.extensions;
   if (disabled === true || command === undefined || extensions === undefined) return [];
-  return [{ name, extensions, command, environment, isKnown: false, changesOthers: true }];
+  return [{ name, extensions, command, environment, changesOthers: true }];
 }
 
 function findProblem(name: string, { command, extensions, disabled }: FormatterConfig): string[] {
@@ -79,25 +80,4 @@ function findProblem(name: string, { command, extensions, disabled }: FormatterC
   return [
     `formatter.${name} is not used: it needs ${missing.map((key) => `"${key}"`).join(" and ")}. Only these are known without: ${known}.`,
   ];
-}
-
-async function isConfigured(
-  markers: readonly { readonly file: string; readonly text?: RegExp }[],
-  folders: readonly string[],
-): Promise<boolean> {
-  for (const folder of folders)
-    for (const { file, text } of markers) if (await hasMarker(join(folder, file), text)) return true;
-  return false;
-}
-
-/** A file that cannot be read configures nothing. */
-async function hasMarker(path: string, text: RegExp | undefined): Promise<boolean> {
-  try {
-    const found = statOrUndefined(path);
-    if (found?.isFile() !== true) return false;
-    if (text === undefined) return true;
-    return found.size <= markerLimitBytes && text.test(await readFile(path, "utf8"));
-  } catch {
-    return false;
-  }
 }

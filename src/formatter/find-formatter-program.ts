@@ -9,7 +9,7 @@ const programFolders = [join("node_modules", ".bin"), join(".venv", "bin"), join
 
 /** Finds the program of a formatter for files in a folder: as the project installed it, or on the PATH. */
 export async function findFormatterProgram(
-  { command, isKnown }: Formatter,
+  { command, configuredIn }: Formatter,
   folder: string,
   { cwd, worktree = cwd }: Pick<Workspace, "cwd" | "worktree">,
   env: Environment,
@@ -19,7 +19,7 @@ export async function findFormatterProgram(
     const path = isAbsolute(name) ? name : join(cwd, name);
     return (await isExecutable(path)) ? path : undefined;
   }
-  const installed = isKnown ? await findInstalled(name, folder, worktree) : undefined;
+  const installed = configuredIn === undefined ? undefined : await findInstalled(name, folder, worktree);
   return installed ?? (await findProgram(name, env));
 }
 

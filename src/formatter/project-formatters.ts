@@ -17,6 +17,7 @@ import type { Environment } from "../workspace/process/find-program.ts";
 import type { ProcessOutcome } from "../workspace/process/process.ts";
 import type { Workspace } from "../workspace/workspace.ts";
 import type { Formatter } from "./choose-formatters.ts";
+import { findNearestDepth } from "./find-configured-folders.ts";
 import { findFormatterProgram } from "./find-formatter-program.ts";
 
 /** Time for one formatter and one file. */
@@ -101,8 +102,8 @@ export class ProjectFormatters {
       ({ name, extensions }) =>
         (this.#timeouts.get(name) ?? 0) < timeoutsLimit && extensions.some((end) => path.endsWith(end)),
     );
-    const known = matching.find(({ isKnown }) => isKnown);
-    return [...(known === undefined ? [] : [known]), ...matching.filter(({ isKnown }) => !isKnown)];
+    const known = findNearest(path, workspace, matching);
+    return [...(known === undefined ? [] : [known]), ...matching.filter((one) => !one.configuredIn)];
   }
 
   async #formatFile(formatter: Formatter, change: FileChange, call: FormattedCall): Promise<FormattedFile> {
@@ -122,7 +123,7 @@ export class ProjectFormatters {
     const before = await workspace.files.read(path);
     const program = await findFormatterProgram(formatter, dirname(path), workspace, this.#deps.env());
     if (program === undefined) {
-      if (formatter.isKnown) return unchanged(change);
+      if (formatter.configuredIn !== undefined) return unchanged(change);
       return unchanged(
         change,
         this.#describeFailure(formatter, change, "its program was not found on the PATH"),
@@ -273,6 +274,21 @@ export class ProjectFormatters {
       this.#timeouts.get(name) === timeoutsLimit ? ` ${name} is not used any more in this session.` : "";
     return `[${name} could not format ${formatPath(this.#deps.workspace.cwd, path)} (${reason}). ${left}${off}]`;
   }
+}
+
+/** Returns the known formatter that is configured nearest to the file; of several in one folder, the first. */
+function findNearest(
+  path: string,
+  { cwd, worktree = cwd }: Workspace,
+  formatters: readonly Formatter[],
+): Formatter | undefined {
+  let nearest: { readonly formatter: Formatter; readonly depth: number } | undefined;
+  for (const formatter of formatters) {
+    const depth = findNearestDepth(path, worktree, formatter.configuredIn ?? []);
+    if (depth !== undefined && (nearest === undefined || depth > nearest.depth))
+      nearest = { formatter, depth };
+  }
+  return nearest?.formatter;
 }
 
 interface TextContent {

@@ -151,7 +151,8 @@ async function loadAll(
   });
   const formatters = await loadFormatters({
     config: config.formatter,
-    folders: [...new Set([root, cwd])],
+    root,
+    cwd,
     isTrusted: trusted,
   });
   return { loaded, skills, agents, commands, ...formatters, isTrusted: trusted };

@@ -15,7 +15,6 @@ test("a formatter that hangs is ended, and is not used after its second timeout"
     extensions: [".js"],
     command: ["sh", "-c", 'echo junk > "$0"; sleep 60', "$FILE"],
     environment: {},
-    isKnown: false,
     changesOthers: false,
   };
   const formatters = new ProjectFormatters({

@@ -1,6 +1,7 @@
 import { chmod, readFile, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { describe, expect, test } from "vitest";
+import { fairlead } from "../../support/program/cli.ts";
 import * as reply from "../../support/model/reply.ts";
 import { storiesOfOneAgent } from "../../support/editor/story.ts";
 import { toolCalls } from "../../support/transcript.ts";
@@ -134,6 +135,40 @@ describe("formatters that a project configures", () => {
       await editor.prompt(later, "Go");
       expect(editor.permissionRequests).toHaveLength(1);
       expect(await readFile(join(repository.path, "c.js"), "utf8")).toBe("a b\n");
+    });
+  });
+
+  test("are found in each package of a monorepo, the nearest for each file", async () => {
+    const prints = (mark: string) => `#!/bin/sh\nfor last; do :; done\nprintf '${mark}\\n' >> "$last"\n`;
+    const project = {
+      "biome.json": "{}",
+      "node_modules/.bin/biome": prints("biome"),
+      "packages/web/package.json": '{ "prettier": {} }',
+      "packages/web/node_modules/.bin/prettier": prints("prettier"),
+      "packages/api/package.json": "{}",
+      "services/go/go.mod": "module a\n",
+      // What others installed configures nothing.
+      "node_modules/other/rustfmt.toml": "",
+    };
+    const own = { ...config, formatter: { gofmt: { disabled: true } } };
+    await story({ config: own, files: project, permission: "allow_once" }, async (context) => {
+      const { editor, model, repository, home } = context;
+      for (const path of ["node_modules/.bin/biome", "packages/web/node_modules/.bin/prettier"])
+        await chmod(join(repository.path, path), 0o755);
+      const { sessionId } = await editor.newSession();
+      const names = ["root.ts", "packages/web/src/a.ts", "packages/api/b.ts"];
+      for (const name of names) model.reply(write(name, "x\n"));
+      model.reply("Done.");
+      await editor.prompt(sessionId, "Go");
+      const asked = JSON.stringify(editor.permissionRequests);
+      expect(
+        asked.match(/run the formatter of this project: \w+/g)?.map((found) => found.split(": ")[1]),
+      ).toEqual(["biome", "prettier"]);
+      const text = (name: string) => readFile(join(repository.path, name), "utf8");
+      expect(await Promise.all(names.map(text))).toEqual(["x\nbiome\n", "x\nprettier\n", "x\nbiome\n"]);
+      const { stdout } = await fairlead(home.path, ["doctor", "--offline"], { cwd: repository.path });
+      expect(stdout).toMatch(/Formatter +prettier \(\.js .*\) in packages\/web\n/);
+      expect(stdout).not.toContain("cannot run");
     });
   });
 });
