@@ -1,4 +1,4 @@
-import { isReverted, type Message, type Revert } from "../message/message.ts";
+import { hasClientId, isReverted, type Message, type Revert } from "../message/message.ts";
 
 /** Returns the compaction that a user message requested, if any. */
 export function compactionOf(message: Message) {
@@ -11,6 +11,36 @@ export async function* omitReverted(
   revert: Revert | undefined,
 ): AsyncGenerator<Message> {
   for await (const message of messages) if (!isReverted(message.info.id, revert)) yield message;
+}
+
+/** Where a replay begins: at a message, or after it. The id is that of the message or of one of its parts. */
+export interface ReplayStart {
+  readonly id: string;
+  readonly isInclusive: boolean;
+}
+
+/** Omits what precedes the start. Throws `missing()` at the end if no message has its id. */
+export async function* omitBefore(
+  messages: AsyncIterable<Message>,
+  start: ReplayStart,
+  missing: () => Error,
+): AsyncGenerator<Message> {
+  let isFound = false;
+  for await (const message of messages) {
+    if (isFound) yield message;
+    else if (hasClientId(message, start.id)) {
+      isFound = true;
+      yield cutMessage(message, start);
+    }
+  }
+  if (!isFound) throw missing();
+}
+
+/** Returns the message with the parts that the replay shows. */
+function cutMessage({ info, parts }: Message, { id, isInclusive }: ReplayStart): Message {
+  const index = parts.findIndex((part) => part.id === id);
+  if (index !== -1) return { info, parts: parts.slice(isInclusive ? index : index + 1) };
+  return { info, parts: isInclusive ? parts : parts.filter(({ type }) => type === "compaction") };
 }
 
 /** True for a complete summary. */

@@ -8,12 +8,13 @@ import type {
 } from "@agentclientprotocol/sdk/unstable";
 import { isSessionId } from "../../message/ids.ts";
 import type { Folders } from "../../conversation/project.ts";
+import { omitBefore, type ReplayStart } from "../../conversation/visible-messages.ts";
 import type { Session } from "../../session/session.ts";
 import { describeWorktree } from "../../session/session-worktree.ts";
 import type { SessionRow } from "../../storage/session-list.ts";
 import { InvalidCursor } from "../../storage/session-store.ts";
 import type { SessionView } from "../view/session-view.ts";
-import { invalidParams, SessionInUse, sessionNotFound } from "../errors.ts";
+import { invalidParams, messageNotFound, SessionInUse, sessionNotFound } from "../errors.ts";
 import { ClientPaths } from "../client-paths.ts";
 import type { AcpConnection } from "../connection.ts";
 import { type ClientPromptParams, parseClientPrompt } from "./client-prompt.ts";
@@ -51,11 +52,23 @@ export async function newSession(
   return session;
 }
 
-/** Opens a session and replays it before the response. Later updates wait for the client's next request. */
+/** Reads from `_meta.replayAfter` where a replay begins. */
+export function parseReplayAfter(meta: SessionParams["_meta"]): ReplayStart | undefined {
+  const id = meta?.["replayAfter"];
+  if (id === undefined || id === null) return undefined;
+  if (typeof id !== "string") throw invalidParams("_meta.replayAfter must be the id of a message.");
+  return { id, isInclusive: false };
+}
+
+/**
+ * Opens a session and replays it before the response, from `start` on if given. Later updates wait for the client's next
+ * request.
+ */
 export function loadSession(
   connection: AcpConnection,
   params: SessionParams & { sessionId: string },
   { id: requestId, signal }: Call,
+  start?: ReplayStart,
 ): Promise<Session> {
   return connection.setupQueue.run(params.sessionId, async () => {
     signal.throwIfAborted();
@@ -67,7 +80,9 @@ export function loadSession(
     joinTurn(connection, view);
     connection.startAfterResponse(session, requestId);
     view.state.resume();
-    await view.replay(connection.sessions.history(session.id), signal);
+    const history = connection.sessions.history(session.id);
+    const missing = () => messageNotFound(start?.id ?? "");
+    await view.replay(start === undefined ? history : omitBefore(history, start, missing), signal);
     sendInitialUpdates(view, session, notices);
     view.sendPendingNotices();
     view.state.resume();

@@ -3,8 +3,10 @@ import type {
   AgentRequestParamsByMethod,
   InitializeRequest,
   InitializeResponse,
+  LoadSessionRequest,
 } from "@agentclientprotocol/sdk/unstable";
 import protocolParams from "../../../schema/acp-v1-params.json" with { type: "json" };
+import type { ReplayStart } from "../../conversation/visible-messages.ts";
 import type { Session } from "../../session/session.ts";
 import { parseClientFeatures } from "../client-capabilities.ts";
 import type { AcpConnection } from "../connection.ts";
@@ -19,6 +21,7 @@ import {
   listSessions,
   loadSession,
   newSession,
+  parseReplayAfter,
   resumeSession,
 } from "./lifecycle.ts";
 import { changeModel, forkSession, getStatus, setArchived, setTitle } from "./management.ts";
@@ -30,7 +33,7 @@ import {
   setModelParams,
   steeringParams,
 } from "./extensions.ts";
-import { type ProtocolVersion, RowFactory } from "./method-table.ts";
+import { type Call, type ProtocolVersion, RowFactory } from "./method-table.ts";
 import { cancelTurn, promptTurn, replaceInjection, revokeInjection, steer } from "./prompt-turn.ts";
 import { listRewindPoints, rewindSession } from "./rewind.ts";
 
@@ -39,11 +42,18 @@ export function createStableVersion(acp: AcpConnection, program: ProgramInfo): P
   const account = new AccountRequests(acp);
   const pickers = (session: Session) => createPickers(session, acp.client);
   const opened = (session: Session) => ({ sessionId: session.id, ...pickers(session) });
-  const loaded = (session: Session) => ({
-    ...pickers(session),
-    // A client that did not start the turn cannot know of it otherwise.
-    ...(session.isBusy && { _meta: { turn: { state: "running" } } }),
-  });
+  const loaded = (session: Session, start?: ReplayStart) => {
+    const meta = {
+      // A client that did not start the turn cannot know of it otherwise.
+      ...(session.isBusy && { turn: { state: "running" } }),
+      ...(start && { replayedAfter: start.id }),
+    };
+    return { ...pickers(session), ...(Object.keys(meta).length > 0 && { _meta: meta }) };
+  };
+  const load = async (params: LoadSessionRequest, call: Call) => {
+    const start = parseReplayAfter(params._meta);
+    return loaded(await loadSession(acp, params, call, start), start);
+  };
   const options = (session: Session) => ({ configOptions: createClientOptions(session, acp.client) });
   const row = new RowFactory<AgentRequestParamsByMethod, AgentNotificationParamsByMethod>(protocolParams);
   const requests = [
@@ -57,8 +67,8 @@ export function createStableVersion(acp: AcpConnection, program: ProgramInfo): P
     row.request("providers/disable", (p) => account.disableProvider(p)),
 
     row.request("session/new", (p, call) => newSession(acp, p, call).then(opened)),
-    row.request("session/load", (p, call) => loadSession(acp, p, call).then(loaded)),
-    row.request("session/resume", (p, call) => resumeSession(acp, p, call).then(loaded)),
+    row.request("session/load", load),
+    row.request("session/resume", async (p, call) => loaded(await resumeSession(acp, p, call))),
     row.request("session/fork", (p, call) => forkSession(acp, p, call).then(opened)),
     row.request("session/list", (p) => listSessions(acp, p)),
     row.request("session/close", (p) => closeSession(acp, p.sessionId)),

@@ -2,6 +2,7 @@ import type * as draft from "@agentclientprotocol/sdk/experimental/v2/unstable";
 import protocolParams from "../../../schema/acp-v2-params.json" with { type: "json" };
 import { isRecord } from "../../base/text/record.ts";
 import { type MessageId, newMessageId } from "../../message/ids.ts";
+import type { ReplayStart } from "../../conversation/visible-messages.ts";
 import type { Session } from "../../session/session.ts";
 import type { AcpConnection } from "../connection.ts";
 import { injectionRejected, invalidParams, invalidRequest } from "../errors.ts";
@@ -127,13 +128,24 @@ async function resume(
 ): Promise<Session> {
   checkServers(given.mcpServers);
   const { replayFrom } = given;
-  if (replayFrom && replayFrom.type !== "start")
-    throw invalidParams(`replayFrom must be of the type "start", not "${replayFrom.type}".`);
-  const session = await (replayFrom ? loadSession : resumeSession)(acp, toStored(given), call);
+  const session = replayFrom
+    ? await loadSession(acp, toStored(given), call, toReplayStart(replayFrom))
+    : await resumeSession(acp, toStored(given), call);
   const { runningTurn } = session;
   if (runningTurn !== undefined) sessions.get(session).turns.join(acp.getView(session.id), runningTurn);
   sessions.get(session).sendState();
   return session;
+}
+
+/** Returns the message at which a replay begins; undefined for the whole conversation. */
+function toReplayStart(replayFrom: draft.ReplayFrom): ReplayStart | undefined {
+  const { type } = replayFrom;
+  if (type === "start") return undefined;
+  const id = type === "_message" && "messageId" in replayFrom ? replayFrom.messageId : undefined;
+  if (typeof id === "string") return { id, isInclusive: true };
+  throw invalidParams(
+    `replayFrom must be { "type": "start" } or { "type": "_message", "messageId": … }, not "${type}".`,
+  );
 }
 
 function toStored(given: draft.NewSessionRequest & { sessionId: string }) {

@@ -5,8 +5,9 @@ import { type DraftEditor, draftStoriesOfOneAgent, draftText } from "../../suppo
 import { Editor } from "../../support/editor/editor.ts";
 import { type StoryContext, storiesOfOneAgent } from "../../support/editor/story.ts";
 import { expectFailure } from "../../support/failure.ts";
-import { toList, toObject } from "../../support/json.ts";
+import { type JsonObject, toList, toObject } from "../../support/json.ts";
 import * as reply from "../../support/model/reply.ts";
+import { toolCalls } from "../../support/transcript.ts";
 import type { ModelServer } from "../../support/model/model-server.ts";
 
 const story = storiesOfOneAgent();
@@ -40,9 +41,9 @@ const exists = (path: string) =>
   );
 
 /** The texts of user and agent that a load replays. */
-async function replay(editor: Editor, sessionId: string): Promise<string[]> {
+async function replay(editor: Editor, sessionId: string, _meta: JsonObject = {}): Promise<string[]> {
   const before = editor.updates(sessionId).length;
-  await editor.load(sessionId);
+  await editor.load(sessionId, { _meta });
   return editor
     .updates(sessionId)
     .slice(before)
@@ -377,6 +378,60 @@ describe("a rewind in version 2", () => {
         data: { reason: "not_a_user_message" },
       });
       expect(truncations(editor, sessionId)).toEqual([]);
+    });
+  });
+});
+
+describe("a replay from a message", () => {
+  test("in version 1 leaves out the message that the client has, and all before it", async () => {
+    await story({ config }, async (context) => {
+      const { editor } = context;
+      const sessionId = await playTurns(context);
+      const [, second] = await getPoints(editor, sessionId);
+      const [answer] = editor.updates(sessionId, "agent_message_chunk").map(({ messageId }) => messageId);
+      await editor.closeSession(sessionId);
+      expect(await replay(editor, sessionId)).toEqual(["Write one", "Wrote one.", "Write two", "Wrote two."]);
+
+      const before = editor.updates(sessionId).length;
+      const replayAfter = String(answer);
+      const loaded = await editor.load(sessionId, { _meta: { replayAfter } });
+      expect(loaded._meta).toEqual({ replayedAfter: replayAfter });
+      const calls = toolCalls(editor.updates(sessionId).slice(before));
+      expect(calls).toMatchObject([{ title: expect.stringContaining("two.txt"), status: "completed" }]);
+      expect(await replay(editor, sessionId, { replayAfter })).toEqual(["Write two", "Wrote two."]);
+      const messageId = String(second?.messageId);
+      expect(await replay(editor, sessionId, { replayAfter: messageId })).toEqual(["Wrote two."]);
+
+      const load = (id: unknown) => expectFailure(editor.load(sessionId, { _meta: { replayAfter: id } }));
+      expect(await load("msg_none")).toMatchObject({ code: -32002, data: { reason: "unknown_message_id" } });
+      expect(await load(5)).toMatchObject({ code: -32602 });
+      await editor.load(sessionId);
+    });
+  });
+
+  test("in version 2 begins with the message that is named", async () => {
+    await draftStory({ config }, async ({ editor, model, repository }) => {
+      const cwd = repository.path;
+      const sessionId = String((await editor.request("session/new", { cwd })).sessionId);
+      model.reply(write("one.txt", "1\n")).reply("Wrote one.").reply("Said two.");
+      await editor.turn(sessionId, "Write one");
+      const { messageId } = await editor.turn(sessionId, "Say two");
+      const answers = editor
+        .updates(sessionId)
+        .filter(({ sessionUpdate }) => sessionUpdate === "agent_message");
+      const replayFrom = async (id: unknown) => {
+        const before = editor.updates(sessionId).length;
+        const from = { type: "_message", messageId: id };
+        await editor.request("session/resume", { sessionId, cwd, replayFrom: from });
+        const replayed = editor.updates(sessionId).slice(before);
+        const texts = [draftText(replayed, "user_message_chunk"), draftText(replayed, "agent_message_chunk")];
+        return [...texts, replayed.some(({ sessionUpdate }) => sessionUpdate === "tool_call_update")];
+      };
+      expect(await replayFrom(messageId)).toEqual(["Say two", "Said two.", false]);
+      expect(await replayFrom(answers[0]?.messageId)).toEqual(["Say two", "Wrote one.Said two.", true]);
+      expect(await replayFrom(answers.at(-1)?.messageId)).toEqual(["", "Said two.", false]);
+      const unknown = { code: -32002, data: { reason: "unknown_message_id" } };
+      expect(await expectFailure(replayFrom("msg_none"))).toMatchObject(unknown);
     });
   });
 });

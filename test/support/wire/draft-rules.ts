@@ -63,13 +63,18 @@ class DraftWatch {
     return [];
   }
 
-  /** A replay begins with the session's first message, whenever its request's turn comes. */
+  /**
+   * A replay begins with the session's first message, or with the one that its request names, whenever its request's
+   * turn comes.
+   */
   #seeMessage(id: unknown): void {
     this.#firstMessage ??= id;
-    const isReplaying = [...this.#open].some(
-      ({ method, params }) => method === "session/resume" && isObject(params.replayFrom),
+    const beginnings = [...this.#open].flatMap(({ method, params }) =>
+      method === "session/resume" && isObject(params.replayFrom)
+        ? [params.replayFrom.messageId ?? this.#firstMessage]
+        : [],
     );
-    if (!isReplaying || id !== this.#firstMessage) return;
+    if (!beginnings.includes(id)) return;
     this.#whole.clear();
     this.#tools.clear();
     this.#folders.clear();
@@ -88,8 +93,9 @@ class DraftWatch {
       const known = this.#whole.has(`${whole} ${String(update.messageId)}`);
       return known ? [] : [["turn", `A ${kind} came before its ${whole}`]];
     }
-    if (kind === "user_message") this.#seeMessage(update.messageId);
-    if ([...wholeOf.values()].includes(kind)) this.#whole.add(`${kind} ${String(update.messageId)}`);
+    const isWhole = [...wholeOf.values()].includes(kind);
+    if (isWhole) this.#seeMessage(update.messageId);
+    if (isWhole) this.#whole.add(`${kind} ${String(update.messageId)}`);
     if (kind === "tool_call_update") return this.#seeTool(update);
     if (kind === "terminal_update") return this.#seeTerminal(update);
     if (kind === "terminal_output_chunk" && !base64.test(String(update.data)))
