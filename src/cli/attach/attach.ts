@@ -31,7 +31,7 @@ class Attachment {
   /** Whether questions are answered here; otherwise they go on waiting. */
   readonly #isAttended: boolean;
   readonly #startedAt = Date.now();
-  readonly #report = createReport({ format: "text", showsAll: true, schema: undefined, cwd: "" });
+  readonly #report = createReport({ format: "text", showsAll: false, schema: undefined, cwd: "" });
   readonly #answer = new AnswerText();
   readonly #ended = deferred<RunResult | "detached">();
   #isRejected = false;
