@@ -1,6 +1,5 @@
 import { isRecord } from "../base/text/record.ts";
 import type { Activity, ChangedPath, CommandEnd } from "../message/activity.ts";
-import type { Message } from "../message/message.ts";
 import { hasRunningJob, type ToolPart } from "../message/part.ts";
 
 /** Longest command line and title, in characters. */
@@ -13,24 +12,52 @@ export const taskActivityLimit = 100;
 /** Tools of kind `other` whose effect is known: they change nothing and run nothing. */
 const harmlessTools: ReadonlySet<string> = new Set(["question", "invalid", "job"]);
 
-/** Returns what the calls of messages did, in the order in which they ran. */
-export function listActivity(messages: readonly Message[]): Activity[] {
-  return messages.flatMap(({ parts }) => orderCalls(parts.filter((part) => part.type === "tool")));
+/** What a call did, and when. */
+export interface CallActivity {
+  readonly isTask: boolean;
+  readonly did: readonly Activity[];
+  /** Milliseconds since 1970. */
+  readonly start: number;
+  /** Infinite while its job runs. */
+  readonly end: number;
+}
+
+/** Returns what a finished call did. */
+export function describeCall(call: ToolPart): CallActivity {
+  const { state } = call;
+  const { start, end } = "time" in state && state.time !== undefined ? state.time : { start: 0, end: 0 };
+  const job = state.status === "completed" ? state.job : undefined;
+  return {
+    isTask: call.tool === "task",
+    did: toActivity(call),
+    start,
+    end: job === undefined ? (end ?? start) : (job.end?.time ?? Infinity),
+  };
 }
 
 /**
- * Orders the activities of calls that a model made at once. Nothing is known about the order of two tasks that ran at
- * the same time: what one ran counts as earlier than what the other changed.
+ * Orders what calls did. Nothing is known about the order of two calls that ran at the same time, of which one is a
+ * task: what the task ran counts as earlier than what else happened until its end, and what it changed as later.
  */
-function orderCalls(calls: readonly ToolPart[]): Activity[] {
-  const sorted = calls.toSorted((one, other) => startOf(one) - startOf(other));
-  const isConcurrent = sorted.filter((call) => call.tool === "task").length > 1;
-  const activities = sorted.map((call) => ({ call, did: toActivity(call) }));
-  if (!isConcurrent) return activities.flatMap(({ did }) => did);
-  const ofTasks = activities.filter(({ call }) => call.tool === "task").flatMap(({ did }) => did);
-  const others = activities.filter(({ call }) => call.tool !== "task").flatMap(({ did }) => did);
-  const changes = ofTasks.flatMap(listChanges);
-  return [...ofTasks.filter(({ type }) => type !== "change"), ...changes, ...others];
+export function orderActivity(calls: readonly CallActivity[]): Activity[] {
+  const sorted = calls.toSorted((one, other) => one.start - other.start);
+  const timed = sorted.flatMap((call, at): { time: number; did: readonly Activity[] }[] => {
+    const { did, start, end } = call;
+    const isAlone = !call.isTask || !sorted.some((other, index) => isConcurrent(call, other, index - at));
+    if (isAlone) return [{ time: start, did }];
+    return [
+      { time: start, did: did.filter(({ type }) => type !== "change") },
+      { time: end, did: did.flatMap(listChanges) },
+    ];
+  });
+  return timed.toSorted((one, other) => one.time - other.time).flatMap(({ did }) => did);
+}
+
+/** Whether another call began while the task ran, or is a task during which it began. */
+function isConcurrent(task: CallActivity, other: CallActivity, distance: number): boolean {
+  if (distance === 0 || other.did.length === 0) return false;
+  if (distance > 0) return other.start < task.end;
+  return other.isTask && task.start < other.end;
 }
 
 /** Returns an activity that is a change, or the changes of a command. */
@@ -50,6 +77,8 @@ export function toActivity(call: ToolPart): Activity[] {
     if (isRefused) return [{ type: "refusal" }];
     return toCommand(call);
   }
+  if (tool === "task" && hasRunningJob(state))
+    return [{ type: "task", title: (title ?? tool).slice(0, textLimit) }];
   if (tool === "task" && Array.isArray(state.metadata?.["activity"]))
     return state.metadata["activity"].flatMap((item) => readActivity(item) ?? []);
   const changes = (state.changes ?? []).flatMap(({ path, fromPath, before, after }): Activity[] =>
@@ -96,7 +125,8 @@ function readEnd(state: ToolPart["state"]): CommandEnd | undefined {
     return isCut && hasRun ? { end: "cancelled" } : undefined;
   }
   if (state.status !== "completed") return undefined;
-  if (hasRunningJob(state)) return { end: "background" };
+  if (hasRunningJob(state)) return { end: "running" };
+  if (state.job?.end?.state === "stopped" || state.job?.end?.state === "lost") return { end: "stopped" };
   const exitCode = state.job === undefined ? state.metadata?.["exitCode"] : state.job.end?.exitCode;
   return typeof exitCode === "number" ? { end: "exited", exitCode } : { end: "stopped" };
 }
@@ -130,7 +160,3 @@ function readChange(item: unknown): ChangedPath | undefined {
 
 const readHash = (value: unknown): string | null | undefined =>
   typeof value === "string" || value === null ? value : undefined;
-
-function startOf({ state }: ToolPart): number {
-  return "time" in state ? (state.time?.start ?? 0) : 0;
-}

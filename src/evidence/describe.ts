@@ -47,6 +47,8 @@ const describeEnd = ({ kinds, end, exitCode = 0 }: CommandRun): string => {
       return "ended, but its exit code does not say whether it passed";
     case "background":
       return "was started in the background; its end is not known";
+    case "running":
+      return "was still running when the turn ended";
     case "stopped":
       return "was stopped before it ended";
     case "cancelled":

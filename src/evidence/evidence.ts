@@ -92,6 +92,10 @@ function toEvents(activity: Activity, folders: EvidenceFolders): Event[] {
     case "call":
     case "refusal":
       return [activity];
+    case "task": {
+      const run: CommandRun = { command: shorten(activity.title), kinds: [], end: "running" };
+      return [{ type: "run", run, mayBeCheck: false }];
+    }
     case "command":
       return toCommandEvents(activity, folders);
   }

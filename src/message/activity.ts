@@ -1,10 +1,10 @@
 /**
- * How a command ended, as far as its call says. `stopped`: by a signal or because its time was up. `background`: it had
- * not ended.
+ * How a command ended, as far as its call says. `stopped`: by a signal or because its time was up. `background`: the
+ * shell started it in the background, so that its end is unknown. `running`: a job that has not ended.
  */
 export type CommandEnd =
   | { readonly end: "exited"; readonly exitCode: number }
-  | { readonly end: "stopped" | "cancelled" | "background" };
+  | { readonly end: "stopped" | "cancelled" | "background" | "running" };
 
 /** A changed file, with the hashes of its content; a hash is missing if the content was not stored. */
 export interface ChangedPath {
@@ -27,6 +27,8 @@ export type Activity =
       /** What it changed, whether its text names the files or not. */
       readonly changes?: readonly ChangedPath[];
     } & CommandEnd)
+  /** A task that runs in the background and has not ended. */
+  | { readonly type: "task"; readonly title: string }
   /** A call of a tool whose effect is unknown, such as one of an MCP server. */
   | { readonly type: "call"; readonly title: string }
   /** A command that was not allowed. */

@@ -337,7 +337,7 @@ const commandRunSchema = z.object({
   command: z.string(),
   /** Empty for commands that are no known check. */
   kinds: z.array(z.enum(checkKinds)),
-  end: z.enum(["passed", "failed", "hidden", "background", "stopped", "cancelled"]),
+  end: z.enum(["passed", "failed", "hidden", "background", "running", "stopped", "cancelled"]),
   exitCode: z.number().int().optional(),
 });
 export type CommandRun = z.infer<typeof commandRunSchema>;

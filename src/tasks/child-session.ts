@@ -26,7 +26,7 @@ import {
   interruptedEditsOf,
   partlyTrackedCommandsOf,
 } from "../conversation/checkpoints.ts";
-import { taskActivityLimit, toActivity } from "../evidence/activity.ts";
+import { type CallActivity, describeCall, orderActivity, taskActivityLimit } from "../evidence/activity.ts";
 import { netChanges } from "./merged-changes.ts";
 import type { InterruptedTask } from "../undo/interrupted-turn.ts";
 import { IdleWatch } from "./idle-watch.ts";
@@ -129,6 +129,7 @@ export async function startTask(
       idle.touch();
       parent.emit({ sessionId: parent.id, type: "child", callId: run.callId, child, event });
       if (event.type === "part") work.onPart(event.part);
+      if (event.type === "job-ended") work.onJobEnded(event.part);
     },
   });
   return { taskId: session.id, ended: work.runIn(session, task, idle) };
@@ -143,15 +144,25 @@ async function openChild(parent: Parent, child: ChildSession): Promise<TaskSessi
   }
 }
 
+/** Jobs end with the session that started them. */
+function stopJobs(activity: Activity): Activity[] {
+  if (activity.type === "task") return [];
+  return [
+    activity.type === "command" && activity.end === "running" ? { ...activity, end: "stopped" } : activity,
+  ];
+}
+
 /** A running task: collects its changes and calls, and reports progress. */
 class TaskRun {
   readonly #run: TaskRunContext;
-  readonly #changes: FileChange[] = [];
+  /** Changes by the ids of their calls' parts. */
+  readonly #changes = new Map<string, readonly FileChange[]>();
   readonly #shown = new Set<string>();
   #cut: { session?: TaskSession; reason?: string } = {};
   readonly #summary: TaskCall[] = [];
   readonly #notUndone: PartlyTrackedCommand[] = [];
-  readonly #activity: Activity[] = [];
+  /** The newest calls, by the ids of their parts. */
+  readonly #activity = new Map<string, CallActivity>();
   #calls = 0;
   #refusal: string | undefined;
 
@@ -196,14 +207,25 @@ class TaskRun {
     if (isFinished(part.state)) this.#onCallEnded(part);
   }
 
+  /** Records what the job of an earlier call did. */
+  onJobEnded(part: ToolPart): void {
+    this.#note(part);
+  }
+
+  #note(part: ToolPart): void {
+    const { id, state } = part;
+    if ("changes" in state && state.changes !== undefined) this.#changes.set(id, state.changes);
+    this.#activity.set(id, describeCall(part));
+    const [oldest] = this.#activity.keys();
+    if (oldest !== undefined && this.#activity.size > taskActivityLimit) this.#activity.delete(oldest);
+  }
+
   #onCallEnded(part: ToolPart): void {
     const { state } = part;
     this.#calls++;
-    if ("changes" in state) this.#changes.push(...(state.changes ?? []));
     this.#notUndone.push(...findPartlyTracked(part));
     this.#notUndone.splice(0, this.#notUndone.length - partlyTrackedLimit);
-    this.#activity.push(...toActivity(part));
-    this.#activity.splice(0, this.#activity.length - taskActivityLimit);
+    this.#note(part);
     const title = part.title ?? part.tool;
     const status = state.status === "completed" ? "completed" : "error";
     this.#summary.push({ tool: part.tool, title: title.slice(0, summaryTitleLimit), status });
@@ -225,11 +247,13 @@ class TaskRun {
     const report = {
       taskId: session.id,
       text: lastText(session.transcript.messages),
-      changes: netChanges(this.#changes),
+      changes: netChanges([...this.#changes.values()].flat()),
       calls: this.#calls,
       summary: this.#summary,
       notUndone: this.#notUndone,
-      activity: this.#activity,
+      activity: orderActivity([...this.#activity.values()])
+        .flatMap(stopJobs)
+        .slice(-taskActivityLimit),
       model: lastModel(session.transcript.messages),
       cost,
     };

@@ -1,15 +1,17 @@
 import { PLAN_AGENT } from "../agent/plan-mode.ts";
 import type { Transcript } from "../conversation/transcript.ts";
 import { uncheckedChangesReminder, unprovenClaimReminder } from "../conversation/reminders.ts";
-import { listActivity } from "../evidence/activity.ts";
+import { type CallActivity, describeCall, orderActivity } from "../evidence/activity.ts";
 import { describeClaim } from "../evidence/describe.ts";
 import type { Evidence } from "../evidence/evidence.ts";
-import type { Activity } from "../message/activity.ts";
 import { type MessageId, newPartId } from "../message/ids.ts";
 import type { Message } from "../message/message.ts";
+import { hasRunningJob } from "../message/part.ts";
+import type { Jobs } from "../tool/job/jobs.ts";
 
 export interface TurnEvidenceDeps {
   readonly transcript: Transcript;
+  readonly jobs: Pick<Jobs, "all">;
   /** The session's folder and the user's home. */
   readonly folders: { readonly cwd: string; readonly home: string };
 }
@@ -28,7 +30,7 @@ export interface ReminderConditions {
  */
 export class TurnEvidence {
   readonly #deps: TurnEvidenceDeps;
-  readonly #activity: Activity[] = [];
+  readonly #calls: NotedCall[] = [];
   #text = "";
   /** The newest message that was read. */
   #last: MessageId | undefined;
@@ -51,7 +53,13 @@ export class TurnEvidence {
     if (newest === undefined) return;
     this.#last = newest.info.id;
     this.#text = textOf(newest);
-    this.#activity.push(...listActivity(fresh));
+    // A clock that is set back does not change the order of messages.
+    const earliest = Math.max(0, ...this.#calls.map(({ start }) => start));
+    for (const call of fresh.flatMap(({ parts }) => parts.filter((part) => part.type === "tool"))) {
+      const described = describeCall(call);
+      const jobCall = hasRunningJob(call.state) ? call.callId : undefined;
+      this.#calls.push({ ...described, start: Math.max(described.start, earliest), jobCall });
+    }
   }
 
   /** Returns a reminder for an answer that would end the turn; undefined if none is due. */
@@ -83,10 +91,25 @@ export class TurnEvidence {
 
   /** Loads the analysis of command lines only if something happened. */
   async #find(): Promise<Evidence | undefined> {
-    if (this.#activity.length === 0) return undefined;
+    const activities = orderActivity(this.#calls.map((call) => this.#describeNow(call)));
+    if (activities.length === 0) return undefined;
     const { findEvidence } = await import("../evidence/evidence.ts");
-    return findEvidence(this.#activity, this.#text, this.#deps.folders);
+    return findEvidence(activities, this.#text, this.#deps.folders);
   }
+
+  /** Adds what the call's job did, if it has ended. */
+  #describeNow(noted: NotedCall): CallActivity {
+    const { jobCall, start } = noted;
+    const job = this.#deps.jobs.all.find(
+      ({ call }) => jobCall !== undefined && call?.part.callId === jobCall,
+    );
+    return job?.call === undefined ? noted : { ...describeCall(job.call.part), start };
+  }
+}
+
+interface NotedCall extends CallActivity {
+  /** The call's id if its job ran when it was noted. */
+  readonly jobCall: string | undefined;
 }
 
 function textOf({ parts }: Message): string {

@@ -165,7 +165,7 @@ class Turn {
     this.#given = given;
     const { project, transcript } = deps;
     const { cwd, home } = project.workspace;
-    this.#evidence = new TurnEvidence({ transcript, folders: { cwd, home } });
+    this.#evidence = new TurnEvidence({ transcript, jobs: deps.context.jobs, folders: { cwd, home } });
     this.#window = new WindowGuard({ project, transcript, onCleared: () => this.#noteCleared() });
   }
 

@@ -196,6 +196,28 @@ test("the changes of a background task are undone with its turn, but not while i
   });
 });
 
+test("the changes of a task that a task started in the background are undone", async () => {
+  const boss = { mode: "subagent", description: "Leads.", permission: { task: "allow" } };
+  const config = { agent: { boss }, permission: { edit: "allow", task: "allow" }, subagent_depth: 2 };
+  await story({ config }, async ({ editor, model, repository }) => {
+    const { sessionId } = await editor.newSession();
+    model.when(begins("Write it"), reply.call("write", { filePath: "b.txt", content: "new\n" }));
+    model.when(goesOn("Write it"), "Written.");
+    model.when(begins("Lead it"), task("Write it"));
+    model.when(
+      (request) =>
+        goesOn("Lead it")(request) && request.toolResults.join().includes("runs in the background"),
+      job("wait"),
+    );
+    model.when(goesOn("Lead it"), "Led.");
+    model.reply(task("Lead it", { subagent_type: "boss", background: false })).reply("Done.");
+    await editor.prompt(sessionId, "Go");
+    expect(await readFile(join(repository.path, "b.txt"), "utf8")).toBe("new\n");
+    await editor.prompt(sessionId, "/undo");
+    await expect(readFile(join(repository.path, "b.txt"), "utf8")).rejects.toThrow("ENOENT");
+  });
+});
+
 test("a task that ends with its session is reported when the session is loaded", async () => {
   await story({}, async (context) => {
     const { editor, model } = context;

@@ -50,6 +50,11 @@ const textOf = (card: ToolCall | undefined): string =>
     .flatMap((item) => (item.type === "content" && item.content.type === "text" ? [item.content.text] : []))
     .join("");
 
+/** Requests of the task "Edit the file." after some calls. */
+const isChild = (calls: number) => (request: ModelRequest) =>
+  request.userText.includes("Edit the file.") &&
+  toList(request.messages).filter((message) => toObject(message)["role"] === "tool").length === calls;
+
 async function loadAgain(editor: Editor, sessionId: string) {
   const before = editor.updates(sessionId).length;
   await editor.load(sessionId);
@@ -212,9 +217,6 @@ describe("the card at the end of a turn", () => {
     await story(options, async ({ editor, model }) => {
       const { sessionId } = await editor.newSession();
       const task = { description: "Edit", prompt: "Edit the file.", subagent_type: "general" };
-      const isChild = (calls: number) => (request: ModelRequest) =>
-        request.userText.includes("Edit the file.") &&
-        toList(request.messages).filter((message) => toObject(message)["role"] === "tool").length === calls;
       model.when(isChild(0), read).when(isChild(1), edit("1", "2")).when(isChild(2), bash("make test"));
       model.when(isChild(3), "Edited.");
       model.reply(reply.call("task", task)).reply(passing);
@@ -225,6 +227,51 @@ describe("the card at the end of a turn", () => {
       expect(evidenceCards(editor.updates(sessionId)).map(({ title }) => title)).toEqual([
         "1 file changed; after the last change make test passed",
         "1 file changed; the model says that tests pass, but no test was run after the last change",
+      ]);
+    });
+  });
+
+  test("counts commands and tasks in the background that ended within the turn", async () => {
+    const background = (target: string) => bash(`make ${target}`, { background: true });
+    const job = (action: string) => reply.call("job", { action, ...(action === "write" && { text: "go" }) });
+    const [write, wait] = [job("write"), job("wait")];
+    const slow = { ...files, Makefile: "test:\n\t@read line; ! grep wrong a.ts\nunit:\n\t@true\n" };
+    await story({ ...options, files: slow }, async (context) => {
+      const { model } = context;
+      const turns: [steps: (reply.Step | string)[], title: string][] = [
+        [
+          [read, edit("1", "2"), background("test"), write, wait, passing],
+          "1 file changed; after the last change make test passed",
+        ],
+        [
+          [read, edit("2", "'wrong'"), background("test"), write, wait, passing],
+          "1 file changed; the model says that tests pass, but make test failed with exit code 2",
+        ],
+        [
+          [read, background("test"), edit("'wrong'", "4"), write, wait, passing],
+          "1 file changed; the model says that tests pass, but make test was not run again after the last change",
+        ],
+        [
+          [read, edit("4", "5"), background("test"), passing],
+          "1 file changed; the model says that tests pass, but make test was still running when the turn ended",
+        ],
+      ];
+      for (const [steps, title] of turns)
+        expect((await play(context, ...steps)).map((card) => card.title)).toEqual([title]);
+
+      model.when(isChild(0), read).when(isChild(1), edit("5", "6"));
+      model.when(isChild(2), bash("make unit")).when(isChild(3), "Edited.");
+      const task = { description: "Edit", prompt: "Edit the file.", subagent_type: "general" };
+      const cards = await play(context, reply.call("task", { ...task, background: true }), wait, passing);
+      expect(cards.map((card) => card.title)).toEqual([
+        "1 file changed; after the last change make unit passed",
+      ]);
+
+      model.when(({ userText }) => userText.includes("Look at it."), [reply.gate(), "Nothing."]);
+      const look = { description: "Look", prompt: "Look at it.", subagent_type: "general", background: true };
+      const running = await play(context, read, edit("6", "7"), reply.call("task", look), "It looks.");
+      expect(running.map((card) => card.title)).toEqual([
+        "1 file changed; after the last change Look (@general) was still running when the turn ended (no known check)",
       ]);
     });
   });

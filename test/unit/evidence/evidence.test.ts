@@ -1,10 +1,9 @@
 import { describe, expect, test } from "vitest";
-import { listActivity } from "../../../src/evidence/activity.ts";
+import { describeCall, orderActivity } from "../../../src/evidence/activity.ts";
 import { renderEvidence, titleOf } from "../../../src/evidence/describe.ts";
 import { findEvidence } from "../../../src/evidence/evidence.ts";
 import type { Activity } from "../../../src/message/activity.ts";
-import { newMessageId, newPartId } from "../../../src/message/ids.ts";
-import type { Message } from "../../../src/message/message.ts";
+import { newPartId } from "../../../src/message/ids.ts";
 import type { ToolPart } from "../../../src/message/part.ts";
 
 const folders = { cwd: "/w", home: "/home/me" };
@@ -172,10 +171,7 @@ describe("the activity of calls", () => {
     callId: newPartId(),
     ...part,
   });
-  const messageOf = (...parts: ToolPart[]): Message => ({
-    info: { id: newMessageId(), sessionId: "ses_0", role: "user", time: { created: 0 }, agent: "build" },
-    parts,
-  });
+  const listActivity = (...parts: ToolPart[]) => orderActivity(parts.map(describeCall));
   const done = (
     start: number,
     metadata: Record<string, unknown>,
@@ -191,20 +187,56 @@ describe("the activity of calls", () => {
   test("is in the order in which calls of a step ran", () => {
     const bash = (start: number, command: string) =>
       callOf({ tool: "bash", kind: "execute", state: done(start, { exitCode: 0 }, { command }) });
-    expect(listActivity([messageOf(bash(20, "b"), bash(10, "a"))])).toEqual([run("a"), run("b")]);
+    expect(listActivity(bash(20, "b"), bash(10, "a"))).toEqual([run("a"), run("b")]);
   });
 
   test("of tasks at the same time has their commands before their changes", () => {
     const task = (start: number, ...activity: Activity[]) =>
       callOf({ tool: "task", kind: "think", state: done(start, { activity }) });
     const parts = [task(1, change("a.ts"), run("npm test")), task(2, change("b.ts"), run("npm run lint"))];
-    expect(listActivity([messageOf(...parts)])).toEqual([
+    expect(listActivity(...parts)).toEqual([
       run("npm test"),
       run("npm run lint"),
       change("a.ts"),
       change("b.ts"),
     ]);
-    expect(listActivity([messageOf(...parts.slice(0, 1))])).toEqual([change("a.ts"), run("npm test")]);
+    expect(listActivity(...parts.slice(0, 1))).toEqual([change("a.ts"), run("npm test")]);
+  });
+
+  test("of a task in the background has its changes last if something began meanwhile", () => {
+    const activity = [change("a.ts"), run("npm test")];
+    const task = (time?: number): ToolPart => {
+      const end = { state: "completed", description: "has finished", output: "" } as const;
+      return callOf({
+        tool: "task",
+        kind: "think",
+        title: "Look (@general)",
+        state: {
+          status: "completed",
+          output: "",
+          metadata: { activity },
+          time: { start: 10, end: 11 },
+          job: { id: 1, ...(time !== undefined && { end: { ...end, time } }) },
+        },
+      });
+    };
+    const bash = (start: number) =>
+      callOf({
+        tool: "bash",
+        kind: "execute",
+        state: done(start, { exitCode: 0 }, { command: "make test" }),
+      });
+    expect(listActivity(task(20), bash(30))).toEqual([...activity, run("make test")]);
+    expect(listActivity(task(40), bash(30), bash(50))).toEqual([
+      run("npm test"),
+      run("make test"),
+      change("a.ts"),
+      run("make test"),
+    ]);
+    expect(listActivity(task(), bash(30))).toEqual([
+      { type: "task", title: "Look (@general)" },
+      run("make test"),
+    ]);
   });
 
   test("of a moved file has both paths, of which one is shown", () => {
@@ -217,7 +249,7 @@ describe("the activity of calls", () => {
     };
     const changes = [{ ...moved, additions: 0, deletions: 0 }];
     const state: ToolPart["state"] = { status: "completed", output: "", changes, time: { start: 1, end: 2 } };
-    const activities = listActivity([messageOf(callOf({ tool: "apply_patch", kind: "edit", state }))]);
+    const activities = listActivity(callOf({ tool: "apply_patch", kind: "edit", state }));
     expect(activities).toHaveLength(2);
     expect(findEvidence(activities, "", folders)?.facts.files).toEqual(["b.ts"]);
   });
@@ -237,7 +269,7 @@ describe("the activity of calls", () => {
       callOf({ tool: "bash", state: failed("cancelled", 9) }),
       callOf({ tool: "task", state: done(2, { activity: [{ type: "change" }, "x", { type: "command" }] }) }),
     ];
-    expect(listActivity([messageOf(...parts)])).toEqual([
+    expect(listActivity(...parts)).toEqual([
       { type: "refusal" },
       { type: "command", command: "make", end: "cancelled" },
     ]);
