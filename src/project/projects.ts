@@ -13,7 +13,6 @@ import { toRetryPolicy } from "../model/retry.ts";
 import type { Formatter } from "../formatter/choose-formatters.ts";
 import type { ProjectServers } from "../lsp/project-servers.ts";
 import type { Folders, PendingConsent, Project, ProjectLanguages } from "../conversation/project.ts";
-import type { Ruleset } from "../permission/rule.ts";
 import type { ConfineProgram, ProjectSandbox } from "../sandbox/project-sandbox.ts";
 import type { Sandbox } from "../sandbox/sandbox.ts";
 import type { BundledSkills } from "../skill/bundled-skills.ts";
@@ -134,8 +133,7 @@ export class Projects {
     const { configured, origin, ...given } = opened;
     const { loaded, agents, skills, commands, consent } = configured;
     const { config } = loaded;
-    const rules = () => [agents.agents.get(agents.default)?.rules ?? []];
-    const sandbox = once(() => this.#openSandbox(given.workspace, config, rules));
+    const sandbox = once(() => this.#openSandbox(given.workspace, configured));
     const confineProgram: ConfineProgram = async (...line) => (await sandbox()).confineProgram(...line);
     const servers =
       config.lsp === false ? undefined : this.#serversOf(given.workspace, config, confineProgram);
@@ -242,19 +240,16 @@ export class Projects {
     });
   }
 
-  async #openSandbox(
-    workspace: Workspace,
-    { sandbox: settings = {} }: Config,
-    rules: () => readonly Ruleset[],
-  ): Promise<ProjectSandbox> {
+  async #openSandbox(workspace: Workspace, { loaded, agents, skills }: Configured): Promise<ProjectSandbox> {
+    const { sandbox: settings = {} } = loaded.config;
     const { userFolders: own, variables, sandbox, warn } = this.#deps;
     const { ProjectSandbox } = await import("../sandbox/project-sandbox.ts");
     return new ProjectSandbox({
       settings: typeof settings === "string" ? { mode: settings } : settings,
-      folders: { ...workspace, own },
+      folders: { ...workspace, own, skills: skills.skills.map(({ folder }) => folder) },
       env: () => variables.get(),
       system: sandbox,
-      rules,
+      rules: () => [agents.agents.get(agents.default)?.rules ?? []],
       warn,
     });
   }

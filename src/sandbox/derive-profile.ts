@@ -46,8 +46,7 @@ export interface AllowedCommand {
 /**
  * Derives what a command line may do from what was allowed:
  * - it writes the workspace except what is always confirmed, the temporary folder, and paths that were allowed by name;
- * - it reads everything except keys and what rules for `read` protect, unless that was allowed by name, to be read or in
- *   a line that cannot be undone;
+ * - it reads everything except keys and what rules for `read` protect, unless that was allowed by name;
  * - it has network, or single hosts, only by configuration, or if something was allowed that cannot be undone, such as a push.
  *
  * What the analysis of the line did not see is therefore refused by the system.
@@ -61,19 +60,18 @@ export function deriveProfile(command: AllowedCommand): SandboxProfile {
   const git = findGitFolders(folders.worktree, roots);
   const outsideGit = { pinned: [] as string[], readOnly: [] as string[] };
   for (const folder of git) addRepository(folder, true, outsideGit);
-  const outside = written.filter((path) => !roots.some((root) => isWithin(path, root)) && !isPrivate(path));
+  const outside = written.filter((path) => !roots.some((root) => isWithin(path, root)));
   const writable = [
     ...roots,
     ...git,
     ...additions.writable,
-    ...outside.flatMap((path) => findWritableTarget(path, home) ?? []),
+    ...outside.filter((path) => !isPrivate(path)).flatMap((path) => findWritableTarget(path, home) ?? []),
   ];
   const isConfirmed = (path: string) =>
     written.some((allowed) => isWithin(path, allowed) || isWithin(allowed, path));
-  // The user saw which files it deletes.
   const isConfirmedLine = requests.some(isIrreversible);
-  const shown = isConfirmedLine ? [...read, ...written] : read;
-  const isAllowedByName = (path: string) => shown.some((allowed) => isWithin(allowed, path));
+  // Writing in the workspace needs no answer; a line that deletes what cannot be restored does.
+  const allowed = resolveExisting([...read, ...(isConfirmedLine ? written : outside)]);
   const hidden = [
     ...found.hidden,
     ...command.unreadable,
@@ -88,8 +86,8 @@ export function deriveProfile(command: AllowedCommand): SandboxProfile {
       (path) => !isConfirmed(path),
     ),
     hidden: resolveExisting(hidden)
-      .filter((path) => !isAllowedByName(path) && !isNeeded(path, command))
-      .flatMap((path) => hideAround(path, reads)),
+      .filter((path) => !allowed.includes(path) && !isNeeded(path, command))
+      .flatMap((path) => hideAround(path, [...reads, ...allowed])),
     temporary: command.temporary,
     visible: resolveExisting([home, command.start, ...(command.program ? [command.program] : []), ...reads]),
     network: additions.network || isConfirmedLine,

@@ -38,6 +38,8 @@ export interface ProjectFolders {
   readonly worktree: string | undefined;
   readonly home: string;
   readonly outputFolder: string;
+  /** Folders of skills, whose scripts run though they are in a hidden folder. */
+  readonly skills: readonly string[];
   /** The program's configuration and data, which have keys in them, and its sockets, which answer questions. */
   readonly own: { readonly config: string; readonly data: string; readonly runtime: string };
 }
@@ -270,7 +272,7 @@ export class ProjectSandbox {
       requests,
       start,
       program,
-      reads,
+      reads: [...folders.skills, ...(reads ?? [])],
       folders: { ...folders, own: listOwnFolders(own, outputFolder) },
       additions: {
         writable: toPaths(settings.writable),

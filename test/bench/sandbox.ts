@@ -19,7 +19,15 @@ export async function sandboxRows({ folder, home, isShort }: Setting): Promise<R
   const own = { config: join(home, "config"), data: join(home, "data"), runtime: join(home, "runtime") };
   const sandbox = new ProjectSandbox({
     settings: {},
-    folders: { cwd: folder, roots: [folder], worktree: undefined, home, outputFolder: own.data, own },
+    folders: {
+      cwd: folder,
+      roots: [folder],
+      worktree: undefined,
+      home,
+      outputFolder: own.data,
+      skills: [],
+      own,
+    },
     env: () => process.env,
     system: () => Promise.resolve(system),
     rules: () => [],

@@ -39,6 +39,7 @@ export async function openConfinedLines(files: Files) {
       worktree: root,
       home,
       outputFolder: join(own.data, "tool-output"),
+      skills: [],
       own: { ...own, runtime: join(own.data, "runtime") },
     },
     env: () => environment,

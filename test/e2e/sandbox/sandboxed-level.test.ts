@@ -1,11 +1,13 @@
 import { existsSync } from "node:fs";
 import { readFile, writeFile } from "node:fs/promises";
 import { join } from "node:path";
+import type { SessionUpdate } from "@agentclientprotocol/sdk";
 import { describe, expect, test, vi } from "vitest";
 import type { Editor } from "../../support/editor/editor.ts";
 import { storiesOfOneAgent, story as singleStory, type StoryContext } from "../../support/editor/story.ts";
 import { listen } from "../../support/listen.ts";
 import * as reply from "../../support/model/reply.ts";
+import { findLeftoversWith, findProcessesWith } from "../../support/program/processes.ts";
 import { thoughtText } from "../../support/transcript.ts";
 import { findSandboxProblem } from "./sandbox-problem.ts";
 
@@ -111,6 +113,21 @@ describe.runIf(problem === undefined)("at the level Sandboxed", () => {
       expect(await runSandboxed(context, "rm .env")).toBe("(no output)");
       expect(existsSync(path)).toBe(false);
       expect(countQuestions(context)).toBe(1);
+    });
+  });
+
+  test("scripts of a skill run beside the configuration, which stays hidden", async () => {
+    const skill = ".config/fairlead/skills/tidy";
+    const homeFiles = {
+      [`${skill}/SKILL.md`]: "---\nname: tidy\ndescription: Tidies.\n---\nRun run.sh.\n",
+      [`${skill}/run.sh`]:
+        '. "$(dirname "$0")/lib.sh"; cat ~/.config/fairlead/fairlead.json || echo hidden\n',
+      [`${skill}/lib.sh`]: "echo from lib\n",
+    };
+    await singleStory({ config, homeFiles, permission: "reject_once" }, async (context) => {
+      const path = join(context.home.path, skill, "run.sh");
+      const result = await runSandboxed(context, `cat ${path} > copy.txt; sh ${path}`);
+      expect(result).toMatch(/^from lib\ncat: .*fairlead\.json: Permission denied\nhidden$/m);
     });
   });
 
@@ -235,6 +252,33 @@ describe.runIf(problem === undefined)("at the level Sandboxed", () => {
       const result = await runSandboxed(context, "sleep 300 & echo started");
       expect(result).toContain("started");
       expect(result).toContain("[Processes that it started still run in the background, unseen.");
+    });
+  });
+
+  test("output is live, a cancel ends the command, a kill of the program everything", async () => {
+    const plugin = ["./plugin.mjs", { sandbox: true }];
+    const homeFiles = { ".config/fairlead/plugin.mjs": "export default async () => ({ event() {} });\n" };
+    await singleStory({ config: { ...config, plugin: [plugin] }, homeFiles }, async (context) => {
+      const { editor, model, home } = context;
+      const { sessionId } = await editor.newSession();
+      await choose(editor, sessionId);
+      const shows = (text: string) => (update: SessionUpdate) => JSON.stringify(update).includes(text);
+      model.reply(bash("echo first $((1+1)); setsid sleep 1000 & sleep 1000"));
+      const cancelled = editor.prompt(sessionId, "Wait");
+      await editor.waitFor(sessionId, shows("first 2"));
+      await editor.cancel(sessionId);
+      expect((await cancelled).stopReason).toBe("cancelled");
+      const sleeping = async () =>
+        (await findProcessesWith("HOME", home.path)).filter(({ command }) => command.startsWith("sleep"));
+      expect(await sleeping()).toEqual([]);
+
+      model.reply(bash("echo second $((1+1)); setsid sleep 1000 & sleep 1000"));
+      const killed = editor.prompt(sessionId, "Wait again").catch(() => undefined);
+      await editor.waitFor(sessionId, shows("second 2"));
+      await vi.waitFor(async () => expect(await sleeping()).toHaveLength(2));
+      await editor.kill();
+      await killed;
+      expect(await findLeftoversWith("HOME", home.path)).toEqual([]);
     });
   });
 });

@@ -173,6 +173,37 @@ describe("a profile", () => {
     expect(derived.network).toBe(true);
   });
 
+  test("shows of a hidden folder what was allowed by name, and nothing beside it", async () => {
+    await using folder = await temporaryFolder({ "work/a.txt": "" });
+    await using own = await temporaryFolder({
+      ".ssh/config": "",
+      ".ssh/id": "",
+      ".ssh/keys/one": "",
+      ".ssh/keys/two": "",
+      ".aws/credentials": "",
+      ".kube/config": "",
+      ".docker/config.json": "",
+      ".config/opencode/opencode.json": "",
+      ".codex/auth.json": "",
+      ".codex/config.toml": "",
+    });
+    const root = realpathSync(folder.path);
+    const home = realpathSync(own.path);
+    const folders = { cwd: root, roots: [root], worktree: root, home, own: [] };
+    const derived = await derive(
+      root,
+      [
+        request("read", `${home}/.ssh/config`),
+        request("read", `${home}/.ssh/keys/two`),
+        request("edit", `${home}/.aws/credentials`),
+        request("read", `${home}/.kube`),
+      ],
+      { folders, reads: [`${home}/.docker/config.json`] },
+    );
+    const inside = derived.hidden.map((path) => path.slice(home.length + 1)).toSorted();
+    expect(inside).toEqual([".codex/auth.json", ".config/opencode", ".ssh/id", ".ssh/keys/one"]);
+  });
+
   test("a link to a protected file protects its target", async () => {
     await using folder = await temporaryFolder({ "secret.txt": "" });
     const root = realpathSync(folder.path);
