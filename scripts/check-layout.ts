@@ -4,6 +4,8 @@ import { join } from "node:path";
 /** More files than this side by side belong into folders by concept. READMEs do not count. */
 const maxFiles = 15;
 const maxReadmeLines = 10;
+/** Words of ARCHITECTURE.md, which is read before everything else. */
+const maxArchitectureWords = 1_200;
 /** Recorded messages, and a package that only names a version of Node. */
 const dataFolders = ["test/golden", "test/node"];
 
@@ -39,6 +41,17 @@ function duplicateDecisions(folder: string): string[] {
     );
 }
 
-const problems = [...["src", "test"].flatMap(problemsOf), ...duplicateDecisions("docs/decisions")];
+/** Returns what is wrong with ARCHITECTURE.md. */
+function longArchitecture(): string[] {
+  const words = readFileSync("ARCHITECTURE.md", "utf8").split(/\s+/).filter(Boolean).length;
+  if (words <= maxArchitectureWords) return [];
+  return [`ARCHITECTURE.md has ${words} words. Shorten it to ${maxArchitectureWords}.`];
+}
+
+const problems = [
+  ...["src", "test"].flatMap(problemsOf),
+  ...duplicateDecisions("docs/decisions"),
+  ...longArchitecture(),
+];
 for (const problem of problems) console.error(problem);
 if (problems.length > 0) process.exitCode = 1;
