@@ -17,7 +17,7 @@ import type { Trust } from "../permission/trust.ts";
 import { reservedNames } from "../slash-commands/commands.ts";
 import type { PendingConsent } from "../conversation/project.ts";
 import type { BundledSkills } from "../skill/bundled-skills.ts";
-import type { Skill } from "../skill/skill.ts";
+import type { StoredSkill } from "../skill/skill.ts";
 import { type LoadedSkills, loadSkills } from "../skill/skills.ts";
 import { isInside } from "../workspace/paths.ts";
 import type { Workspace } from "../workspace/workspace.ts";
@@ -204,8 +204,8 @@ async function checkTrust(root: string, hash: string, { trust, log }: Configured
   }
 }
 
-/** Skill folders outside the roots, which agents may read without asking. Skips names with wildcards: as a rule they would match other folders too. */
-function selectFoldersOutside(roots: readonly string[], skills: readonly Skill[]): string[] {
+/** StoredSkill folders outside the roots, which agents may read without asking. Skips names with wildcards: as a rule they would match other folders too. */
+function selectFoldersOutside(roots: readonly string[], skills: readonly StoredSkill[]): string[] {
   const folders = skills.map(({ folder }) => folder);
   return folders.filter((folder) => !isInside(folder, roots) && !/[*?]/.test(folder));
 }

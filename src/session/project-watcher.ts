@@ -6,6 +6,8 @@ import type { SessionSettings } from "../session-state/session-settings.ts";
 import type { Command } from "../slash-commands/commands.ts";
 import { askConsent } from "../session-state/consent.ts";
 import { askAboutServers } from "../session-state/server-consent.ts";
+import type { GivenSkill } from "../skill/skill.ts";
+import { withGivenSkills } from "./given-skills.ts";
 import type { CurrentProject } from "../conversation/current-project.ts";
 import type { Project } from "../conversation/project.ts";
 import type { SessionInfoStore } from "../conversation/session-info-store.ts";
@@ -45,12 +47,17 @@ export class ProjectWatcher {
     return this.#deps.project.get();
   }
 
+  /** Replaces the skills that the client gave for the session. */
+  giveSkills(skills: readonly GivenSkill[]): void {
+    this.#deps.project.adapt((project) => withGivenSkills(project, skills));
+  }
+
   /** Reloads the project from its files and emits what changed. */
   async reload(): Promise<Project> {
     const before = this.#editorView();
     const { consent } = this.current;
-    const reopened = await this.#deps.reopenProject();
-    this.#deps.project.replace(reopened);
+    this.#deps.project.replace(await this.#deps.reopenProject());
+    const reopened = this.current;
     if (JSON.stringify(reopened.consent?.wants) !== JSON.stringify(consent?.wants))
       this.#isConsentSettled = false;
     this.#deps.onReopened(reopened);

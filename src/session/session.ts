@@ -8,6 +8,7 @@ import type { Sampling, SamplingOutcome } from "../message/sampling.ts";
 import type { GivenServers } from "../mcp/server-settings.ts";
 import type { SessionServers } from "../mcp/session-servers.ts";
 import type { Model } from "../model/model.ts";
+import type { GivenSkill } from "../skill/skill.ts";
 import type { Approvals } from "../permission/approvals.ts";
 import type { SessionPlugins } from "../session-state/session-plugins.ts";
 import type { ChildSession } from "../tasks/child-session.ts";
@@ -280,6 +281,11 @@ export class Session {
   /** Sets the client's system prompt from the next turn on. */
   async setGivenPrompt(givenPrompt: GivenPrompt): Promise<void> {
     await this.#services.infoStore.save({ givenPrompt });
+  }
+
+  /** Replaces the skills given by the editor. They are not stored. */
+  setSkills(given: readonly GivenSkill[]): void {
+    this.#services.project.giveSkills(given);
   }
 
   /** Replaces the MCP servers given by the editor. */

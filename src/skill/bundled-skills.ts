@@ -2,13 +2,13 @@ import { readFile, realpath } from "node:fs/promises";
 import { dirname, join } from "node:path";
 import { once } from "../base/async.ts";
 import { hasOnly } from "../base/validator.ts";
-import type { Skill } from "./skill.ts";
+import type { StoredSkill } from "./skill.ts";
 
 /** The bundled skills. They never change at run time, so their index is read once. */
 export class BundledSkills {
   readonly folder: string;
   /** Rejects if the skills cannot be read. */
-  readonly load: () => Promise<readonly Skill[]>;
+  readonly load: () => Promise<readonly StoredSkill[]>;
 
   constructor(folder: string) {
     this.folder = folder;
@@ -16,7 +16,7 @@ export class BundledSkills {
   }
 }
 
-async function readIndex(folder: string): Promise<Skill[]> {
+async function readIndex(folder: string): Promise<StoredSkill[]> {
   const bundled = await realpath(folder);
   const index: unknown = JSON.parse(await readFile(join(bundled, "index.json"), "utf8"));
   return Object.entries(isIndex(index) ? index : {}).map(([file, { name, description }]) => {

@@ -7,7 +7,7 @@ import { listFoldersFromRoot, type ConfigSource } from "../config/load.ts";
 import { readMarkdownFile } from "../config/files/markdown-file.ts";
 import { skillDescriptionLimit, skillFrontMatterSchema } from "../config/schema.ts";
 import type { BundledSkills } from "./bundled-skills.ts";
-import type { Skill } from "./skill.ts";
+import type { StoredSkill } from "./skill.ts";
 
 /** Maximum number of skills per session; the rest is reported and ignored. */
 const skillsLimit = 300;
@@ -40,7 +40,7 @@ export interface SkillProblem {
 
 export interface LoadedSkills {
   /** Sorted by name. */
-  readonly skills: readonly Skill[];
+  readonly skills: readonly StoredSkill[];
   readonly problems: readonly SkillProblem[];
   /** Folders to watch for changes. */
   readonly folders: readonly string[];
@@ -54,7 +54,7 @@ export async function loadSkills(sources: SkillSources): Promise<LoadedSkills> {
   const problems: SkillProblem[] = [];
   const report: Report = (path, message) => problems.push({ path, message });
   const places = listSkillFolders(sources);
-  const found = new Map<string, Skill>();
+  const found = new Map<string, StoredSkill>();
   const bundled = await bundledSkills(sources.bundled, report);
   for (const skill of bundled) found.set(skill.name, skill);
   for (const path of await findSkillFiles(places, report)) {
@@ -69,7 +69,10 @@ export async function loadSkills(sources: SkillSources): Promise<LoadedSkills> {
   return { skills, problems, folders: places.map(({ path }) => path) };
 }
 
-async function bundledSkills({ folder, load }: BundledSkills, report: Report): Promise<readonly Skill[]> {
+async function bundledSkills(
+  { folder, load }: BundledSkills,
+  report: Report,
+): Promise<readonly StoredSkill[]> {
   try {
     return await load();
   } catch (error) {
@@ -112,7 +115,7 @@ async function findSkillFiles(skillFolders: readonly SkillFolder[], report: Repo
   return files.slice(0, skillsLimit);
 }
 
-async function readSkill(path: string, report: Report): Promise<Skill | undefined> {
+async function readSkill(path: string, report: Report): Promise<StoredSkill | undefined> {
   try {
     const { settings, note } = await readMarkdownFile(path);
     const folder = dirname(path);
@@ -156,7 +159,7 @@ function isName(name: unknown): name is string {
   return skillFrontMatterSchema.shape.name.safeParse(name).success;
 }
 
-/** Converts `My Skill (new)` to `my-skill-new`. */
+/** Converts `My StoredSkill (new)` to `my-skill-new`. */
 function slugify(name: string): string {
   return name
     .toLowerCase()

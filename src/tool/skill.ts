@@ -7,7 +7,7 @@ import { messageOf } from "../base/errors.ts";
 import { excerpt } from "../base/text/excerpt.ts";
 import { findFiles } from "../config/files/folder-walk.ts";
 import { readMarkdownFile } from "../config/files/markdown-file.ts";
-import type { Skill } from "../skill/skill.ts";
+import type { Skill, StoredSkill } from "../skill/skill.ts";
 import { toSlashes } from "../workspace/paths.ts";
 import { defineTool, type Tool, ToolFailure, type ToolResult } from "./tool.ts";
 
@@ -36,26 +36,32 @@ export function skillTool({ skills }: { skills: readonly Skill[] }): Tool {
       if (skill === undefined) throw new ToolFailure(unknownSkill(name, skills));
       return {
         title: titleOfObject("Load the skill", name),
-        locations: [{ path: skill.path }],
+        locations: "path" in skill ? [{ path: skill.path }] : [],
         permissions: [{ permission: "skill", subjects: [{ text: name }], always: [name] }],
-        run: () => loadSkill(skill),
+        run: async () => ("path" in skill ? loadSkill(skill) : createResult(skill, skill.text, givenNote)),
       };
     },
   });
 }
 
-async function loadSkill(skill: Skill): Promise<ToolResult> {
+const givenNote = "The user's editor gave this skill for the session; it has no files.";
+
+async function loadSkill(skill: StoredSkill): Promise<ToolResult> {
   const body = await readBody(skill);
   const files = await findFiles(skill.folder, { wanted: () => true, within: skill.folder });
   const names = files
     .filter((path) => path !== skill.path)
     .map((path) => toSlashes(relative(skill.folder, path)));
-  const output = [`<skill name="${skill.name}">`, body, "</skill>"].join("\n");
-  return { status: "completed", output, notes: describeFolder(skill, names).join("\n") };
+  return createResult(skill, body, describeFolder(skill, names).join("\n"));
+}
+
+function createResult({ name }: Skill, body: string, notes: string): ToolResult {
+  const output = [`<skill name="${name}">`, body, "</skill>"].join("\n");
+  return { status: "completed", output, notes };
 }
 
 /** Reads the current text, but follows no link that replaced the file meanwhile. */
-async function readBody({ path }: Skill): Promise<string> {
+async function readBody({ path }: StoredSkill): Promise<string> {
   try {
     if ((await realpath(path)) !== path) throw new ToolFailure("it is now a link to another place");
     return (await readMarkdownFile(path)).body;
@@ -65,7 +71,7 @@ async function readBody({ path }: Skill): Promise<string> {
   }
 }
 
-function describeFolder({ folder }: Skill, names: readonly string[]): string[] {
+function describeFolder({ folder }: StoredSkill, names: readonly string[]): string[] {
   const head = `Its folder is ${folder}; relative paths in it start there.`;
   if (names.length === 0) return [head];
   const rest = names.length - filesLimit;

@@ -6,11 +6,13 @@ import type {
   McpServer,
   SessionInfo,
 } from "@agentclientprotocol/sdk/unstable";
+import { UserError } from "../../base/errors.ts";
 import { isSessionId } from "../../message/ids.ts";
 import type { Folders } from "../../conversation/project.ts";
 import { omitBefore, type ReplayStart } from "../../conversation/visible-messages.ts";
 import type { Session } from "../../session/session.ts";
 import { describeWorktree } from "../../session/session-worktree.ts";
+import type { GivenSkill } from "../../skill/skill.ts";
 import type { SessionRow } from "../../storage/session-list.ts";
 import { InvalidCursor } from "../../storage/session-store.ts";
 import type { SessionView } from "../view/session-view.ts";
@@ -41,11 +43,13 @@ export async function newSession(
   { id: requestId }: Call,
 ): Promise<Session> {
   const given = parseClientPrompt(params);
+  const skills = await parseSkills(params);
   const { folders, notices } = await checkFolders(params);
   const paths = await ClientPaths.create(folders);
   const hasWorktree = parseHasWorktree(params);
   const session = await connection.sessions.create(folders, { givenPrompt: given, hasWorktree });
   session.setServers(toServers(params.mcpServers ?? []));
+  giveSkills(session, skills, notices);
   const view = connection.addView(session, paths);
   connection.holdUntilOpened(view, requestId);
   sendInitialUpdates(view, session, notices);
@@ -245,12 +249,15 @@ async function open(
 ): Promise<{ session: Session; notices: string[]; paths: ClientPaths }> {
   const id = parseSessionId(params.sessionId);
   const given = parseClientPrompt(params);
+  const skills = await parseSkills(params);
   const { folders, notices } = await checkFolders(params);
   const paths = await ClientPaths.create(folders);
   const opened = await connection.sessions.open(id, folders);
   switch (opened.status) {
     case "opened":
       if (given !== undefined) await opened.session.setGivenPrompt(given);
+      // A client without skills that joins a turn takes none from it.
+      if (skills.length > 0 || !opened.session.isBusy) giveSkills(opened.session, skills, notices);
       if (opened.notice !== undefined) notices.push(opened.notice);
       return { session: opened.session, notices, paths };
     case "missing":
@@ -286,6 +293,27 @@ async function isFolder(name: string, path: string): Promise<boolean> {
   const found = await stat(path).catch(() => undefined);
   if (found !== undefined && !found.isDirectory()) throw invalidParams(`${name}: "${path}" is not a folder.`);
   return found !== undefined;
+}
+
+/** Parses the client's skills from `_meta.skills`. */
+export async function parseSkills({ _meta }: SessionParams): Promise<GivenSkill[]> {
+  const given = _meta?.["skills"];
+  if (given === undefined || given === null) return [];
+  const { parseGivenSkills } = await import("../../skill/given-skills.ts");
+  try {
+    return parseGivenSkills(given);
+  } catch (error) {
+    throw error instanceof UserError ? invalidParams(`_meta.${error.message}.`) : error;
+  }
+}
+
+/** Replaces the client's skills. Adds a notice about those whose names are taken. */
+export function giveSkills(session: Session, skills: readonly GivenSkill[], notices: string[]): void {
+  session.setSkills(skills);
+  const inUse = new Set<unknown>(session.project.skills);
+  const unused = skills.filter((skill) => !inUse.has(skill)).map(({ name }) => name);
+  if (unused.length === 0) return;
+  notices.push(`Skills of the editor are not used, because others have their names: ${unused.join(", ")}.`);
 }
 
 /** Parses `_meta.worktree`: whether a new session works in a worktree; undefined for the configured default. */

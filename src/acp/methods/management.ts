@@ -5,7 +5,14 @@ import { ClientPaths } from "../client-paths.ts";
 import type { AcpConnection } from "../connection.ts";
 import { invalidParams, sessionNotFound } from "../errors.ts";
 import { parseClientPrompt } from "./client-prompt.ts";
-import { changeOption, checkFolders, sendInitialUpdates, type SessionParams } from "./lifecycle.ts";
+import {
+  changeOption,
+  checkFolders,
+  giveSkills,
+  parseSkills,
+  sendInitialUpdates,
+  type SessionParams,
+} from "./lifecycle.ts";
 import { toServers } from "./mcp-servers.ts";
 import type { Call } from "./method-table.ts";
 import { parseSessionId } from "./session-id.ts";
@@ -32,6 +39,7 @@ export function forkSession(
     const id = parseSessionId(params.sessionId);
     const point = parseForkPoint(params._meta);
     const given = parseClientPrompt(params);
+    const skills = await parseSkills(params);
     const { folders, notices } = await checkFolders(params);
     const paths = await ClientPaths.create(folders);
     const forked = await sessions.fork(id, folders, point);
@@ -41,6 +49,7 @@ export function forkSession(
     const { session } = forked;
     if (given !== undefined) await session.setGivenPrompt(given);
     session.setServers(toServers(params.mcpServers ?? []));
+    giveSkills(session, skills, notices);
     const view = connection.addView(session, paths);
     connection.holdUntilOpened(view, requestId);
     sendInitialUpdates(view, session, notices);

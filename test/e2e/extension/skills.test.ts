@@ -1,6 +1,7 @@
 import { join } from "node:path";
 import { describe, expect, test } from "vitest";
 import * as reply from "../../support/model/reply.ts";
+import { expectFailure } from "../../support/failure.ts";
 import { storiesOfOneAgent } from "../../support/editor/story.ts";
 import { agentText, toolCalls } from "../../support/transcript.ts";
 
@@ -104,6 +105,71 @@ describe("skills", () => {
       const replyText = JSON.stringify(editor.updates(sessionId));
       expect(replyText).toContain(join(repository.path, ".claude/skills/a/SKILL.md: description: "));
       expect(replyText).toContain(`${join(repository.path, ".claude/skills/release/SKILL.md")}: is used; `);
+    });
+  });
+});
+
+describe("skills of the client", () => {
+  const loads = (name: string) => reply.call("skill", { name });
+  const given = (name: string, content = `How to do ${name}.`) => ({
+    name,
+    description: `For ${name}.`,
+    content,
+  });
+
+  test("are listed, follow the rules, and end when a session opens without them", async () => {
+    const files = { ".agents/skills/style/SKILL.md": skill("style", "How we write.") };
+    const config = { permission: { skill: { secret: "deny" } } };
+    await story({ files, config }, async ({ editor, model }) => {
+      const skills = [given("deploy", "Run the pipeline."), given("style"), given("secret")];
+      const { sessionId } = await editor.newSession({ _meta: { skills } });
+      model.reply(loads("deploy")).reply(loads("style")).reply(loads("secret")).reply("Done.");
+      await editor.prompt(sessionId, "Deploy it");
+      const system = JSON.stringify(model.requests[0]?.body.messages);
+      expect(system).toContain("- deploy: For deploy. (from the editor)");
+      expect(system).toContain("- style: How we write.");
+      expect(system).not.toContain("For secret.");
+      expect(model.requests.slice(1, 4).flatMap(({ toolResults }) => toolResults)).toEqual([
+        expect.stringMatching(/Run the pipeline\.[^]*editor gave this skill/),
+        expect.stringContaining("Do it."),
+        expect.stringContaining("is set to deny"),
+      ]);
+      const shown = JSON.stringify(editor.updates(sessionId));
+      expect(shown).toContain("because others have their names: style");
+      const commands = () =>
+        editor
+          .updates(sessionId, "available_commands_update")
+          .at(-1)
+          ?.availableCommands.map(({ name }) => name);
+      expect(commands()).toContain("deploy");
+
+      await editor.closeSession(sessionId);
+      await editor.load(sessionId);
+      expect(commands()).not.toContain("deploy");
+      model.reply(loads("deploy")).reply("No.");
+      await editor.prompt(sessionId, "Deploy it again");
+      expect(model.requests.at(-1)?.toolResults.at(-1)).toContain('There is no skill "deploy"');
+      await editor.load(sessionId, { _meta: { skills: [given("deploy")] } });
+      expect(commands()).toContain("deploy");
+    });
+  });
+
+  test("are bounded, and the error names the fault", async () => {
+    await story({}, async ({ editor }) => {
+      const fault = async (skills: unknown) =>
+        (await expectFailure(editor.newSession({ _meta: { skills } }))).message;
+      expect(await fault({})).toContain("_meta.skills: ");
+      expect(await fault([{ name: "two words", description: "D", content: "C" }])).toContain(
+        "_meta.skills.0.name: ",
+      );
+      expect(await fault([given("a", "x".repeat(100_001))])).toContain("_meta.skills.0.content: ");
+      expect(await fault(Array.from({ length: 101 }, (_, at) => given(`s${at}`)))).toContain(
+        "_meta.skills: ",
+      );
+      expect(
+        await fault(Array.from({ length: 11 }, (_, at) => given(`s${at}`, "x".repeat(99_999)))),
+      ).toContain("the limit is 1000000");
+      expect(await fault([given("a"), given("a")])).toContain('two have the name "a"');
     });
   });
 });
