@@ -238,10 +238,6 @@ export const tokensSchema = z.object({
 /** Tokens of one model call. `input` excludes what came from or went to the cache; `output` excludes reasoning. */
 export type Tokens = z.infer<typeof tokensSchema>;
 
-/** A provider's record of the model's reasoning, to be sent back unchanged. */
-export const reasoningDetailSchema = z.record(z.string(), z.json());
-export type ReasoningDetail = z.infer<typeof reasoningDetailSchema>;
-
 const stepStartPartSchema = z.object({ id: partIdSchema, type: z.literal("step-start") });
 const stepFinishPartSchema = z.object({
   id: partIdSchema,

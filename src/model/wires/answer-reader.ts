@@ -13,7 +13,7 @@ export type Json = Record<string, unknown>;
 
 export type Data = ProviderMetadata["data"];
 
-type Delta = StreamPart & { type: "text-delta" | "reasoning-delta" | "tool-input-delta" };
+export type DeltaType = "text-delta" | "reasoning-delta" | "tool-input-delta";
 
 /** Reads the events of one answer in the forms of all vendors. Adjacent texts of one network read become one part. */
 export abstract class AnswerReader implements EventReader<StreamPart> {
@@ -28,8 +28,6 @@ export abstract class AnswerReader implements EventReader<StreamPart> {
   #reason = "";
   #usage: Tokens | undefined;
   readonly #parts: StreamPart[] = [];
-  /** The last part, if more text can be appended to it. */
-  #delta: Delta | undefined;
 
   get hasFinish(): boolean {
     return this.#reason !== "";
@@ -61,12 +59,11 @@ export abstract class AnswerReader implements EventReader<StreamPart> {
   }
 
   fail(error: unknown): void {
-    this.emit({ type: "error", error });
+    this.#parts.push({ type: "error", error });
     this.#finish();
   }
 
   take(): StreamPart[] {
-    this.#delta = undefined;
     return this.#parts.splice(0);
   }
 
@@ -75,36 +72,26 @@ export abstract class AnswerReader implements EventReader<StreamPart> {
   /** Emits the remaining calls when the answer is complete. */
   protected endCalls(): void {}
 
-  protected emit(part: StreamPart): void {
-    this.#parts.push(part);
-    this.#delta = undefined;
-  }
-
-  protected append(type: Delta["type"], id: string, delta: string, data?: Data): void {
+  protected append(type: DeltaType, id: string, delta: string, data?: Data): void {
     if (delta === "") return;
     this.hasOutput = true;
-    const last = this.#delta;
-    if (last?.type === type && last.id === id) {
-      last.delta += delta;
-      return;
-    }
-    const part: Delta = { type, id, delta, ...withData(data) };
-    this.emit(part);
-    this.#delta = part;
+    const last = this.#parts.at(-1);
+    if (last !== undefined && "delta" in last && last.type === type && last.id === id) last.delta += delta;
+    else this.#parts.push({ type, id, delta, ...withData(data) });
   }
 
-  protected startCall(id: string, toolName: string, data?: Data): void {
-    this.emit({ type: "tool-input-start", id, toolName, ...withData(data) });
+  protected startCall(id: string, name: unknown, data?: Data): void {
+    this.#parts.push({ type: "tool-input-start", id, toolName: textOf(name).trim(), ...withData(data) });
   }
 
   /** Ends a call. The arguments count only if none were streamed. */
-  protected endCall(toolCallId: string, toolName: string, input: string): void {
-    this.emit({ type: "tool-call", toolCallId, toolName, input });
+  protected endCall(id: string, name: unknown, input: string): void {
+    this.#parts.push({ type: "tool-call", toolCallId: id, toolName: textOf(name).trim(), input });
   }
 
   /** Ends a block of text or reasoning that has data. */
   protected endBlock(type: "text" | "reasoning", data: Data): void {
-    this.emit({ type: `${type}-end`, id: type, ...withData(data) });
+    this.#parts.push({ type: `${type}-end`, id: type, ...withData(data) });
   }
 
   /** Sets the finish reason, unless it is empty. */
@@ -112,15 +99,13 @@ export abstract class AnswerReader implements EventReader<StreamPart> {
     this.#reason = textOf(reason) || this.#reason;
   }
 
-  /** Replaces the usage, except for an input that only the earlier one has: some servers report input first, output last. */
+  /** Replaces the usage, but not its input by none: some servers report the input first and the output last. */
   protected reportUsage(usage: unknown): void {
     const tokens = toTokens(usage);
     if (tokens === undefined) return;
-    const { input, cache } = tokens;
-    const before = this.#usage;
-    const hasInput = input + cache.read + cache.write > 0;
-    this.#usage =
-      hasInput || before === undefined ? tokens : { ...tokens, input: before.input, cache: before.cache };
+    const hasInput = tokens.input + tokens.cache.read + tokens.cache.write > 0;
+    const { input, cache } = hasInput ? tokens : (this.#usage ?? tokens);
+    this.#usage = { ...tokens, input, cache };
   }
 
   #finish(): void {
@@ -130,7 +115,7 @@ export abstract class AnswerReader implements EventReader<StreamPart> {
       outputTokens: { total: undefined, text: output, reasoning },
     };
     const finishReason = { unified: "other", raw: this.#reason || "stop" } as const;
-    this.emit({ type: "finish", finishReason, usage, ...withData(this.data) });
+    this.#parts.push({ type: "finish", finishReason, usage, ...withData(this.data) });
   }
 }
 
@@ -154,6 +139,9 @@ export function failOnError(event: Json): void {
 }
 
 export const textOf = (value: unknown): string => (typeof value === "string" ? value : "");
+
+/** Returns an object; an empty one for anything else. */
+export const recordOf = (value: unknown): Json => (isRecord(value) ? value : {});
 
 /** Returns the objects in a list; none if it is anything else. */
 export const recordsIn = (list: unknown): Json[] => (Array.isArray(list) ? list.filter(isRecord) : []);

@@ -4,9 +4,20 @@ import { isRecord } from "../../base/text/record.ts";
 import { unnamedTool } from "../answer/call-arguments.ts";
 import { refusedCallForReason } from "../answer/refused-call.ts";
 import { invalidResponse, ProviderFailure } from "../failure.ts";
-import { AnswerReader, failOnError, type Json } from "./answer-reader.ts";
-import { type CallFragment, findUsage, parseContent } from "./chat-chunk.ts";
+import { AnswerReader, failOnError, isSet, type Json, recordOf, recordsIn, textOf } from "./answer-reader.ts";
 import { ReasoningDetails } from "./reasoning-details.ts";
+
+/** Maximum length of a thought signature, in characters. Longer ones are dropped. */
+const signatureLimit = 256 * 1024;
+
+/** A tool call, or a fragment of one. Strings are empty where the server sent none. */
+interface CallFragment {
+  readonly index: number | undefined;
+  readonly id: string;
+  name: string;
+  arguments: string;
+  signature: string;
+}
 
 /** Reads the chunks of chat completions in the forms of all vendors. */
 export class Reader extends AnswerReader {
@@ -50,15 +61,29 @@ export class Reader extends AnswerReader {
     // MiniMax ends a stream with the whole message once more.
     if (this.#hasDelta && !isRecord(delta)) return;
     this.#hasDelta ||= isRecord(delta);
-    const content = isRecord(delta) ? delta : isRecord(message) ? message : {};
-    this.#details.add(content);
+    const fields = isRecord(delta) ? delta : recordOf(message);
+    this.#readReasoning(fields);
+    const { content, refusal, tool_calls: calls, function_call: only } = fields;
+    // Mistral and Databricks send parts.
+    const text = typeof content === "string" ? content : textInParts(content, (part) => !isThought(part));
+    this.append("text-delta", "text", text + textOf(refusal));
+    this.hasRefusal ||= textOf(refusal) !== "";
+    if (Array.isArray(calls)) for (const call of recordsIn(calls)) this.#addCall(toCallFragment(call));
+    // Older servers send a single call.
+    else if (isRecord(only)) this.#addCall(toCallFragment({ index: 0, function: only }));
+  }
+
+  #readReasoning(fields: Json): void {
+    this.#details.add(fields);
     this.data = this.#details.fields;
-    const { reasoning, field, text, refusal, calls } = parseContent(content);
+    const field = thoughtFields.find((name) => textIn(fields[name]) !== "");
     if (field !== undefined) this.#thoughts ??= { field };
+    // Snowflake and MiniMax send reasoning only as details.
+    const reasoning =
+      field === undefined
+        ? textIn(fields.reasoning_details) || textInParts(fields.content, isThought)
+        : textIn(fields[field]);
     this.append("reasoning-delta", "reasoning", reasoning, this.#thoughts);
-    this.append("text-delta", "text", text + refusal);
-    this.hasRefusal ||= refusal !== "";
-    for (const fragment of calls) this.#addCall(fragment);
   }
 
   #addCall(fragment: CallFragment): void {
@@ -110,4 +135,46 @@ export class Reader extends AnswerReader {
     }
     this.stop(reason === "stop" && this.hasRefusal ? "refusal" : reason);
   }
+}
+
+/** Fields of a delta that have reasoning as text. */
+const thoughtFields = ["reasoning_content", "reasoning"] as const;
+
+const isThought = ({ type }: Json): boolean => type === "thinking" || type === "reasoning";
+
+const textInParts = (content: unknown, isWanted: (part: Json) => boolean): string =>
+  Array.isArray(content) ? textIn(recordsIn(content).filter(isWanted)) : "";
+
+/** Returns a string, or the text in an object or list, as vendors and gateways wrap it. */
+function textIn(value: unknown): string {
+  if (typeof value === "string") return value;
+  if (Array.isArray(value)) return value.map(textIn).join("");
+  if (!isRecord(value)) return "";
+  return textIn(value.thinking) || textIn(value.text) || textIn(value.summary);
+}
+
+function toCallFragment({ id, index, function: called, extra_content: extra }: Json): CallFragment {
+  const { name, arguments: given } = recordOf(called);
+  // Signatures of the Gemini API and Vertex.
+  const { google, vertex } = recordOf(extra);
+  const signature = textOf([google, vertex].find(isRecord)?.thought_signature);
+  return {
+    index: typeof index === "number" ? index : undefined,
+    id: typeof id === "number" ? String(id) : textOf(id),
+    name: textOf(name).trim(),
+    // Some servers send an object.
+    arguments: typeof given !== "string" && isSet(given) ? JSON.stringify(given) : textOf(given),
+    signature: signature.length > signatureLimit ? "" : signature,
+  };
+}
+
+/** Returns the usage of a chunk: its own, of its choice (Moonshot), in a vendor's field (`x_groq`), or llama.cpp's timings. */
+function findUsage(chunk: Json, choice: Json = {}): unknown {
+  if (isRecord(chunk.usage)) return chunk.usage;
+  if (isRecord(choice.usage)) return choice.usage;
+  for (const key in chunk) {
+    const field = chunk[key];
+    if (isRecord(field) && isRecord(field.usage)) return field.usage;
+  }
+  return chunk.timings;
 }

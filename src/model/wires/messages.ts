@@ -3,7 +3,7 @@ import { isRecord } from "../../base/text/record.ts";
 import { invalidResponse, ProviderFailure } from "../failure.ts";
 import { cacheMarkIndexes } from "../request/cache-marks.ts";
 import { isEffort, thinkingBudget } from "../request/token-limits.ts";
-import { AnswerReader, type Data, failOnError, type Json, recordsIn, textOf } from "./answer-reader.ts";
+import { AnswerReader, failOnError, type Json, recordOf, recordsIn, textOf } from "./answer-reader.ts";
 import type { CallParams, Wire } from "./wire.ts";
 
 /** Anthropic Messages: prompt cache by marks, thinking with signatures. */
@@ -49,16 +49,6 @@ function markCache({ tools, prompt, ...params }: CallParams): CallParams {
   };
 }
 
-/** An open block. */
-interface Block {
-  readonly type: unknown;
-  /** The id of a call. */
-  readonly id: string;
-  readonly name: string;
-  /** What the provider wants back with its thinking. */
-  data: Data;
-}
-
 /** The text of each delta, and the block to which it belongs. */
 const deltas: ReadonlyMap<unknown, { field: string; block: string }> = new Map([
   ["text_delta", { field: "text", block: "text" }],
@@ -72,7 +62,8 @@ const blockTypes: ReadonlySet<unknown> = new Set(["text", "thinking", "redacted_
 
 /** Reads the events of a message. Servers leave out indexes, starts of messages and blocks, and ends of blocks. */
 export class Reader extends AnswerReader {
-  readonly #open = new Map<number, Block>();
+  /** Open blocks by index. */
+  readonly #open = new Map<number, Json>();
   /** The id of the answer. */
   #id = "";
   #last = -1;
@@ -81,7 +72,7 @@ export class Reader extends AnswerReader {
     this.reportUsage(event.usage);
     failOnError(event);
     const { message, content_block: block } = event;
-    const delta = isRecord(event.delta) ? event.delta : {};
+    const delta = recordOf(event.delta);
     switch (event.type) {
       case "message_start":
         return isRecord(message) ? this.#start(message) : undefined;
@@ -119,18 +110,16 @@ export class Reader extends AnswerReader {
     return type === "content_block_start" ? this.#last + 1 : Math.max(this.#last, 0);
   }
 
-  #openBlock(index: number, start: Json): void {
-    const { type, input } = start;
-    const id = textOf(start.id) || `call_${index}`;
-    const name = textOf(start.name).trim();
-    const data: Data = type === "redacted_thinking" ? { redactedData: textOf(start.data) } : {};
-    this.#open.set(index, { type, id, name, data });
+  #openBlock(index: number, block: Json): void {
+    const { type, name, data, input } = block;
+    this.#open.set(index, block);
     this.#last = index;
     this.hasOutput ||= type === "tool_use";
-    if (type === "tool_use") this.startCall(id, name);
+    if (type === "tool_use") this.startCall(callId(index, block), name);
+    if (type === "redacted_thinking") this.endBlock("reasoning", { redactedData: textOf(data) });
     // The start may have content. An empty input is a placeholder.
     const hasInput = isRecord(input) && Object.keys(input).length > 0;
-    const content = { ...start, partial_json: hasInput ? JSON.stringify(input) : "" };
+    const content = { ...block, partial_json: hasInput ? JSON.stringify(input) : "" };
     for (const delta of deltas.keys()) this.#append(index, { ...content, type: delta });
   }
 
@@ -139,21 +128,20 @@ export class Reader extends AnswerReader {
     const text = textOf(delta[field]);
     if (text === "") return;
     if (!this.#open.has(index)) this.#openBlock(index, { type });
-    const block = this.#open.get(index);
-    if (block === undefined || !blockTypes.has(block.type)) return;
+    const block = recordOf(this.#open.get(index));
+    if (!blockTypes.has(block.type)) return;
     if (field === "text") this.append("text-delta", "text", text);
     else if (field === "thinking") this.append("reasoning-delta", "reasoning", text);
     else if (block.type !== type) return;
-    else if (field === "signature") block.data = { signature: text };
-    else this.append("tool-input-delta", block.id, text);
+    else if (field === "signature") this.endBlock("reasoning", { signature: text });
+    else this.append("tool-input-delta", callId(index, block), text);
   }
 
   #closeBlock(index: number): void {
-    const { type, id = "", name = "", data = {} } = this.#open.get(index) ?? {};
+    const block = recordOf(this.#open.get(index));
     this.#open.delete(index);
-    if (Object.keys(data).length > 0) this.endBlock("reasoning", data);
     // A call without arguments has none in the stream.
-    if (type === "tool_use") this.endCall(id, name, "{}");
+    if (block.type === "tool_use") this.endCall(callId(index, block), block.name, "{}");
   }
 
   /** Reads a message that was not streamed. */
@@ -166,3 +154,5 @@ export class Reader extends AnswerReader {
     this.isDone = true;
   }
 }
+
+const callId = (index: number, { id }: Json): string => textOf(id) || `call_${index}`;

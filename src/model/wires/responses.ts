@@ -1,7 +1,15 @@
 import { createOpenAI } from "@ai-sdk/openai";
 import { parseJson } from "../../base/text/json.ts";
 import { isRecord } from "../../base/text/record.ts";
-import { AnswerReader, failOnError, type Json, recordsIn, textOf } from "./answer-reader.ts";
+import {
+  AnswerReader,
+  type DeltaType,
+  failOnError,
+  type Json,
+  recordOf,
+  recordsIn,
+  textOf,
+} from "./answer-reader.ts";
 import type { Wire } from "./wire.ts";
 
 /**
@@ -58,7 +66,7 @@ export class Reader extends AnswerReader {
     failOnError(event);
     const { type, delta, item, output } = event;
     const index = typeof event.output_index === "number" ? event.output_index : 0;
-    const response = isRecord(event.response) ? event.response : {};
+    const response = recordOf(event.response);
     switch (type) {
       case "response.output_item.added":
         return this.#openItem(index, item);
@@ -69,16 +77,16 @@ export class Reader extends AnswerReader {
         return this.#append("text-delta", index, delta);
       case "response.output_text.delta":
         return this.#append("text-delta", index, delta);
-      case "response.reasoning_summary_part.added":
-        // Each part of a summary is a block.
-        if (Number(event.summary_index) > 0)
-          this.endBlock("reasoning", { itemId: itemId(index, this.#open.get(index)) });
-        return undefined;
       case "response.reasoning_summary_text.delta":
       case "response.reasoning_text.delta":
         return this.#append("reasoning-delta", index, delta);
       case "response.function_call_arguments.delta":
         return this.#append("tool-input-delta", index, delta);
+      case "response.reasoning_summary_part.added":
+        // Each part of a summary is a block.
+        if (Number(event.summary_index) > 0)
+          this.endBlock("reasoning", { itemId: itemId(index, this.#open.get(index)) });
+        return undefined;
       case "response.completed":
       case "response.incomplete":
       case "response.done":
@@ -94,11 +102,11 @@ export class Reader extends AnswerReader {
   #openItem(index: number, item: unknown): void {
     if (!isRecord(item) || !itemTypes.has(item.type)) return;
     this.#open.set(index, item);
-    if (item.type === "function_call") this.startCall(callId(index, item), textOf(item.name).trim());
+    if (item.type === "function_call") this.startCall(callId(index, item), item.name);
   }
 
   /** Appends to an item, which the server may not have announced. */
-  #append(type: "text-delta" | "reasoning-delta" | "tool-input-delta", index: number, delta: unknown): void {
+  #append(type: DeltaType, index: number, delta: unknown): void {
     const item = this.#open.get(index);
     if (item === undefined && type === "tool-input-delta") return;
     if (item === undefined) this.#openItem(index, { type: type === "text-delta" ? "message" : "reasoning" });
@@ -110,21 +118,17 @@ export class Reader extends AnswerReader {
     if (!this.#open.has(index)) this.#readItem(index, done);
     const item = { ...this.#open.get(index), ...done };
     this.#open.delete(index);
-    const { phase, encrypted_content: sealed } = item;
-    if (item.type === "message") this.endBlock("text", textOf(phase) ? { phase: textOf(phase) } : {});
-    if (item.type === "reasoning") {
-      const id = itemId(index, item);
-      const hasSealed = textOf(sealed) !== "";
-      this.endBlock("reasoning", {
-        itemId: id,
-        ...(hasSealed && { reasoningEncryptedContent: textOf(sealed) }),
+    const phase = textOf(item.phase);
+    const sealed = textOf(item.encrypted_content);
+    if (item.type === "message") return this.endBlock("text", phase === "" ? {} : { phase });
+    if (item.type === "reasoning")
+      return this.endBlock("reasoning", {
+        itemId: itemId(index, item),
+        ...(sealed !== "" && { reasoningEncryptedContent: sealed }),
       });
-    }
-    if (item.type === "function_call") {
-      this.hasOutput = true;
-      this.#hasCall = true;
-      this.endCall(callId(index, item), textOf(item.name).trim(), textOf(item.arguments));
-    }
+    this.hasOutput = true;
+    this.#hasCall = true;
+    this.endCall(callId(index, item), item.name, textOf(item.arguments));
   }
 
   /** Reads the contents of an item that arrived whole. */
@@ -145,7 +149,7 @@ export class Reader extends AnswerReader {
     if (!this.hasOutput)
       for (const [index, item] of recordsIn(output).entries()) this.#closeItem(index, item);
     const end = this.hasRefusal && !this.#hasCall ? "refusal" : "completed";
-    this.stop((isRecord(incomplete) && textOf(incomplete.reason)) || end);
+    this.stop(textOf(recordOf(incomplete).reason) || end);
     this.isDone = true;
   }
 }
