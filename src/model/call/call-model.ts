@@ -4,7 +4,7 @@ import { memoizePer } from "../../base/memoize.ts";
 import { estimateText } from "../../message/estimate.ts";
 import { estimateRequest } from "../../message/estimate-request.ts";
 import type { FinishReason } from "../../message/message.ts";
-import type { MetadataOwner, Tokens } from "../../message/part.ts";
+import type { Tokens } from "../../message/part.ts";
 import { formatTools, responseTag } from "../answer/written-calls/call-texts.ts";
 import { TextCalls } from "../answer/written-calls/text-calls.ts";
 import { cancelled } from "../cancelled.ts";
@@ -39,13 +39,11 @@ export async function callModel(
   { wires, log }: CallDeps,
   take: (event: StepEvent) => void,
 ): Promise<StepEnd> {
-  const { provider, model } = request.model.ref;
-  const owner = { provider, model, api: endpoint.api ?? "chat", host: hostOf(endpoint) };
-  const mayCall = request.model.callsAsText && request.toolChoice !== "none";
-  const events = new StepEvents(owner, take, mayCall ? new TextCalls(request) : undefined);
-  const connection = new Connection(request.signal, endpoint.stallMs);
   const call = toWireCall(request, endpoint, wires);
-  const open = () => openStream(request, call, owner, wires, connection);
+  const mayCall = request.model.callsAsText && request.toolChoice !== "none";
+  const events = new StepEvents(call.owner, take, mayCall ? new TextCalls(request) : undefined);
+  const connection = new Connection(request.signal, endpoint.stallMs);
+  const open = () => openStream(request, call, wires, connection);
   const failure = await readAnswer(request, connection, open, events);
   events.close();
   const { metadata, endReason = "unknown", tokens } = events;
@@ -103,10 +101,12 @@ async function readAnswer(
 
 function toWireCall({ model, messages }: ModelRequest, endpoint: Endpoint, { refused }: Wires): WireCall {
   const cacheKey = messages[0]?.info.sessionId;
+  const host = hostOf(endpoint);
   return {
     endpoint,
     model,
-    quirks: quirksOf(endpoint.provider, hostOf(endpoint), endpoint.modelId),
+    owner: { provider: model.ref.provider, model: model.ref.model, api: endpoint.api ?? "chat", host },
+    quirks: quirksOf(endpoint.provider, host, endpoint.modelId),
     // Options come from JSON files, which their type does not express.
     options: JSON.parse(JSON.stringify(endpoint.options)),
     cacheKey,
@@ -117,7 +117,6 @@ function toWireCall({ model, messages }: ModelRequest, endpoint: Endpoint, { ref
 async function openStream(
   request: ModelRequest,
   call: WireCall,
-  owner: MetadataOwner,
   wires: Wires,
   connection: Connection,
 ): Promise<ReadableStream<StreamPart>> {
@@ -128,7 +127,7 @@ async function openStream(
   for (;;) {
     signal.throwIfAborted();
     try {
-      const opened = wires.open(call, toCallParams(request, call, owner), connection);
+      const opened = wires.open(call, toCallParams(request, call), connection);
       const stream = await orWhenAborted(opened, signal, undefined);
       if (stream !== undefined) return stream;
     } catch (thrown) {
@@ -140,15 +139,12 @@ async function openStream(
 }
 
 /** Returns the parameters of the SDK's call, which are the same for all APIs. */
-function toCallParams(
-  request: ModelRequest,
-  { quirks, isRefused }: WireCall,
-  owner: MetadataOwner,
-): CallParams {
+function toCallParams(request: ModelRequest, call: WireCall): CallParams {
+  const { quirks, isRefused } = call;
   const { model, messages, tools, toolChoice, temperature, topP } = request;
   const writesCalls = model.callsAsText === true && tools.length > 0;
   const system = [...request.system, ...(writesCalls ? [formatTools(tools)] : [])].join("\n\n");
-  const prompt = toPrompt(messages, { model, owner, quirks, omitsThoughts: isRefused("thoughts") });
+  const prompt = toPrompt(messages, call);
   const maxOutputTokens = limitOutput(request);
   // A server that cannot be asked to call no tool gets none.
   const takesChoice = toolChoice === undefined || (quirks.takesToolChoice && !isRefused("tool-choice"));

@@ -1,31 +1,18 @@
 import { carriedText } from "../../message/carried.ts";
 import type { Message } from "../../message/message.ts";
-import {
-  type Carried,
-  type MetadataOwner,
-  type Part,
-  type ProviderMetadata,
-  type ReasoningPart,
-} from "../../message/part.ts";
+import { type Part, type ProviderMetadata, type ReasoningPart } from "../../message/part.ts";
 import { startsTurn } from "../../message/starts-turn.ts";
 import { formatCall, formatResult } from "../answer/written-calls/call-texts.ts";
 import type { Model } from "../model.ts";
-import type { Quirks } from "../quirks.ts";
 import { toMediaPart } from "../request/media.ts";
 import { toValidCalls, toValidName, type ValidCall } from "../request/valid-calls.ts";
-import type { Prompt } from "../wires/wire.ts";
+import type { Prompt, WireCall } from "../wires/wire.ts";
 
 const compactionQuestion = "What did we do so far?";
 const lostOpening = "[This message could not be read from disk.]";
 
-export interface PromptOptions {
-  readonly model: Model;
-  /** Whose data is sent back. */
-  readonly owner: MetadataOwner;
-  readonly quirks: Quirks;
-  /** Whether the provider rejected thoughts that were sent back. */
-  readonly omitsThoughts?: boolean;
-}
+/** What a prompt depends on, in addition to the transcript. */
+export type PromptOptions = Pick<WireCall, "model" | "owner" | "quirks" | "isRefused">;
 
 type PromptMessage = Prompt[number];
 type AssistantPart = Extract<PromptMessage, { role: "assistant" }>["content"][number];
@@ -49,24 +36,17 @@ export function toPrompt(messages: readonly Message[], options: PromptOptions): 
   const prompt = messages.flatMap((message, index) => {
     const { info, parts } = message;
     if (isUnanswered(message, messages[index + 1])) return [];
-    if (info.role === "user") return toUserMessage(parts, model);
-    const context: StepContext = {
-      ...options,
-      isChat,
-      calls,
-      isOwn: info.model.provider === owner.provider && info.model.model === owner.model,
-      returnsThoughts: index > thoughtsStart,
-    };
+    if (info.role === "user") return toUserMessage(parts.flatMap((part) => toUserParts(part, model)));
+    const isOwn = info.model.provider === owner.provider && info.model.model === owner.model;
+    const context = { ...options, isChat, calls, isOwn, returnsThoughts: index > thoughtsStart };
     return splitSteps(parts).flatMap((step) => toStepMessages(step, context));
   });
-  return orderRoles(prompt, { answersTools: isChat && quirks.answersTools, merges: model.callsAsText });
+  return orderRoles(prompt, options);
 }
 
 /** Makes the order of roles one that providers and chat templates accept. */
-function orderRoles(
-  prompt: Prompt,
-  { answersTools, merges }: { answersTools: boolean; merges: true | undefined },
-): Prompt {
+function orderRoles(prompt: Prompt, { model, owner, quirks }: PromptOptions): Prompt {
+  const answersTools = owner.api === "chat" && quirks.answersTools;
   const ordered: Prompt = [];
   for (const message of prompt) {
     const last = ordered.at(-1);
@@ -76,7 +56,7 @@ function orderRoles(
     if (answersTools && isUser && last?.role === "tool")
       ordered.push({ role: "assistant", content: [text("Done.")] });
     // Templates without a tool role often require user and assistant to alternate.
-    if (merges && isUser && last?.role === "user")
+    if (model.callsAsText && isUser && last?.role === "user")
       ordered.splice(-1, 1, { ...last, content: [...last.content, ...message.content] });
     else ordered.push(message);
   }
@@ -116,21 +96,18 @@ interface StepContext extends PromptOptions {
   readonly returnsThoughts: boolean;
 }
 
-function toUserMessage(parts: readonly Part[], model: Model): Prompt {
-  const content = parts.flatMap((part) => toUserParts(part, model));
-  return content.length === 0 ? [] : [{ role: "user", content }];
-}
+const toUserMessage = (content: UserPart[]): Prompt =>
+  content.length === 0 ? [] : [{ role: "user", content }];
 
 function toUserParts(part: Part, model: Model): UserPart[] {
   if (part.type === "text") return part.ignored || part.text === "" ? [] : [text(part.text)];
   if (part.type === "file") return isInlined(part.mime) ? [] : [toMediaPart(part, model)];
-  if (part.type === "compaction") return [text(compactionText(part.carried))];
+  if (part.type === "compaction") {
+    const carried = part.carried === undefined ? "" : carriedText(part.carried);
+    return [text(carried === "" ? compactionQuestion : `${compactionQuestion}\n\n${carried}`)];
+  }
   if (part.type === "subtask") return [text(`Run this task with the agent ${part.agent}: ${part.prompt}`)];
   return [];
-}
-
-function compactionText(carried: Carried | undefined): string {
-  return [compactionQuestion, carried === undefined ? "" : carriedText(carried)].filter(Boolean).join("\n\n");
 }
 
 /** A message may hold several model calls: each begins with a step-start. */
@@ -168,14 +145,13 @@ function toStepMessages(parts: readonly Part[], context: StepContext): Prompt {
 /** Returns the results of calls, as text of the user if calls are exchanged as text. */
 function toResults(calls: readonly ValidCall[], { isChat, model }: StepContext): Prompt {
   if (calls.length === 0) return [];
-  const user = (content: UserPart[]): Prompt => (content.length === 0 ? [] : [{ role: "user", content }]);
   if (model.callsAsText)
-    return user(
+    return toUserMessage(
       calls.flatMap((call) => [text(formatResult(call.name, call.output)), ...namedMediaOf(call, model)]),
     );
   const content = calls.map((call) => toResult(call, isChat ? [] : mediaOf(call, model)));
   const apart = isChat ? calls.flatMap((call) => namedMediaOf(call, model)) : [];
-  return [{ role: "tool", content }, ...user(apart)];
+  return [{ role: "tool", content }, ...toUserMessage(apart)];
 }
 
 function toResult({ part, id, name, output }: ValidCall, media: UserPart[]): ToolResult {
@@ -190,24 +166,22 @@ function toResult({ part, id, name, output }: ValidCall, media: UserPart[]): Too
 
 type Data = NonNullable<PromptMessage["providerOptions"]>[string];
 
+const ownerKeys = ["provider", "model", "api", "host"] as const;
+
 /** Returns the provider's data of a part if it came from the model, API and host of the request. */
 function ownData(
   { providerMetadata: from }: Part & { providerMetadata?: ProviderMetadata | undefined },
   { owner }: StepContext,
 ): Data | undefined {
-  const isOwn =
-    from?.provider === owner.provider &&
-    from.model === owner.model &&
-    from.api === owner.api &&
-    from.host === owner.host;
-  return isOwn ? from.data : undefined;
+  const isOwn = ownerKeys.every((key) => from?.[key] === owner[key]);
+  return isOwn ? from?.data : undefined;
 }
 
 /** Returns reasoning that is sent in its place among the parts of a step. Chat completions has a field for all of it. */
 function toReasoning(part: ReasoningPart, step: readonly Part[], context: StepContext): AssistantPart[] {
-  const { isChat, owner, quirks, omitsThoughts = false, returnsThoughts } = context;
+  const { isChat, owner, quirks, isRefused, returnsThoughts } = context;
   const data = ownData(part, context);
-  if (data === undefined || omitsThoughts || isChat) return [];
+  if (data === undefined || isChat || isRefused("thoughts")) return [];
   // Messages: unchanged, with its signature, or as redacted data.
   if (owner.api === "messages") return [withData(reasoning(part.text), "anthropic", data)];
   // Responses: the summaries of an item become one part with its encrypted content, without the id of the item.
@@ -232,7 +206,7 @@ function chatThoughts(
   context: StepContext,
 ): { readonly text?: string; readonly fields?: Data } {
   const { returnsReasoning, returnsReasoningDetails } = context.quirks;
-  if (context.omitsThoughts) return {};
+  if (context.isRefused("thoughts")) return {};
   const hasCalls = parts.some(({ type }) => type === "tool");
   const end = parts.find((part) => part.type === "step-finish");
   const details = end && ownData(end, context);

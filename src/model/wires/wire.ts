@@ -1,4 +1,5 @@
 import type { wrapLanguageModel } from "ai";
+import type { MetadataOwner } from "../../message/part.ts";
 import type { Endpoint } from "../endpoint.ts";
 import type { Model } from "../model.ts";
 import type { Quirks } from "../quirks.ts";
@@ -16,6 +17,8 @@ export type StreamPart =
 export interface WireCall {
   readonly endpoint: Endpoint;
   readonly model: Model;
+  /** Whose data is sent back. */
+  readonly owner: MetadataOwner;
   readonly quirks: Quirks;
   /** Provider options. */
   readonly options: NonNullable<CallParams["providerOptions"]>[string];

@@ -127,7 +127,8 @@ test("the transcript is not changed and gives the same messages again", () => {
 function convert(messages: readonly Message[], model: Model) {
   const { provider, model: id } = model.ref;
   const quirks = quirksOf(provider, "", id);
-  return toPrompt(messages, { model, owner: { provider, model: id, api: "chat" }, quirks });
+  const owner = { provider, model: id, api: "chat" };
+  return toPrompt(messages, { model, owner, quirks, isRefused: () => false });
 }
 
 function callIds(content: string | readonly object[]): string[] {

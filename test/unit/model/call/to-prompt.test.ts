@@ -46,7 +46,12 @@ function convert(messages: Message[], of = model, quirks?: Quirks) {
 function convertAll(messages: Message[], of: Model, quirks?: Quirks, api: Api = "chat") {
   const { provider, model: id } = of.ref;
   const owner = { provider, model: id, api };
-  return toPrompt(messages, { model: of, owner, quirks: quirks ?? quirksOf(provider, "", id) });
+  return toPrompt(messages, {
+    model: of,
+    owner,
+    quirks: quirks ?? quirksOf(provider, "", id),
+    isRefused: () => false,
+  });
 }
 const completed = (
   output: string,
