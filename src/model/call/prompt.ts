@@ -124,12 +124,12 @@ function toStepMessages(parts: readonly Part[], context: StepContext): Prompt {
   const { isChat } = context;
   const calls = parts.flatMap((part) => context.calls.get(part) ?? []);
   const isUnsigned = calls.every(({ part }) => ownData(part, context)?.thoughtSignature === undefined);
-  const content = parts.flatMap((part): AssistantPart | AssistantPart[] => {
+  const content = parts.flatMap((part): AssistantPart[] => {
     const call = context.calls.get(part);
     if (call !== undefined) return toCall(call, context, isUnsigned && call === calls[0]);
     if (part.type === "reasoning") return toReasoning(part, parts, context);
     if (part.type !== "text" || part.ignored || part.text.trim() === "") return [];
-    return withData(text(part.text), "openai", ownData(part, context));
+    return [withData(text(part.text), "openai", ownData(part, context))];
   });
   // No provider accepts a message with only reasoning.
   if (content.every(({ type }) => type === "reasoning")) return [];
@@ -186,11 +186,11 @@ function toReasoning(part: ReasoningPart, step: readonly Part[], context: StepCo
   if (owner.api === "messages") return [withData(reasoning(part.text), "anthropic", data)];
   // Responses: the summaries of an item become one part with its encrypted content, without the id of the item.
   const { itemId, reasoningEncryptedContent: sealed } = data;
-  const item = step.filter(
-    (other) => other.type === "reasoning" && ownData(other, context)?.itemId === itemId,
-  );
+  const item = step
+    .filter((other) => other.type === "reasoning")
+    .filter((other) => ownData(other, context)?.itemId === itemId);
   if (sealed !== undefined) {
-    const summaries = item.flatMap((other) => (other.type === "reasoning" && other.text) || []);
+    const summaries = item.map((other) => other.text).filter((summary) => summary !== "");
     return [withData(reasoning(summaries.join("\n\n")), "openai", { reasoningEncryptedContent: sealed })];
   }
   // Open models have plain reasoning, which the SDK sends only if something is there in place of the encrypted content.
@@ -201,10 +201,7 @@ function toReasoning(part: ReasoningPart, step: readonly Part[], context: StepCo
 }
 
 /** Chat completions: the thoughts go back in the field in which they came, where the model wants them. */
-function chatThoughts(
-  parts: readonly Part[],
-  context: StepContext,
-): { readonly text?: string; readonly fields?: Data } {
+function chatThoughts(parts: readonly Part[], context: StepContext): { text?: string; fields?: Data } {
   const { returnsReasoning, returnsReasoningDetails } = context.quirks;
   if (context.isRefused("thoughts")) return {};
   const hasCalls = parts.some(({ type }) => type === "tool");
@@ -225,24 +222,15 @@ function chatThoughts(
 }
 
 /** The first call needs a thought signature; a placeholder is sent if another model made the calls. */
-function toCall(
-  call: ValidCall,
-  context: StepContext,
-  needsSignature: boolean,
-): AssistantPart | AssistantPart[] {
+function toCall(call: ValidCall, context: StepContext, needsSignature: boolean): AssistantPart[] {
   const { model, quirks } = context;
   const { part, id, name, input } = call;
   if (model.callsAsText) return [text(formatCall(part))].filter((written) => written.text !== "");
   const signs = quirks.thoughtSignature;
   const own = ownData(part, context)?.thoughtSignature;
-  const thoughtSignature = signs && (own ?? (needsSignature ? signs.missing : undefined));
-  return {
-    type: "tool-call",
-    toolCallId: id,
-    toolName: name,
-    input,
-    ...(thoughtSignature !== undefined && { providerOptions: { google: { thoughtSignature } } }),
-  };
+  const signature = signs && (own ?? (needsSignature ? signs.missing : undefined));
+  const data = signature === undefined ? undefined : { thoughtSignature: signature };
+  return [withData({ type: "tool-call", toolCallId: id, toolName: name, input }, "google", data)];
 }
 
 function mediaOf({ part: { state } }: ValidCall, model: Model): UserPart[] {

@@ -16,8 +16,8 @@ import type { StepEvent } from "../model.ts";
 import type { StreamPart } from "../wires/wire.ts";
 
 type BlockKind = TaggedText["kind"];
-
 type Data = ProviderMetadata["data"];
+type Finish = StreamPart & { type: "finish" };
 
 interface OpenCall {
   readonly id: string;
@@ -79,11 +79,12 @@ export class StepEvents {
       case "reasoning-end":
         return this.#endBlock("reasoning", dataOf(part));
       case "tool-input-start":
-        return this.#beginCall(part.id, part.toolName, dataOf(part));
+        this.#beginCall(part.id, part.toolName, dataOf(part));
+        return undefined;
       case "tool-input-delta":
-        return this.#continueCall(part.id, part.delta);
+        return this.#continueCall(this.#calls.get(part.id), part.delta);
       case "tool-call":
-        return this.#addWholeCall(part.toolCallId, part.toolName, part.input);
+        return this.#endCall(part);
       case "finish":
         this.addUsage(part);
         return this.#finish(toFinishReason(part.finishReason.raw));
@@ -93,7 +94,7 @@ export class StepEvents {
   }
 
   /** Adds the usage and data of an answer that may have failed. */
-  addUsage(part: StreamPart & { type: "finish" }): void {
+  addUsage(part: Finish): void {
     this.metadata = this.#own(dataOf(part));
     this.tokens = toTokens(part.usage);
   }
@@ -149,11 +150,11 @@ export class StepEvents {
     return data && { ...this.#owner, data };
   }
 
-  #beginCall(id: string, tool: string, data?: Data): void {
+  #beginCall(id: string, tool: string, data?: Data): OpenCall {
     this.close();
     this.#emitEmptyCalls();
     const metadata = this.#own(data);
-    this.#startCall(id, tool, metadata && { metadata });
+    return this.#startCall(id, tool, metadata && { metadata });
   }
 
   #startCall(id: string, tool: string, more?: { metadata: ProviderMetadata } | { markup: string }): OpenCall {
@@ -163,8 +164,7 @@ export class StepEvents {
     return call;
   }
 
-  #continueCall(id: string, delta: string): void {
-    const call = this.#calls.get(id);
+  #continueCall(call: OpenCall | undefined, delta: string): void {
     if (call === undefined || call.isEmitted) return;
     this.#output.push(delta);
     call.arguments.add(delta);
@@ -174,9 +174,9 @@ export class StepEvents {
   }
 
   /** Adds a call that was not streamed, or whose arguments were not. */
-  #addWholeCall(id: string, tool: string, input: string): void {
-    if (!this.#calls.has(id)) this.#beginCall(id, tool);
-    if (this.#calls.get(id)?.arguments.raw === "") this.#continueCall(id, input);
+  #endCall({ toolCallId: id, toolName, input }: StreamPart & { type: "tool-call" }): void {
+    const call = this.#calls.get(id) ?? this.#beginCall(id, toolName);
+    if (call.arguments.raw === "") this.#continueCall(call, input);
   }
 
   /** Emits calls with an empty object as arguments. Once the next block begins, the arguments cannot continue. */
@@ -230,14 +230,12 @@ export class StepEvents {
 const newCallId = (): string => `call_${randomUuid()}`;
 
 /** Returns the data that is passed through a part of the SDK. */
-function dataOf({ providerMetadata = {} }: Pick<StreamPart & { type: "finish" }, "providerMetadata">) {
+function dataOf({ providerMetadata = {} }: Pick<Finish, "providerMetadata">) {
   const [data] = Object.values(providerMetadata);
   return data && providerDataSchema.parse(data);
 }
 
-type Usage = (StreamPart & { type: "finish" })["usage"];
-
-function toTokens({ inputTokens, outputTokens }: Usage): Tokens | undefined {
+function toTokens({ inputTokens, outputTokens }: Finish["usage"]): Tokens | undefined {
   const { noCache: input, cacheRead: read = 0, cacheWrite: write = 0 } = inputTokens;
   const { text: output = 0, reasoning = 0 } = outputTokens;
   return input === undefined ? undefined : { input, output, reasoning, cache: { read, write } };

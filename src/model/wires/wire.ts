@@ -1,3 +1,4 @@
+import type { AnthropicProviderSettings } from "@ai-sdk/anthropic";
 import type { wrapLanguageModel } from "ai";
 import type { MetadataOwner } from "../../message/part.ts";
 import type { Endpoint } from "../endpoint.ts";
@@ -28,12 +29,7 @@ export interface WireCall {
 }
 
 /** Settings that the SDK's providers have in common. */
-interface Settings {
-  readonly baseURL: string;
-  readonly apiKey: string;
-  readonly headers: Record<string, string>;
-  readonly fetch: typeof globalThis.fetch;
-}
+type Settings = Required<Pick<AnthropicProviderSettings, "baseURL" | "apiKey" | "headers" | "fetch">>;
 
 /** One API over which models are called. */
 export interface Wire {

@@ -38,7 +38,7 @@ export class Wires {
     const { api = "chat", baseURL, apiKey = "", headers: configured } = call.endpoint;
     const wire = await importModule(modules[api]);
     let answer: HttpAnswer | undefined;
-    const fetch: typeof globalThis.fetch = async (url, { headers, body } = {}) => {
+    const fetch: typeof globalThis.fetch = async (url, { headers = {}, body } = {}) => {
       if (typeof url !== "string" || typeof body !== "string")
         throw new Error("unexpected request format of the SDK");
       answer = await post(this.#send, new URL(url), {
@@ -67,10 +67,7 @@ export class Wires {
 const unneededBeta = "structured-outputs-2025-11-13";
 
 /** Returns the SDK's headers without empty keys, and without a beta feature that nobody configured. */
-function toSentHeaders(
-  headers: RequestInit["headers"] = {},
-  configured: Endpoint["headers"],
-): Record<string, string> {
+function toSentHeaders(headers: object, configured: Endpoint["headers"]): Record<string, string> {
   const isConfigured = Object.values(configured).some((value) => value.includes(unneededBeta));
   const sent = Object.entries(headers).map(([name, value]): [string, string] => {
     if (name !== "anthropic-beta" || isConfigured) return [name, String(value)];

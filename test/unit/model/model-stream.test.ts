@@ -11,7 +11,7 @@ import { describeModel } from "../../../src/model/catalog/catalog.ts";
 import type { ModelRequest, StepEvent } from "../../../src/model/model.ts";
 import { streamAnswer } from "../../../src/model/streams/answer-stream.ts";
 import { Connection } from "../../../src/model/streams/connection.ts";
-import { Reader } from "../../../src/model/wires/chat-reader.ts";
+import { Reader } from "../../../src/model/wires/chat.ts";
 import type { Endpoint } from "../../../src/model/endpoint.ts";
 import { Wires } from "../../../src/model/wires/wires.ts";
 import { type HttpAnswer, sendHttp } from "../../../src/model/http.ts";

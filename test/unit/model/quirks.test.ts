@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
 import { quirksOf } from "../../../src/model/quirks.ts";
-import { adaptBody } from "../../../src/model/wires/chat.ts";
+import { adaptBody } from "../../../src/model/request/chat-body.ts";
 import { toolSchema } from "../../../src/model/request/tool-schema.ts";
 
 const plain = quirksOf("mine", "localhost", "m");
