@@ -69,16 +69,15 @@ function orderRoles(prompt: Prompt, { model, owner, quirks }: PromptOptions): Pr
  * on and never at another time, because omitting them alone would invalidate the provider's prompt cache.
  */
 function findThoughtsStart(messages: readonly Message[]): number {
-  const times = messages.flatMap(({ info, parts }) => {
-    const summary =
-      info.role === "assistant" && info.summary && info.finish === "stop" ? [info.time.created] : [];
-    const cleared = parts.flatMap((part) =>
-      part.type === "tool" && part.state.status === "completed" ? (part.state.compactedAt ?? []) : [],
-    );
-    return [...summary, ...cleared];
-  });
-  const changedAt = times.reduce((newest, time) => Math.max(newest, time), 0);
-  return messages.findLastIndex((message) => startsTurn(message) && message.info.time.created <= changedAt);
+  let changedAt = 0;
+  for (const { info, parts } of messages) {
+    const isSummary = info.role === "assistant" && info.summary && info.finish === "stop";
+    if (isSummary) changedAt = Math.max(changedAt, info.time.created);
+    for (const part of parts)
+      if (part.type === "tool" && part.state.status === "completed")
+        changedAt = Math.max(changedAt, part.state.compactedAt ?? 0);
+  }
+  return messages.findLastIndex((message) => message.info.time.created <= changedAt && startsTurn(message));
 }
 
 /** Returns whether the message is the question of a compaction that failed or was cancelled. */

@@ -36,6 +36,8 @@ export class ProviderModels {
   readonly #deps: ProviderModelsDeps;
   readonly #merged = new Map<string, ReadonlyMap<string, KnownModel>>();
   #listed: readonly Model[] | undefined;
+  /** A prompt asks for its model several times. */
+  readonly #described = new Map<string, Model>();
 
   constructor(deps: ProviderModelsDeps) {
     this.#deps = deps;
@@ -136,6 +138,13 @@ export class ProviderModels {
   }
 
   #describe(provider: Provider, ref: ModelRef): Model {
+    const key = JSON.stringify([ref.provider, ref.model, ref.variant]);
+    const described = this.#described.get(key) ?? this.#createModel(provider, ref);
+    this.#described.set(key, described);
+    return described;
+  }
+
+  #createModel(provider: Provider, ref: ModelRef): Model {
     const config = modelConfig(provider, ref);
     const known = this.#knownOf(provider, ref);
     const api = apiOf(provider, config, known);
