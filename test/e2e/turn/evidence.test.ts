@@ -8,6 +8,7 @@ import type { Editor } from "../../support/editor/editor.ts";
 import { storiesOfOneAgent, type StoryContext, type StoryOptions } from "../../support/editor/story.ts";
 import { toList, toObject } from "../../support/json.ts";
 import type { ModelRequest } from "../../support/model/model-server.ts";
+import { pathWithMake } from "../../support/program/environment.ts";
 import * as reply from "../../support/model/reply.ts";
 import { evidenceCards, shown, toolCalls } from "../../support/transcript.ts";
 
@@ -15,15 +16,15 @@ const story = storiesOfOneAgent();
 const draftStory = draftStoriesOfOneAgent();
 
 /** `make test` passes as long as a.ts has no "wrong" in it; `make broken` fails. */
+const env = { PATH: pathWithMake() };
 const files = {
-  Makefile: "test:\n\t@! grep wrong a.ts\nbroken:\n\t@exit 3\n",
   "a.ts": "const a = 1;\n",
   "README.md": "# A\n",
 };
 const allowed = { permission: { bash: "allow", edit: "allow" } };
-const options: StoryOptions = { files, config: allowed };
+const options: StoryOptions = { files, config: allowed, env };
 /** The configuration of a user who changed nothing: the reminder is on. */
-const reminding: StoryOptions = { files, config: { ...allowed, evidence: {} } };
+const reminding: StoryOptions = { files, config: { ...allowed, evidence: {} }, env };
 
 const edit = (from: string, to: string, filePath = "a.ts") =>
   reply.call("edit", { filePath, oldString: from, newString: to });
@@ -321,7 +322,7 @@ describe("the card at the end of a turn", () => {
   });
 
   test("reaches clients of the draft of version 2", async () => {
-    await draftStory({ files, config: allowed }, async ({ editor, model, repository }) => {
+    await draftStory({ files, config: allowed, env }, async ({ editor, model, repository }) => {
       const { sessionId } = await editor.request("session/new", { cwd: repository.path });
       model.reply(read).reply(edit("1", "2")).reply(bash("make test")).reply(passing);
       await editor.turn(String(sessionId), "Change a.ts");
@@ -415,8 +416,8 @@ describe("the reminder before the end of a turn", () => {
 
   test("is not sent when the user would be asked about costs", async () => {
     const cost = { provider: { test: { models: { scripted: { cost: { input: 10, output: 0 } } } } } };
-    const env = { FAIRLEAD_CONFIG_CONTENT: JSON.stringify({ ...cost, max_cost: { turn: 1 } }) };
-    await story({ ...reminding, env }, async ({ editor, model }) => {
+    const limited = { FAIRLEAD_CONFIG_CONTENT: JSON.stringify({ ...cost, max_cost: { turn: 1 } }) };
+    await story({ ...reminding, env: limited }, async ({ editor, model }) => {
       const { sessionId } = await editor.newSession();
       const costly = reply.usage({ promptTokens: 200_000, completionTokens: 1 });
       model.reply(read).reply(edit("1", "2")).reply("Changed.", costly);
@@ -432,7 +433,7 @@ describe("the reminder before the end of a turn", () => {
       evidence: {},
       experimental: { continue_loop_on_deny: true },
     };
-    await story({ files, config, permission: "reject_once" }, async (context) => {
+    await story({ files, config, permission: "reject_once", env }, async (context) => {
       const cards = await play(context, read, edit("1", "2"), bash("make test"), "Then not.");
       expect(cards.map(({ title }) => title)).toEqual([`1 file changed; ${notRun}`]);
     });

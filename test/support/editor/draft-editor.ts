@@ -32,6 +32,7 @@ export interface DraftOptions {
   permission?: (request: draft.RequestPermissionRequest) => draft.RequestPermissionOutcome | "never";
   elicit?: (request: draft.CreateElicitationRequest) => draft.CreateElicitationResponse;
   initialize?: boolean;
+  env?: Record<string, string>;
 }
 
 /** A scripted editor that speaks the draft of version 2 with a real agent; checks everything on the wire. */
@@ -46,7 +47,7 @@ export class DraftEditor {
     this.#options = options;
     const { home } = options;
     this.#process = new AgentProcess([process.execPath, fairlead, "acp"], {
-      env: environment(home),
+      env: { ...environment(home), ...options.env },
       cwd: home,
     });
     this.#agent = this.#connect();

@@ -1,15 +1,24 @@
 import { mkdirSync, statSync, writeFileSync } from "node:fs";
 import { delimiter, join } from "node:path";
 
+/** Returns this machine's PATH without the programs of the repository's packages, which users have not installed. */
+function usersPath(): string {
+  const folders = (process.env["PATH"] ?? "").split(delimiter);
+  return folders.filter((folder) => !folder.includes("node_modules")).join(delimiter);
+}
+
+/** Returns a PATH that has `make` on every machine, see `bin/make`. */
+export function pathWithMake(): string {
+  return [join(import.meta.dirname, "bin"), usersPath()].join(delimiter);
+}
+
 /** Only the variables that a program needs, and a home of a user who has used the program before. */
 export function environment(home: string): Record<string, string> {
   const stored = ["PATH", "TMPDIR", "TEMP", "TMP", "SystemRoot", "ComSpec", "PATHEXT"];
   const own = stored.flatMap((name) =>
     process.env[name] === undefined ? [] : [[name, process.env[name]] as const],
   );
-  const { PATH = "", ...others } = Object.fromEntries(own);
-  // The programs of this repository's packages are not installed on a user's machine.
-  const folders = PATH.split(delimiter).filter((folder) => !folder.includes("node_modules"));
+  const { PATH: _, ...others } = Object.fromEntries(own);
   const state = join(home, ".local", "state");
   // A test of damaged homes may have put a file there.
   if (!statSync(state, { throwIfNoEntry: false })?.isFile()) {
@@ -18,7 +27,7 @@ export function environment(home: string): Record<string, string> {
   }
   return {
     ...others,
-    PATH: folders.join(delimiter),
+    PATH: usersPath(),
     HOME: home,
     USERPROFILE: home,
     XDG_CONFIG_HOME: join(home, ".config"),
