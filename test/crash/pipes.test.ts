@@ -11,7 +11,7 @@ import { temporaryFolder } from "../support/temp.ts";
 const file = (path: string) => fileURLToPath(new URL(path, import.meta.url));
 const recording = [
   "--require",
-  file("../support/program/record-paths.cjs"),
+  file("../support/program/preload/record-paths.cjs"),
   file("../../bin/fairlead.js"),
   "acp",
 ];

@@ -126,7 +126,7 @@ test("an unknown command suggests run, and acp explains itself on a terminal", a
     expect((await run("fly")).stderr).not.toContain("fairlead run");
   });
   await using home = await temporaryFolder({}, "fairlead-home-");
-  const terminal = join(import.meta.dirname, "../../support/program/as-terminal.cjs");
+  const terminal = join(import.meta.dirname, "../../support/program/preload/as-terminal.cjs");
   const served = await fairlead(home.path, ["acp"], { env: { NODE_OPTIONS: `--require=${terminal}` } });
   expect(served).toEqual({
     exitCode: 0,

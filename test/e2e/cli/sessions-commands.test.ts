@@ -279,7 +279,7 @@ test("a session is deleted without a question only by its full id or with --yes"
       cwd: at.cwd,
       input,
       env: {
-        NODE_OPTIONS: `--require=${join(import.meta.dirname, "../../support/program/as-terminal.cjs")}`,
+        NODE_OPTIONS: `--require=${join(import.meta.dirname, "../../support/program/preload/as-terminal.cjs")}`,
         TERM: "dumb",
       },
     });

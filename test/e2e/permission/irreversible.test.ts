@@ -64,6 +64,51 @@ describe("by default", () => {
   });
 });
 
+test("what the README lists asks by default, and everything else runs", async () => {
+  const asks = [
+    "git push",
+    "npm publish",
+    "kubectl apply -f app.yaml",
+    "git push --force",
+    "git branch -D old",
+    "git reset --hard HEAD~1",
+    "aws s3 rm s3://bucket/key",
+    "dropdb app",
+    "npm install --global x",
+    "cat ../other/a.txt",
+    "rm ../other/a.txt",
+    "cat .env",
+    "rm .env",
+    "npm run ship",
+    "npm run release",
+  ];
+  const runs = [
+    "frobnicate --all",
+    "./script.sh",
+    "npm test",
+    "npm run build",
+    "rm -rf dist",
+    "git commit -m x",
+  ];
+  const scripts = {
+    test: "node --test",
+    build: "unknown-builder",
+    ship: "kubectl apply -f .",
+    release: "npm publish",
+  };
+  await using home = await temporaryFolder({}, "fairlead-home-");
+  await using repository = await gitRepository({ "package.json": JSON.stringify({ scripts }) });
+  const { stdout } = await fairlead(home.path, ["permissions", "check"], {
+    cwd: repository.path,
+    input: `${[...asks, ...runs].join("\n")}\n`,
+  });
+  const decided = stdout.split("\n").filter((line) => /^(?:allow|ask|deny)\b/.test(line));
+  expect(decided.map((line) => line.replace(/ +/, " "))).toEqual([
+    ...asks.map((line) => `ask ${line}`),
+    ...runs.map((line) => `allow ${line}`),
+  ]);
+});
+
 test.each([
   ["a rule for everything", { "*": "allow" }],
   ["a rule for commands", { bash: "allow" }],

@@ -12,7 +12,7 @@ import { story } from "../../support/editor/story.ts";
 import { temporaryFolder } from "../../support/temp.ts";
 
 const checkout = join(import.meta.dirname, "../../..");
-const hook = join(checkout, "test/support/program/loaded-parts.cjs");
+const hook = join(checkout, "test/support/program/preload/loaded-parts.cjs");
 const configFor = (baseURL: string) => ({
   model: "local/m",
   provider: { local: { options: { baseURL, apiKey: "k" }, models: { m: {} } } },

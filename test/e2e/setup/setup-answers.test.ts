@@ -247,7 +247,7 @@ describe("setup", () => {
 
   test("shows no pasted key on a terminal, not in any part of the line", async () => {
     await using home = await temporaryFolder({}, "fairlead-home-");
-    const terminal = join(import.meta.dirname, "../../support/program/as-terminal.cjs");
+    const terminal = join(import.meta.dirname, "../../support/program/preload/as-terminal.cjs");
     const args = ["setup", "--provider", "openai", "--model", "gpt-5", "--editor", "none", "--no-test"];
     const env = { NODE_OPTIONS: `--require=${terminal}`, TERM: "dumb" };
     const { exitCode, stdout } = await fairlead(home.path, args, { input: `${key}\n`, env });

@@ -6,7 +6,7 @@ import { Bell } from "../waiting.ts";
 import { environment } from "./environment.ts";
 
 const program = fileURLToPath(new URL("../../../bin/fairlead.js", import.meta.url));
-const pretence = join(import.meta.dirname, "as-terminal.cjs");
+const pretence = join(import.meta.dirname, "preload/as-terminal.cjs");
 
 /** The program in a terminal, as far as it can see. */
 export interface Terminal {
