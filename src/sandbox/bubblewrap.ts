@@ -1,4 +1,4 @@
-import { type Covers, isWithin, type SandboxProfile } from "./profile.ts";
+import { type Covers, isReplaced, isWithin, type SandboxProfile } from "./profile.ts";
 
 /** Parts of /run that programs need: name resolution, and the programs of NixOS. Sockets of services stay hidden. */
 const visibleInRun = ["/run/systemd/resolve", "/run/resolvconf", "/run/current-system"];
@@ -23,8 +23,10 @@ export function createBubblewrapArguments(
   const { writable, pinned, readOnly, hidden, temporary, visible } = profile;
   const bind = (option: string) => (path: string) => [option, path, path];
   const byDepth = (paths: readonly string[]) => [...new Set(paths)].toSorted();
-  const isReplaced = (path: string) => isWithin(path, "/tmp") || isWithin(path, "/run");
-  const covered = visible.filter((path) => isReplaced(path) && !writable.includes(path));
+  const isInOther = (path: string) =>
+    [...visible, ...writable].some((other) => other !== path && isReplaced(other) && isWithin(path, other));
+  // A link in a folder that is mounted anyway cannot be mounted over.
+  const covered = visible.filter((path) => isReplaced(path) && !writable.includes(path) && !isInOther(path));
   const shown = [...covered, ...writable];
   const cover = (path: string) => ["--ro-bind", isFolder(path) ? covers.folder : covers.file, path];
   return [

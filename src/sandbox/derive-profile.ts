@@ -1,9 +1,9 @@
-import { readdirSync, realpathSync, statSync } from "node:fs";
-import { dirname, join, resolve } from "node:path";
+import { existsSync, lstatSync, readdirSync, realpathSync, statSync } from "node:fs";
+import { delimiter, dirname, join, normalize, resolve } from "node:path";
 import type { PermissionRequest, Subject } from "../permission/rule.ts";
 import { listCredentialPlaces } from "./credentials.ts";
 import { findGitFolders } from "./git-folders.ts";
-import { isWithin, type SandboxProfile } from "./profile.ts";
+import { isReplaced, isWithin, type SandboxProfile } from "./profile.ts";
 import { addRepository, type ProtectedFiles } from "./protected-files.ts";
 
 /** The folders of a session. */
@@ -55,6 +55,7 @@ export function deriveProfile(command: AllowedCommand): SandboxProfile {
   const { requests, folders, additions, found } = command;
   const { cwd, roots, home } = folders;
   const reads = resolveExisting(command.reads ?? []);
+  const programs = command.program === undefined ? [] : [command.program];
   const written = listPaths(requests, "edit", cwd);
   const read = listPaths(requests, "read", cwd);
   const git = findGitFolders(folders.worktree, roots);
@@ -89,7 +90,12 @@ export function deriveProfile(command: AllowedCommand): SandboxProfile {
       .filter((path) => !allowed.includes(path) && !isNeeded(path, command))
       .flatMap((path) => hideAround(path, [...reads, ...allowed])),
     temporary: command.temporary,
-    visible: resolveExisting([home, command.start, ...(command.program ? [command.program] : []), ...reads]),
+    visible: [
+      ...resolveExisting([home, command.start, ...programs, ...reads]),
+      ...[...programs, ...listProgramFolders(command.env["PATH"])].flatMap(
+        (path) => findLinkedPlace(path) ?? [],
+      ),
+    ],
     network: additions.network || isConfirmedLine,
     hosts: additions.hosts,
   };
@@ -137,6 +143,20 @@ function hideAround(path: string, shown: readonly string[]): string[] {
     .map((name) => join(path, name))
     .filter((child) => !shown.includes(child))
     .flatMap((child) => hideAround(child, shown));
+}
+
+/** Returns the folders of the PATH that are in replaced ones: version managers link their programs there. */
+function listProgramFolders(path = ""): string[] {
+  const isWhole = (folder: string) => folder === "/tmp" || folder === "/run";
+  return path.split(delimiter).filter((folder) => isReplaced(folder) && !isWhole(folder));
+}
+
+/** Returns the first link on the way to a path in a replaced folder, else the path; undefined if nothing is there. */
+function findLinkedPlace(path: string): string | undefined {
+  if (!isReplaced(path) || !existsSync(path)) return undefined;
+  const parts = normalize(path).split("/");
+  const ancestors = parts.map((_, index) => parts.slice(0, index + 1).join("/")).slice(2);
+  return ancestors.find((one) => lstatSync(one).isSymbolicLink()) ?? path;
 }
 
 function isIrreversible({ subjects }: PermissionRequest): boolean {

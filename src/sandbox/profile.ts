@@ -10,7 +10,7 @@ export interface SandboxProfile {
   readonly hidden: readonly string[];
   /** The folder for temporary files; on Linux it is also /tmp. */
   readonly temporary: string;
-  /** Other folders that must stay visible if a parent of theirs is replaced. */
+  /** Other files and folders that must stay visible if a parent of theirs is replaced; among them links. */
   readonly visible: readonly string[];
   /**
    * Without network a process reaches loopback ports of confined processes (on macOS: all of this computer's), and
@@ -25,6 +25,11 @@ export interface SandboxProfile {
 export interface Covers {
   readonly file: string;
   readonly folder: string;
+}
+
+/** Whether the path is in a folder that on Linux is another one in the sandbox. */
+export function isReplaced(path: string): boolean {
+  return isWithin(path, "/tmp") || isWithin(path, "/run");
 }
 
 /** Whether the path is the folder or below it. Both are absolute. */

@@ -1,5 +1,5 @@
 import { existsSync } from "node:fs";
-import { readFile, writeFile } from "node:fs/promises";
+import { chmod, mkdir, readFile, symlink, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import type { SessionUpdate } from "@agentclientprotocol/sdk";
 import { describe, expect, test, vi } from "vitest";
@@ -8,6 +8,7 @@ import { storiesOfOneAgent, story as singleStory, type StoryContext } from "../.
 import { listen } from "../../support/listen.ts";
 import * as reply from "../../support/model/reply.ts";
 import { findLeftoversWith, findProcessesWith } from "../../support/program/processes.ts";
+import { temporaryFolder } from "../../support/temp.ts";
 import { thoughtText } from "../../support/transcript.ts";
 import { findSandboxProblem } from "./sandbox-problem.ts";
 
@@ -128,6 +129,21 @@ describe.runIf(problem === undefined)("at the level Sandboxed", () => {
       const path = join(context.home.path, skill, "run.sh");
       const result = await runSandboxed(context, `cat ${path} > copy.txt; sh ${path}`);
       expect(result).toMatch(/^from lib\ncat: .*fairlead\.json: Permission denied\nhidden$/m);
+    });
+  });
+
+  test("programs of the PATH are found in /tmp and /run, as version managers link them", async () => {
+    await using tools = await temporaryFolder(
+      { "v1/lib/hello.sh": "#!/bin/sh\necho from v1\n" },
+      "fairlead-path-",
+    );
+    await mkdir(join(tools.path, "v1/bin"));
+    await chmod(join(tools.path, "v1/lib/hello.sh"), 0o755);
+    await symlink("../lib/hello.sh", join(tools.path, "v1/bin/hello"));
+    await symlink(join(tools.path, "v1"), join(tools.path, "current"));
+    const env = { PATH: `${join(tools.path, "current/bin")}:${process.env["PATH"] ?? ""}` };
+    await singleStory({ config, env }, async (context) => {
+      expect(await runSandboxed(context, "hello")).toBe("from v1");
     });
   });
 
