@@ -28,10 +28,14 @@ export function systemFinding({ platform, arch, glibc, bash }: System): Finding 
   if (platform === "linux") {
     if (glibc !== undefined) return { what, found: `${name}, glibc ${glibc}` };
     const note =
-      "Locks between processes are files here, because the kernel's need a native part built for musl.";
+      "Locks between processes are files here, and a file that somebody else saves at the same time is kept by a second link, because the native part for both is built for glibc.";
     return { what, found: `${name}, musl`, note };
   }
-  if (platform !== "win32") return { what, found: name };
+  if (platform !== "win32") {
+    const note =
+      "A cancelled command ends with its process group. Programs that left the group go on, because macOS does not show the environment that marks them.";
+    return platform === "darwin" ? { what, found: name, note } : { what, found: name };
+  }
   const found = `${name}, shell ${bash ?? "cmd.exe"}`;
   if (bash === undefined)
     return {
@@ -39,6 +43,7 @@ export function systemFinding({ platform, arch, glibc, bash }: System): Finding 
       found,
       todo: "Rules for commands and models expect a POSIX shell. Install Git for Windows, and put its bash.exe on the PATH.",
     };
-  const note = "If Fairlead is killed, commands that it started may go on: there is no watchdog on Windows.";
+  const note =
+    "If Fairlead is killed, commands that it started may go on: there is no watchdog on Windows. A turn that goes on without its editor cannot be joined.";
   return { what, found, note };
 }
