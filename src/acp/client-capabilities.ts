@@ -31,8 +31,8 @@ export interface ClientFeatures {
    * (`_meta.claudeCode.parentToolUseId`), or child sessions (unstable).
    */
   childWork: "card" | "nested" | "sessions";
-  /** Shows plan documents (unstable). */
-  planDocuments: boolean;
+  /** How it shows plan documents (unstable): as links to their files, or as Markdown. */
+  planDocuments: "none" | "file" | "markdown";
   /** Reads token usage in the response to a prompt (unstable). Assumed if it announces another unstable feature. */
   turnUsage: boolean;
   /** Distinguishes cancelled calls from failed ones. */
@@ -58,7 +58,7 @@ export const noFeatures: ClientFeatures = {
   readFiles: false,
   writeFiles: false,
   childWork: "card",
-  planDocuments: false,
+  planDocuments: "none",
   turnUsage: false,
   cancelledCalls: false,
   booleanOptions: false,
@@ -83,7 +83,7 @@ export function parseClientFeatures(request: InitializeRequest): ClientFeatures 
     readFiles: capabilities.fs?.readTextFile === true,
     writeFiles: capabilities.fs?.writeTextFile === true,
     childWork: getChildWork(request),
-    planDocuments: isSupported(capabilities.plan),
+    planDocuments: isSupported(capabilities.plan) ? "file" : "none",
     turnUsage: isSupported(capabilities.plan) || isSupported(capabilities.subagents),
     cancelledCalls: false,
     booleanOptions: isSupported(capabilities.session?.configOptions?.boolean),

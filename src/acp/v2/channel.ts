@@ -37,17 +37,23 @@ export class DraftChannel implements Channel {
     this.cancellable = new Cancellable((callId) => deps.isOpenCall(callId));
   }
 
-  /** Sends an update in the form of version 2. The client does not know child sessions. */
-  update(_: SessionId, update: SessionUpdate): void {
+  /** Sends an update in the form of version 2. The state of a child session is also sent under its own id. */
+  update(sessionId: SessionId, update: SessionUpdate): void {
     for (const next of toDraftUpdates(update, this.#cwd)) {
-      this.#sendCommand(next);
-      this.sendDraft(this.cancellable.addCapabilities(next));
+      this.#sendCommand(sessionId, next);
+      this.#send(sessionId, this.cancellable.addCapabilities(next));
+      if (next.sessionUpdate === "subagent_update" && next.state)
+        this.#send(next.sessionId, { sessionUpdate: "state_update", ...next.state });
     }
   }
 
   /** Sends a version 2 update, unless it repeats known content. */
   sendDraft(update: DraftUpdate): void {
-    if (!this.#isKnown(update)) this.#outbox.update(this.#id, update);
+    this.#send(this.#id, update);
+  }
+
+  #send(sessionId: string, update: DraftUpdate): void {
+    if (!this.#isKnown(update)) this.#outbox.update(sessionId, update);
   }
 
   /** Marks an update as known because a response contains it. */
@@ -68,7 +74,7 @@ export class DraftChannel implements Channel {
   }
 
   /** Sends the terminal's command, which is complete only after the terminal was announced. */
-  #sendCommand(update: DraftUpdate): void {
+  #sendCommand(sessionId: SessionId, update: DraftUpdate): void {
     if (
       update.sessionUpdate === "terminal_update" &&
       update.cwd !== undefined &&
@@ -78,7 +84,7 @@ export class DraftChannel implements Channel {
     if (update.sessionUpdate !== "tool_call_update") return;
     const command = getCommand(update.rawInput);
     if (command === undefined || !this.#withoutCommand.delete(update.toolCallId)) return;
-    this.sendDraft({ sessionUpdate: "terminal_update", terminalId: update.toolCallId, command });
+    this.#send(sessionId, { sessionUpdate: "terminal_update", terminalId: update.toolCallId, command });
   }
 
   #isKnown(update: DraftUpdate): boolean {

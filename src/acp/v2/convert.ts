@@ -40,6 +40,15 @@ export type DraftUpdate =
   | ({ sessionUpdate: "terminal_update" } & draft.TerminalUpdate)
   | ({ sessionUpdate: "terminal_output_chunk" } & draft.TerminalOutputChunk)
   | ({ sessionUpdate: "plan_update" } & draft.PlanUpdate)
+  | ({ sessionUpdate: "plan_removed" } & draft.PlanRemoved)
+  | {
+      sessionUpdate: "subagent_update";
+      sessionId: string;
+      title?: string | null;
+      description?: string | null;
+      capabilities?: draft.SubagentSessionCapabilities;
+      state?: { state: "running" | "idle"; background: draft.BackgroundWork[] };
+    }
   | ({ sessionUpdate: "available_commands_update" } & draft.AvailableCommandsUpdate)
   | ({ sessionUpdate: "config_option_update" } & draft.ConfigOptionUpdate)
   | ({ sessionUpdate: "session_info_update" } & draft.SessionInfoUpdate)
@@ -77,6 +86,21 @@ export function toDraftUpdates(update: SessionUpdate, cwd: string): DraftUpdate[
       ];
     case "config_option_update":
       return [{ sessionUpdate: "config_option_update", configOptions: toOptions(update.configOptions) }];
+    case "subagent_update": {
+      const { sessionId, title, description, capabilities, state } = update;
+      return [
+        {
+          sessionUpdate: "subagent_update",
+          sessionId,
+          ...(title !== undefined && { title }),
+          ...(description !== undefined && { description }),
+          ...(capabilities && { capabilities: { cancel: {} } }),
+          ...(state && { state: { state: state.state === "running" ? "running" : "idle", background: [] } }),
+        },
+      ];
+    }
+    case "plan_update":
+    case "plan_removed":
     case "session_info_update":
     case "usage_update":
     case "notice":
@@ -85,10 +109,7 @@ export function toDraftUpdates(update: SessionUpdate, cwd: string): DraftUpdate[
       return [update];
     // Modes are options in version 2.
     case "current_mode_update":
-    // No version 2 client announces these.
-    case "plan_update":
-    case "plan_removed":
-    case "subagent_update":
+    // Sessions do not write to each other.
     case "session_message":
     case "session_message_chunk":
       return [];

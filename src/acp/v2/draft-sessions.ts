@@ -26,9 +26,17 @@ export class DraftSessions {
     for (const session of this.#connection.openSessions) this.get(session).turns.abort(reason);
   }
 
+  /** Returns the context of a request for a session, or for one of its child sessions. */
   getRequestContext(sessionId: string) {
-    const { session } = this.#connection.getView(sessionId);
+    const { session } = this.#connection.getView(this.#findOpened(sessionId));
     return { cwd: session.project.workspace.cwd, turns: this.get(session).turns };
+  }
+
+  /** Returns the session that the client opened: the session itself or the one that it is a child of. */
+  #findOpened(sessionId: string): string {
+    if (this.#connection.findView(sessionId) !== undefined) return sessionId;
+    const parentId = this.#connection.findChild(sessionId)?.info.parentId;
+    return parentId === undefined ? sessionId : this.#findOpened(parentId);
   }
 }
 

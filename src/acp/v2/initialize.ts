@@ -63,6 +63,8 @@ export function parseDraftFeatures(client: ClientCapabilities | undefined): Clie
   return {
     ...noFeatures,
     terminalOutput: true,
+    childWork: "sessions",
+    planDocuments: "markdown",
     notices: true,
     compaction: true,
     duplicateOptionKinds: true,

@@ -322,10 +322,11 @@ export class SessionView {
     const part = await this.session.jobs.describeCall(stored);
     const isRunning = hasRunningJob(part.state);
     if (isRunning) this.#background.add(part.callId);
-    this.#calls.show(part, await this.#calls.loadDiffs(part));
+    const diffs = await this.#calls.loadDiffs(part);
+    this.#calls.show(part, diffs);
     const { child } = presentCall(part);
     if (isFinished(part.state) && !isRunning && child) await this.#subagents.replay(part, child);
-    this.#sendPlanDocuments(part);
+    this.#sendPlanDocuments(part, diffs);
   }
 
   /** Shows the current state of a part, because the replay may already have shown this event or later ones. */
@@ -409,13 +410,16 @@ export class SessionView {
     if (isRunning) this.#background.add(callId);
     this.#calls.show(part, diffs);
     const hasEnded = !isRunning && this.#background.delete(callId);
-    this.#sendPlanDocuments(part);
+    this.#sendPlanDocuments(part, diffs);
     if (isRunning || hasEnded) this.sendNowOrLater("turnState", () => this.#channel.backgroundChanged?.());
   }
 
-  #sendPlanDocuments(part: ToolPart): void {
-    if (!this.#client.planDocuments) return;
-    for (const update of createPlanUpdates(part, this.session.project.workspace.cwd)) this.#send(update);
+  #sendPlanDocuments(part: ToolPart, diffs: Diffs): void {
+    const { planDocuments: form } = this.#client;
+    if (form === "none") return;
+    const texts = form === "file" ? noDiffs : diffs;
+    for (const update of createPlanUpdates(part, this.session.project.workspace.cwd, texts))
+      this.#send(update);
   }
 
   #text(part: Part & { type: "text" | "reasoning" }): void {

@@ -22,6 +22,11 @@ export function draftRules(traffic: readonly Traffic[]): Violation[] {
     const id = getSessionId(item);
     if (id === undefined) return [];
     const watch = sessions.get(id) ?? new DraftWatch();
+    if (isUpdate(item) && watch.isReplaying) {
+      const { sessionUpdate, sessionId } = toObject(item.params.update);
+      // The replay of a session announces its child sessions again.
+      if (sessionUpdate === "subagent_update") sessions.get(String(sessionId))?.forget();
+    }
     sessions.set(id, watch);
     return watch
       .see(item, capabilities)
@@ -74,7 +79,17 @@ class DraftWatch {
         ? [params.replayFrom.messageId ?? this.#firstMessage]
         : [],
     );
-    if (!beginnings.includes(id)) return;
+    if (beginnings.includes(id)) this.forget();
+  }
+
+  get isReplaying(): boolean {
+    return [...this.#open].some(
+      ({ method, params }) => method === "session/resume" && isObject(params.replayFrom),
+    );
+  }
+
+  /** Forgets the messages and calls, which a replay announces again. */
+  forget(): void {
     this.#whole.clear();
     this.#tools.clear();
     this.#folders.clear();
