@@ -58,6 +58,49 @@ const places = [
 /** Sockets of services that act for a process, outside of the folders that are hidden anyway. */
 const sockets = ["/var/run/docker.sock", "/run/docker.sock", "/var/run/podman/podman.sock"];
 
+const hostingKeys = [".config/gh", ".config/glab-cli"];
+const gitKeys = [".ssh", ".gnupg", ".git-credentials", ".config/git/credentials", ".netrc", ...hostingKeys];
+const cloudKeys = [".aws", ".azure", ".config/gcloud"];
+
+/** Keys with which programs act elsewhere, relative to the home folder. */
+const keysOfPrograms: ReadonlyMap<string, readonly string[]> = new Map([
+  ["git", gitKeys],
+  ["ssh", [".ssh"]],
+  ["scp", [".ssh"]],
+  ["sftp", [".ssh"]],
+  ["rsync", [".ssh"]],
+  ["gh", hostingKeys],
+  ["glab", hostingKeys],
+  ["npm", [".npmrc"]],
+  ["pnpm", [".npmrc"]],
+  ["bun", [".npmrc"]],
+  ["yarn", [".npmrc", ".yarnrc.yml"]],
+  ["cargo", [".cargo/credentials", ".cargo/credentials.toml"]],
+  ["twine", [".pypirc"]],
+  ["gem", [".gem/credentials"]],
+  ["mvn", [".m2/settings.xml"]],
+  ["gradle", [".gradle/gradle.properties"]],
+  ["curl", [".netrc"]],
+  ["kubectl", [".kube", ...cloudKeys]],
+  ["helm", [".kube", ...cloudKeys]],
+  ["aws", [".aws"]],
+  ["az", [".azure"]],
+  ["gcloud", [".config/gcloud"]],
+  ["gsutil", [".config/gcloud"]],
+  ["terraform", [".terraform.d", ...cloudKeys]],
+  ["tofu", [".terraform.d", ...cloudKeys]],
+  ["rclone", [".config/rclone"]],
+  ["psql", [".pgpass"]],
+  ["mysql", [".my.cnf"]],
+]);
+
+/** Returns the keys with which a program acts elsewhere, and the agent of ssh. They need not exist. */
+export function listKeysOf(program: string, home: string, env: Environment): string[] {
+  const keys = keysOfPrograms.get(program) ?? [];
+  const agent = keys.includes(".ssh") ? env["SSH_AUTH_SOCK"] : undefined;
+  return [...keys.map((place) => join(home, place)), ...(agent?.startsWith("/") ? [agent] : [])];
+}
+
 /** Returns where keys, and sockets of services that would act for a command, usually are. They need not exist. */
 export function listCredentialPlaces(home: string, env: Environment): string[] {
   const agents = [env["SSH_AUTH_SOCK"], env["DOCKER_HOST"]?.replace(/^unix:\/\//, "")];

@@ -1,7 +1,7 @@
 import { existsSync, lstatSync, readdirSync, realpathSync, statSync } from "node:fs";
-import { delimiter, dirname, join, normalize, resolve } from "node:path";
+import { basename, delimiter, dirname, join, normalize, resolve } from "node:path";
 import type { PermissionRequest, Subject } from "../permission/rule.ts";
-import { listCredentialPlaces } from "./credentials.ts";
+import { listCredentialPlaces, listKeysOf } from "./credentials.ts";
 import { findGitFolders } from "./git-folders.ts";
 import { isReplaced, isWithin, type SandboxProfile } from "./profile.ts";
 import { addRepository, type ProtectedFiles } from "./protected-files.ts";
@@ -46,7 +46,8 @@ export interface AllowedCommand {
 /**
  * Derives what a command line may do from what was allowed:
  * - it writes the workspace except what is always confirmed, the temporary folder, and paths that were allowed by name;
- * - it reads everything except keys and what rules for `read` protect, unless that was allowed by name;
+ * - it reads everything except keys and what rules for `read` protect, unless that was allowed by name, or is the key of a program that
+ *   was allowed to do what cannot be undone;
  * - it has network, or single hosts, only by configuration, or if something was allowed that cannot be undone, such as a push.
  *
  * What the analysis of the line did not see is therefore refused by the system.
@@ -72,7 +73,10 @@ export function deriveProfile(command: AllowedCommand): SandboxProfile {
     written.some((allowed) => isWithin(path, allowed) || isWithin(allowed, path));
   const isConfirmedLine = requests.some(isIrreversible);
   // Writing in the workspace needs no answer; a line that deletes what cannot be restored does.
-  const allowed = resolveExisting([...read, ...(isConfirmedLine ? written : outside)]);
+  const keys = resolveExisting(
+    listIrreversiblePrograms(requests).flatMap((program) => listKeysOf(program, home, command.env)),
+  );
+  const allowed = [...resolveExisting([...read, ...(isConfirmedLine ? written : outside)]), ...keys];
   const hidden = [
     ...found.hidden,
     ...command.unreadable,
@@ -92,6 +96,7 @@ export function deriveProfile(command: AllowedCommand): SandboxProfile {
     temporary: command.temporary,
     visible: [
       ...resolveExisting([home, command.start, ...programs, ...reads]),
+      ...keys,
       ...[...programs, ...listProgramFolders(command.env["PATH"])].flatMap(
         (path) => findLinkedPlace(path) ?? [],
       ),
@@ -157,6 +162,14 @@ function findLinkedPlace(path: string): string | undefined {
   const parts = normalize(path).split("/");
   const ancestors = parts.map((_, index) => parts.slice(0, index + 1).join("/")).slice(2);
   return ancestors.find((one) => lstatSync(one).isSymbolicLink()) ?? path;
+}
+
+/** Returns the names of programs whose commands cannot be undone, without their folders. */
+function listIrreversiblePrograms(requests: readonly PermissionRequest[]): string[] {
+  return requests
+    .flatMap(({ subjects }) => subjects)
+    .filter(({ irreversible }) => irreversible !== undefined)
+    .map(({ text }) => basename(text.split(" ", 1)[0] ?? ""));
 }
 
 function isIrreversible({ subjects }: PermissionRequest): boolean {

@@ -222,6 +222,19 @@ describe.runIf(problem === undefined)("at the level Sandboxed", () => {
     });
   });
 
+  test("what cannot be undone and was allowed reads the keys of its program only", async () => {
+    const script = "cat ~/.ssh/id >&2; test -r ~/.aws/credentials || echo no others >&2; exit 1";
+    await using tools = await temporaryFolder({ ssh: `#!/bin/sh\n${script}\n` }, "fairlead-ssh-");
+    await chmod(join(tools.path, "ssh"), 0o755);
+    const env = { PATH: `${tools.path}:${process.env["PATH"] ?? ""}` };
+    const homeFiles = { ".ssh/id": "SSH-KEY\n", ".aws/credentials": "AWS-KEY\n" };
+    await singleStory({ config, env, homeFiles, permission: "allow_once" }, async (context) => {
+      const result = await runSandboxed(context, "git push ssh://example.invalid/a.git HEAD");
+      expect(result).toMatch(/^SSH-KEY\nno others\nfatal: /);
+      expect(await runSandboxed(context, "sh -c ssh")).toContain("in the sandbox because it may not read");
+    });
+  });
+
   test("loopback ports work inside, and those of the computer are out of reach", async () => {
     await using port = await listen(() => {});
     const files = {
