@@ -1,4 +1,4 @@
-import { isRecord } from "../../base/text/record.ts";
+import { recordsIn } from "../../base/text/record.ts";
 import type { EffortStyle, Quirks } from "../quirks.ts";
 import { cacheMarkIndexes } from "./cache-marks.ts";
 
@@ -35,8 +35,8 @@ const effortFields: Readonly<Record<EffortStyle, (effort: unknown) => Json>> = {
 };
 
 /** Adds `cache_control`, so that the next call reads the prefix from the cache. */
-function markCache(messages: readonly unknown[]): Json[] {
-  const sent = messages.filter(isRecord);
+function markCache(messages: unknown): Json[] {
+  const sent = recordsIn(messages);
   const contents = sent.map(({ content }) => toParts(content));
   const roles = sent.map(({ role }) => role);
   const marked = cacheMarkIndexes(roles, (index) => contents[index]?.length !== 0);
@@ -49,5 +49,5 @@ function markCache(messages: readonly unknown[]): Json[] {
 
 function toParts(content: unknown): Json[] {
   if (typeof content === "string") return content === "" ? [] : [{ type: "text", text: content }];
-  return Array.isArray(content) ? content.filter(isRecord) : [];
+  return recordsIn(content);
 }

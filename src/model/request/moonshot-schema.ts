@@ -1,4 +1,4 @@
-import { isRecord } from "../../base/text/record.ts";
+import { isRecord, recordOf, recordsIn } from "../../base/text/record.ts";
 
 type Json = Record<string, unknown>;
 
@@ -56,7 +56,7 @@ function toSubset(schema: Json): Json {
 function toChoice(schema: Json, branches: readonly Json[]): Json {
   return {
     ...pick(schema, ["title", "description"]),
-    anyOf: branches.flatMap((branch) => (branch.anyOf === undefined ? [branch] : listOf(branch.anyOf))),
+    anyOf: branches.flatMap((branch) => (branch.anyOf === undefined ? [branch] : recordsIn(branch.anyOf))),
   };
 }
 
@@ -96,7 +96,7 @@ function mergeBranches(whole: Json, [first, ...others]: readonly Json[]): Json {
 }
 
 function mergeAllOf({ allOf, ...schema }: Json): Json {
-  return listOf(allOf).reduce<Json>((whole, one) => {
+  return recordsIn(allOf).reduce<Json>((whole, one) => {
     const part = mergeAllOf(one);
     const properties = { ...propertiesOf(whole), ...propertiesOf(part) };
     const required = [...new Set([...namesOf(whole.required), ...namesOf(part.required)])];
@@ -116,14 +116,12 @@ function isUniform(values: unknown): boolean {
   return kinds.size === 1 && (kinds.has("string") || kinds.has("number"));
 }
 
-const choicesOf = ({ anyOf, oneOf }: Json): Json[] => [...listOf(anyOf), ...listOf(oneOf)];
+const choicesOf = ({ anyOf, oneOf }: Json): Json[] => [...recordsIn(anyOf), ...recordsIn(oneOf)];
 
-const propertiesOf = ({ properties }: Json): Json => (isRecord(properties) ? properties : {});
+const propertiesOf = ({ properties }: Json): Json => recordOf(properties);
 
 const namesOf = (value: unknown): string[] =>
   Array.isArray(value) ? value.filter((name) => typeof name === "string") : [];
-
-const listOf = (value: unknown): Json[] => (Array.isArray(value) ? value.filter(isRecord) : []);
 
 const pick = (schema: Json, keys: readonly string[]): Json =>
   Object.fromEntries(Object.entries(schema).filter(([key]) => keys.includes(key)));

@@ -140,10 +140,4 @@ export function failOnError(event: Json): void {
 
 export const textOf = (value: unknown): string => (typeof value === "string" ? value : "");
 
-/** Returns an object; an empty one for anything else. */
-export const recordOf = (value: unknown): Json => (isRecord(value) ? value : {});
-
-/** Returns the objects in a list; none if it is anything else. */
-export const recordsIn = (list: unknown): Json[] => (Array.isArray(list) ? list.filter(isRecord) : []);
-
 export const isSet = (value: unknown): boolean => value !== undefined && value !== null;

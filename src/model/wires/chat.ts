@@ -1,12 +1,12 @@
 import { createOpenAICompatible } from "@ai-sdk/openai-compatible";
 import { randomUuid } from "../../base/text/hash.ts";
 import { parseJson } from "../../base/text/json.ts";
-import { isRecord } from "../../base/text/record.ts";
+import { isRecord, recordOf, recordsIn } from "../../base/text/record.ts";
 import { unnamedTool } from "../answer/call-arguments.ts";
 import { refusedCallForReason } from "../answer/refused-call.ts";
 import { invalidResponse, ProviderFailure } from "../failure.ts";
 import { adaptBody } from "../request/chat-body.ts";
-import { AnswerReader, failOnError, isSet, type Json, recordOf, recordsIn, textOf } from "./answer-reader.ts";
+import { AnswerReader, failOnError, isSet, type Json, textOf } from "./answer-reader.ts";
 import { ReasoningDetails } from "./reasoning-details.ts";
 import type { Wire } from "./wire.ts";
 

@@ -1,9 +1,9 @@
 import { createAnthropic } from "@ai-sdk/anthropic";
-import { isRecord } from "../../base/text/record.ts";
+import { isRecord, recordOf, recordsIn } from "../../base/text/record.ts";
 import { invalidResponse, ProviderFailure } from "../failure.ts";
 import { cacheMarkIndexes } from "../request/cache-marks.ts";
 import { isEffort, thinkingBudget } from "../request/token-limits.ts";
-import { AnswerReader, failOnError, type Json, recordOf, recordsIn, textOf } from "./answer-reader.ts";
+import { AnswerReader, failOnError, type Json, textOf } from "./answer-reader.ts";
 import type { CallParams, Wire } from "./wire.ts";
 
 /** Anthropic Messages: prompt cache by marks, thinking with signatures. */

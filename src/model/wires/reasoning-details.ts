@@ -1,5 +1,6 @@
+import { recordsIn } from "../../base/text/record.ts";
 import { providerDataSchema } from "../../message/part.ts";
-import { type Data, isSet, type Json, recordsIn } from "./answer-reader.ts";
+import { type Data, isSet, type Json } from "./answer-reader.ts";
 
 /** Maximum size of all details of one answer, in characters of JSON. Larger ones are dropped: a part of them is useless. */
 const sizeLimit = 1024 * 1024;

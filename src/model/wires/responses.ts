@@ -1,15 +1,7 @@
 import { createOpenAI } from "@ai-sdk/openai";
 import { parseJson } from "../../base/text/json.ts";
-import { isRecord } from "../../base/text/record.ts";
-import {
-  AnswerReader,
-  type DeltaType,
-  failOnError,
-  type Json,
-  recordOf,
-  recordsIn,
-  textOf,
-} from "./answer-reader.ts";
+import { isRecord, recordOf, recordsIn } from "../../base/text/record.ts";
+import { AnswerReader, type DeltaType, failOnError, type Json, textOf } from "./answer-reader.ts";
 import type { Wire } from "./wire.ts";
 
 /**
