@@ -189,10 +189,12 @@ function toContent(item: ToolCallContent, cwd: string): draft.ToolCallContent {
     case "terminal":
       return { type: "terminal", terminalId: item.terminalId };
     case "diff": {
-      const isDeleted = item._meta?.["kind"] === "delete";
+      const { kind, firstLine, truncated } = item._meta ?? {};
       const { path, oldText } = item;
-      const change = { path, before: oldText ?? null, after: isDeleted ? null : item.newText };
-      const text = gitPatch(change, cwd);
+      const change = { path, before: oldText ?? null, after: kind === "delete" ? null : item.newText };
+      const shown = typeof firstLine === "number" ? { ...change, firstLine } : change;
+      // A patch of truncated texts would not apply.
+      const text = truncated === true ? undefined : gitPatch(shown, cwd);
       return {
         type: "diff",
         changes: [toChange(change)],

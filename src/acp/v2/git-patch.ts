@@ -11,12 +11,16 @@ export interface TextChange {
   /** null if the file did not exist before, or does not exist after. */
   before: string | null;
   after: string | null;
+  /** Number of the texts' first line in the file, if they are only a part of it. */
+  firstLine?: number;
 }
 
 /** Creates a git patch, with a path relative to `cwd` if inside. Returns undefined if the texts differ too much. */
-export function gitPatch({ path, before, after }: TextChange, cwd: string): string | undefined {
+export function gitPatch(change: TextChange, cwd: string): string | undefined {
+  const { path, before, after, firstLine = 1 } = change;
   const patch = structuredPatch("", "", before ?? "", after ?? "", "", "", comparison);
   if (patch === undefined) return undefined;
+  const offset = firstLine - 1;
   const name = toRelativeName(cwd, path);
   const [from, to] = [quoteName(`a/${name}`), quoteName(`b/${name}`)];
   const lines = [`diff --git ${from} ${to}`];
@@ -25,7 +29,10 @@ export function gitPatch({ path, before, after }: TextChange, cwd: string): stri
   if (patch.hunks.length > 0)
     lines.push(`--- ${before === null ? "/dev/null" : from}`, `+++ ${after === null ? "/dev/null" : to}`);
   for (const { oldStart, oldLines, newStart, newLines, lines: changed } of patch.hunks)
-    lines.push(`@@ -${formatRange(oldStart, oldLines)} +${formatRange(newStart, newLines)} @@`, ...changed);
+    lines.push(
+      `@@ -${formatRange(oldStart + offset, oldLines)} +${formatRange(newStart + offset, newLines)} @@`,
+      ...changed,
+    );
   return `${lines.join("\n")}\n`;
 }
 

@@ -42,15 +42,26 @@ function shrink(item: ToolCallContent): ToolCallContent[] {
   if (item.type === "content" && item.content.type === "text")
     return [createText(cut(item.content.text, diffTextLength))];
   if (item.type !== "diff") return [];
-  const [oldText, newText] = trimUnchanged(item.oldText ?? "", item.newText);
-  const part = { ...item, oldText: item.oldText === null ? null : oldText, newText };
-  const cutOld =
-    part.oldText === null || part.oldText === undefined ? null : cut(part.oldText, diffTextLength);
-  return [part, { ...part, oldText: cutOld, newText: cut(newText, diffTextLength) }];
+  const { oldText, newText, firstLine } = trimUnchanged(item.oldText ?? "", item.newText);
+  const hasOld = item.oldText !== null && item.oldText !== undefined;
+  const part = { ...item, oldText: hasOld ? oldText : null, newText, _meta: { ...item._meta, firstLine } };
+  const truncated = {
+    ...item,
+    oldText: hasOld ? cut(oldText, diffTextLength) : null,
+    newText: cut(newText, diffTextLength),
+    _meta: { ...item._meta, truncated: true },
+  };
+  return [part, truncated];
 }
 
-/** Removes unchanged lines at both ends of the texts, except `contextLines` lines of context. */
-function trimUnchanged(oldText: string, newText: string): [string, string] {
+/**
+ * Removes unchanged lines at both ends of the texts, except `contextLines` lines of context. `firstLine` is the number of
+ * the first line that is left.
+ */
+function trimUnchanged(
+  oldText: string,
+  newText: string,
+): { oldText: string; newText: string; firstLine: number } {
   const [oldLines, newLines] = [oldText.split("\n"), newText.split("\n")];
   const maxCommon = Math.min(oldLines.length, newLines.length);
   let start = 0;
@@ -59,7 +70,7 @@ function trimUnchanged(oldText: string, newText: string): [string, string] {
   while (end < maxCommon - start && oldLines.at(-1 - end) === newLines.at(-1 - end)) end++;
   const [from, cut] = [Math.max(0, start - contextLines), Math.max(0, end - contextLines)];
   const part = (lines: string[]) => lines.slice(from, lines.length - cut).join("\n");
-  return [part(oldLines), part(newLines)];
+  return { oldText: part(oldLines), newText: part(newLines), firstLine: from + 1 };
 }
 
 function describeItem(item: ToolCallContent): string {
