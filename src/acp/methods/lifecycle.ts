@@ -90,7 +90,7 @@ export function loadSession(
     sendInitialUpdates(view, session, notices);
     view.sendPendingNotices();
     view.state.resume();
-    if (!session.isBusy) view.state.pause();
+    if (!session.isBusy) view.state.pauseAfterLoad();
     return session;
   });
 }
@@ -108,6 +108,7 @@ export function resumeSession(
     const view = connection.getOrAddView(session, paths);
     joinTurn(connection, view);
     connection.holdUntilOpened(view, requestId);
+    await view.announceJobs();
     sendInitialUpdates(view, session, notices);
     return session;
   });

@@ -4,6 +4,7 @@ import { isRecord } from "../../base/text/record.ts";
 import { type MessageId, newMessageId } from "../../message/ids.ts";
 import type { ReplayStart } from "../../conversation/visible-messages.ts";
 import type { Session } from "../../session/session.ts";
+import type { SessionView } from "../view/session-view.ts";
 import type { AcpConnection } from "../connection.ts";
 import { injectionRejected, invalidParams, invalidRequest } from "../errors.ts";
 import { getRequestedVersion, type ProgramInfo } from "../initialize.ts";
@@ -265,9 +266,9 @@ function cancelCall(
   sessions: DraftSessions,
   { sessionId, toolCallId }: { sessionId: string; toolCallId: string },
 ): Record<string, never> {
-  const { session } = acp.getView(sessionId);
-  const isOffered = sessions.get(session).channel.cancellable.hasCall(toolCallId);
-  return cancel(session, "call", toolCallId, isOffered);
+  const view = acp.getView(sessionId);
+  const isOffered = sessions.get(view.session).channel.cancellable.hasCall(toolCallId);
+  return cancel(view, "call", toolCallId, isOffered);
 }
 
 /** A terminal ends with its call, whose id it has. */
@@ -276,15 +277,21 @@ function cancelTerminal(
   sessions: DraftSessions,
   { sessionId, terminalId }: { sessionId: string; terminalId: string },
 ): Record<string, never> {
-  const { session } = acp.getView(sessionId);
-  const isOffered = sessions.get(session).channel.cancellable.hasTerminal(terminalId);
-  return cancel(session, "terminal", terminalId, isOffered);
+  const view = acp.getView(sessionId);
+  const isOffered = sessions.get(view.session).channel.cancellable.hasTerminal(terminalId);
+  return cancel(view, "terminal", terminalId, isOffered);
 }
 
-function cancel(session: Session, what: string, id: string, isOffered: boolean): Record<string, never> {
+function cancel(
+  { session, state }: SessionView,
+  what: string,
+  id: string,
+  isOffered: boolean,
+): Record<string, never> {
   const job = session.jobs.findRunning(id);
   if (!isOffered || (job === undefined && !session.openCalls.cancel(id)))
     throw invalidParams(`No cancellable ${what} "${id}" found.`);
   job?.stop("user");
+  state.resumeAfterLoad();
   return {};
 }

@@ -346,6 +346,14 @@ export class SessionView {
     return call === undefined ? noDiffs : this.#calls.loadDiffs(call);
   }
 
+  /** Announces the calls whose jobs run, to a client that opened the session without a replay. */
+  async announceJobs(): Promise<void> {
+    for (const { call, end } of this.session.jobs.all) {
+      if (call === undefined || end !== undefined || this.#background.has(call.part.callId)) continue;
+      this.#call(await this.session.jobs.describeCall(call.part), noDiffs);
+    }
+  }
+
   /** Sends title and usage to a client that just opened the session. */
   sendSessionInfo(): void {
     this.sendUsage();

@@ -39,6 +39,8 @@ export class ViewState {
   readonly #turns = new Set<TurnToken>();
   #isReplaying = false;
   #isPaused = false;
+  /** Whether a load paused the view. */
+  #isPausedByLoad = false;
   /** Unanswered requests that pause the view. */
   #unanswered = 0;
   #lifecycle: Lifecycle = "open";
@@ -97,9 +99,21 @@ export class ViewState {
     this.#isReplaying = false;
   }
 
-  /** Holds updates until the next request. */
+  /** Holds updates until the next prompt. */
   pause(): void {
     this.#isPaused = true;
+    this.#isPausedByLoad = false;
+  }
+
+  /** Holds updates after a load until the next request. */
+  pauseAfterLoad(): void {
+    this.#isPaused = true;
+    this.#isPausedByLoad = true;
+  }
+
+  /** Called with a request that is no prompt. After a cancelled turn only a prompt resumes the view. */
+  resumeAfterLoad(): void {
+    if (this.#isPausedByLoad) this.resume();
   }
 
   /** Holds updates until {@link answered} was called once for each such request. */
@@ -116,6 +130,7 @@ export class ViewState {
   /** Sends the held updates and holds no more. */
   resume(): void {
     this.#isPaused = false;
+    this.#isPausedByLoad = false;
     for (const { send } of this.#held.splice(0)) send();
   }
 

@@ -1,6 +1,7 @@
 import { describe, expect, test } from "vitest";
 import { zedLike } from "../../support/editor/clients.ts";
 import { normalise } from "../../support/wire/golden.ts";
+import { BackgroundWatch } from "../../support/wire/background-rules.ts";
 import type { JsonObject } from "../../support/json.ts";
 import { wireViolations } from "../../support/wire/wire-checks.ts";
 import { WireLog, type Direction } from "../../support/wire/wire-log.ts";
@@ -302,6 +303,24 @@ describe("the wire log", () => {
     ],
   ])("finds %s", (_name, lines, expected) => {
     expect(rulesBroken(lines)).toEqual(expected);
+  });
+
+  test("finds background work that is not announced, not ended, or listed twice", () => {
+    const watch = new BackgroundWatch();
+    const state = (...background: JsonObject[]) => watch.see("state_update", { background });
+    const terminal = { type: "terminal", terminalId: "t" };
+    const call = { type: "tool_call", toolCallId: "c" };
+    expect(watch.see("state_update", {})).toEqual(["A state does not list the background work"]);
+    expect(state(terminal)).toEqual(["The background work terminal t was not announced"]);
+    watch.see("terminal_update", { terminalId: "t" });
+    watch.see("tool_call_update", { toolCallId: "c", content: [{ type: "terminal", terminalId: "t" }] });
+    expect(state(terminal)).toEqual([]);
+    expect(state(terminal, call)).toEqual(["The background work tool_call c is listed twice"]);
+    expect(state(terminal)).toEqual([
+      "The background work tool_call c is no longer listed, and its end was not reported",
+    ]);
+    watch.see("terminal_update", { terminalId: "t", exitStatus: { exitCode: 0 } });
+    expect(state()).toEqual([]);
   });
 
   test("finds bytes that are not UTF-8 and a last line without an end", () => {

@@ -89,6 +89,16 @@ test("a job that the user keeps goes on after its session, and ends with the pro
     expect(JSON.stringify(loaded)).toContain("because its job 1 goes on");
 
     await editor.closeSession(sessionId);
+    const resumed = editor.updates(sessionId).length;
+    await editor.resume(sessionId);
+    const isOpen = (update: object) => "status" in update && update.status === "in_progress";
+    await vi.waitFor(() =>
+      expect(editor.updates(sessionId).slice(resumed).filter(isOpen)).toMatchObject([
+        { sessionUpdate: "tool_call", _meta: { background: { job: 1 } } },
+      ]),
+    );
+
+    await editor.closeSession(sessionId);
     expect(await editor.request("session/status", { sessionId })).toEqual({ status: "open" });
     await repository.write({ go: "" });
     await vi.waitFor(

@@ -1,7 +1,7 @@
 import { fileURLToPath } from "node:url";
 import { describe, test } from "vitest";
 import { plain, withElicitation, withFs, zedLike, type ClientKind } from "../../support/editor/clients.ts";
-import { draftStoriesOfOneAgent } from "../../support/editor/draft-editor.ts";
+import { type DraftOptions, draftStoriesOfOneAgent } from "../../support/editor/draft-editor.ts";
 import { expectGolden } from "../../support/wire/golden.ts";
 import * as reply from "../../support/model/reply.ts";
 import { storiesOfOneAgent, type StoryContext, type StoryOptions } from "../../support/editor/story.ts";
@@ -286,26 +286,34 @@ const stories: readonly GoldenStory[] = [
   },
 ];
 
-test("the story job reads as its golden file to a client of version 2", async () => {
-  await draftStory({}, async ({ editor, model, repository, home }) => {
-    model.title(reply.gate());
-    const sessionId = String((await editor.request("session/new", { cwd: repository.path })).sessionId);
-    model.reply(reply.call("bash", backgroundCommand)).reply("It runs.");
-    await editor.turn(sessionId, "Start it");
-    await repository.write({ go: "" });
-    await editor.waitFor(sessionId, hasFailed);
-    await editor.waitFor(sessionId, ({ sessionUpdate }) => sessionUpdate === "notice");
-    model.reply("It ended.");
-    await editor.turn(sessionId, "And now?");
-    await expectGolden("job.draft", editor.wire, { cwd: repository.path, home });
-  });
-});
+/** Kinds of clients of version 2, by what they say about themselves. */
+const draftClients: readonly [string, NonNullable<DraftOptions["capabilities"]>][] = [
+  ["draft", {}],
+  ["draft-forms", { elicitation: { form: {}, url: {} } }],
+  ["draft-unattended", { _meta: { unattended: true } }],
+];
 
-test("the story background-task reads as its golden file to a client of version 2", async () => {
-  const config = { permission: { bash: "ask" } };
-  await draftStory(
-    { files: aFile, config, permission: () => ({ outcome: "selected", optionId: "allow_once" }) },
-    async ({ editor, model, repository, home }) => {
+describe.each(draftClients)("to the client %s of version 2", (kind, capabilities) => {
+  test("the story job reads as its golden file", async () => {
+    await draftStory({ capabilities }, async ({ editor, model, repository, home }) => {
+      model.title(reply.gate());
+      const sessionId = String((await editor.request("session/new", { cwd: repository.path })).sessionId);
+      model.reply(reply.call("bash", backgroundCommand)).reply("It runs.");
+      await editor.turn(sessionId, "Start it");
+      await repository.write({ go: "" });
+      await editor.waitFor(sessionId, hasFailed);
+      await editor.waitFor(sessionId, ({ sessionUpdate }) => sessionUpdate === "notice");
+      model.reply("It ended.");
+      await editor.turn(sessionId, "And now?");
+      await expectGolden(`job.${kind}`, editor.wire, { cwd: repository.path, home });
+    });
+  });
+
+  test("the story background-task reads as its golden file", async () => {
+    const config = { permission: { bash: "ask" } };
+    const permission = () => ({ outcome: "selected" as const, optionId: "allow_once" });
+    const options = { files: aFile, config, capabilities, permission };
+    await draftStory(options, async ({ editor, model, repository, home }) => {
       model.title(reply.gate());
       const sessionId = String((await editor.request("session/new", { cwd: repository.path })).sessionId);
       const mayBegin = backgroundTask({ model });
@@ -315,9 +323,9 @@ test("the story background-task reads as its golden file to a client of version 
       await editor.waitFor(sessionId, ({ sessionUpdate }) => sessionUpdate === "notice");
       model.reply("Two lines.");
       await editor.turn(sessionId, "And now?");
-      await expectGolden("background-task.draft", editor.wire, { cwd: repository.path, home });
-    },
-  );
+      await expectGolden(`background-task.${kind}`, editor.wire, { cwd: repository.path, home });
+    });
+  });
 });
 
 describe.each(clients)("to the client %s", (kind, client) => {

@@ -596,29 +596,51 @@ describe("turns", () => {
     });
   });
 
-  test("lists background work in every state, also of an idle session, and cancels it", async () => {
+  test("ACP-BACKGROUND-201 ACP-BACKGROUND-202 ACP-BACKGROUND-203 ACP-BACKGROUND-204 ACP-BACKGROUND-205 ACP-BACKGROUND-206 lists background work in every state, also of an idle session, and cancels it", async () => {
     await draftStory({ config: { permission: { bash: "allow" } } }, async (context) => {
-      const { editor, model } = context;
+      const { editor, model, repository } = context;
       const sessionId = await newSession(context);
-      model.reply(reply.call("bash", { command: "echo begun; sleep 600", background: true })).reply("Runs.");
+      const look = { description: "Look", prompt: "Look at it.", subagent_type: "general", background: true };
+      model.when(({ userText }) => userText.includes("Look at it."), [reply.say("I look."), reply.gate()]);
+      model
+        .reply(reply.call("bash", { command: "echo begun; sleep 600", background: true }))
+        .reply(reply.call("task", look))
+        .reply("Both run.");
       await editor.turn(sessionId, "Work");
       const states = () => editor.updates(sessionId).filter(isState);
+      const listed = () => toList(states().at(-1)?.background).map(toObject);
       expect(states().every(({ background }) => Array.isArray(background))).toBe(true);
-      const [item] = toList(states().at(-1)?.background).map(toObject);
-      expect(item).toEqual({ type: "terminal", terminalId: expect.any(String) });
       expect(states().at(-1)).toMatchObject({ state: "idle", stopReason: "end_turn" });
-      await editor.request("terminal/cancel", { sessionId, terminalId: item?.terminalId });
-      await editor.waitFor(
-        sessionId,
-        (update) => isState(update) && toList(update.background).length === 0,
-        states().length,
-      );
+      const both = listed();
+      expect(both).toEqual([
+        { type: "terminal", terminalId: expect.any(String) },
+        { type: "tool_call", toolCallId: expect.any(String) },
+      ]);
+
+      await editor.notify("session/cancel", { sessionId });
+      const replayFrom = { type: "start" };
+      for (const more of [{}, { replayFrom }]) {
+        const before = states().length;
+        await editor.request("session/resume", { sessionId, cwd: repository.path, ...more });
+        expect(states().length).toBeGreaterThan(before);
+        expect(listed()).toEqual(both);
+      }
+
+      for (const [at, item] of both.entries()) {
+        const from = editor.updates(sessionId).length;
+        const [method, id] =
+          item.type === "terminal" ? ["terminal/cancel", "terminalId"] : ["tool_call/cancel", "toolCallId"];
+        await editor.request(method, { sessionId, [id]: item[id] });
+        const isShorter = (update: JsonObject) =>
+          isState(update) && toList(update.background).length === both.length - at - 1;
+        await editor.waitFor(sessionId, isShorter, from);
+      }
       const updates = editor.updates(sessionId);
       const exit = updates.findLastIndex(({ exitStatus }) => exitStatus !== undefined);
-      const end = updates.findLastIndex(({ status }) => status === "completed");
+      const ends = updates.flatMap(({ status }, at) => (status === "completed" ? [at] : []));
       expect(exit).toBeGreaterThan(-1);
-      expect(end).toBeGreaterThan(-1);
-      expect(updates.findLastIndex(isState)).toBeGreaterThan(Math.max(exit, end));
+      expect(ends).toHaveLength(2);
+      expect(updates.findLastIndex(isState)).toBeGreaterThan(Math.max(exit, ...ends));
     });
   });
 

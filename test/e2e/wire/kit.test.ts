@@ -10,7 +10,7 @@ import { temporaryFolder } from "../../support/temp.ts";
 import * as reply from "../../support/model/reply.ts";
 import { collectUnrequestedMessages } from "../../support/editor/silence.ts";
 import { storiesOfOneAgent } from "../../support/editor/story.ts";
-import { agentText } from "../../support/transcript.ts";
+import { agentText, toolCalls } from "../../support/transcript.ts";
 
 const story = storiesOfOneAgent();
 
@@ -614,6 +614,44 @@ describe("informational rows", () => {
       expect(failure).toMatchObject({ code: -32002, message: expect.stringContaining("Session not found") });
       await usedSession(editor, model);
       expect(editor.stderr).toBe("");
+    });
+  });
+});
+
+describe("rows of our own about background work", () => {
+  test("ACP-BACKGROUND-001 ACP-BACKGROUND-002 ACP-BACKGROUND-003 ACP-BACKGROUND-004 ACP-BACKGROUND-005 the call of a job stays open after its turn, ends once, and is replayed as it is", async () => {
+    await story({}, async ({ editor, model, repository }) => {
+      const { sessionId } = await editor.newSession();
+      const start = (command: string) => reply.call("bash", { command, background: true });
+      const calls = (from = 0) => toolCalls(editor.updates(sessionId).slice(from));
+      model
+        .reply(start("echo begun; until [ -e go ]; do sleep 0.05; done; echo ended; exit 3"))
+        .reply("Runs.");
+      await editor.prompt(sessionId, "Start it");
+      expect(calls()).toMatchObject([{ status: "in_progress", _meta: { background: { job: 1 } } }]);
+      const hasFailed = (update: SessionUpdate) => "status" in update && update.status === "failed";
+      await repository.write({ go: "" });
+      await editor.waitFor(sessionId, hasFailed);
+      expect(editor.updates(sessionId).filter(hasFailed)).toHaveLength(1);
+      expect(JSON.stringify(calls())).toContain("ended");
+
+      model.reply(start("sleep 600")).reply(reply.say("Waiting"), reply.gate());
+      const turn = editor.prompt(sessionId, "Start another one");
+      await editor.waitFor(sessionId, (update) => JSON.stringify(update).includes("Waiting"));
+      await editor.cancel(sessionId);
+      expect(await turn).toMatchObject({ stopReason: "cancelled" });
+      const isOpen = editor.updates(sessionId).length;
+      await editor.load(sessionId);
+      expect(calls(isOpen)).toMatchObject([
+        { status: "failed" },
+        { status: "in_progress", _meta: { background: { job: 2 } } },
+      ]);
+
+      await editor.closeSession(sessionId);
+      const isClosed = editor.updates(sessionId).length;
+      await editor.load(sessionId);
+      expect(calls(isClosed)).toMatchObject([{ status: "failed" }, { status: "completed" }]);
+      expect(JSON.stringify(calls(isClosed))).toContain("[was stopped with the session]");
     });
   });
 });

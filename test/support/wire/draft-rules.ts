@@ -1,4 +1,5 @@
 import { isObject, toList, toObject, toText, type JsonObject } from "../json.ts";
+import { BackgroundWatch } from "./background-rules.ts";
 import type { RuleName, Violation } from "./violation.ts";
 import { type Call, isUpdate, getSessionId, type Traffic } from "./wire-traffic.ts";
 
@@ -42,6 +43,7 @@ class DraftWatch {
   readonly #whole = new Set<string>();
   readonly #tools = new Map<string, { ended: boolean; name: unknown }>();
   readonly #folders = new Map<string, unknown>();
+  readonly #background = new BackgroundWatch();
   readonly #open = new Set<Call>();
   #firstMessage: unknown;
   #state: unknown = "idle";
@@ -99,7 +101,8 @@ class DraftWatch {
     const kind = String(update.sessionUpdate);
     const quiet: Problem[] =
       this.quiet && kind !== "notice" ? [["silence", `${kind} came after ${this.quiet}`]] : [];
-    return [...quiet, ...this.#seeKind(kind, update)];
+    const background = this.#background.see(kind, update).map((text): Problem => ["background", text]);
+    return [...quiet, ...background, ...this.#seeKind(kind, update)];
   }
 
   #seeKind(kind: string, update: JsonObject): Problem[] {

@@ -1,5 +1,5 @@
-/** The level of a row of the protocol's compatibility kit. */
-export type KitLevel = "mandatory" | "capability" | "advisory" | "informational";
+/** The level of a row of the protocol's compatibility kit; `own` rows are not in the kit. */
+export type KitLevel = "mandatory" | "capability" | "advisory" | "informational" | "own";
 
 /** A row of the kit: its id without "ACP-", its requirement, and the reason if there is no test. */
 export type KitRow = readonly [id: string, rule: string, withoutTest?: string];
@@ -70,6 +70,13 @@ export const kitRows: Record<1 | 2, Record<KitLevel, readonly KitRow[]>> = {
       ["INFO-PARSE-001", "the response to a line that is not JSON"],
       ["INFO-INVALIDREQ-001", "the response to JSON that is not a message"],
       ["INFO-UNKNOWNSESSION-001", "the response for an unknown session"],
+    ],
+    own: [
+      ["BACKGROUND-001", "the call of a job stays in progress after its turn and has _meta.background"],
+      ["BACKGROUND-002", "its output and its end come at any time under the id of the call; it ends once"],
+      ["BACKGROUND-003", "a load shows the call as it is: in progress, or ended"],
+      ["BACKGROUND-004", "a cancelled turn does not end its jobs"],
+      ["BACKGROUND-005", "closing the session ends its jobs, which a later load shows"],
     ],
   },
   2: {
@@ -186,6 +193,14 @@ export const kitRows: Record<1 | 2, Record<KitLevel, readonly KitRow[]>> = {
       ["BATCH-208", "whether session lifecycle methods work in a batch"],
       ["INFO-BATCH-201", "the response to an array that is not JSON"],
       ["INFO-BATCH-202", "the response to requests and responses in one batch"],
+    ],
+    own: [
+      ["BACKGROUND-201", "each state lists the background work, also if there is none"],
+      ["BACKGROUND-202", "each item is announced before the first state that lists it"],
+      ["BACKGROUND-203", "its end is reported before the state that no longer lists it"],
+      ["BACKGROUND-204", "a command is listed as its terminal only, other work as its call"],
+      ["BACKGROUND-205", "a resume reports the work that runs, with or without a replay"],
+      ["BACKGROUND-206", "a cancel of the turn leaves it; terminal/cancel and tool_call/cancel end one item"],
     ],
   },
 };

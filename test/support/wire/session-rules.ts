@@ -92,6 +92,8 @@ class SessionWatch {
     if (closing.has(call.method) && !error) {
       this.#known = this.#isLoading();
       this.#joined = false;
+      // A client that opens the session again begins without its cards.
+      if (!this.#known) this.#tools.clear();
     }
     if (opening.has(call.method) && !error)
       this.#joined = turnState(toObject(item.result)) === "running" && this.#prompts.length === 0;

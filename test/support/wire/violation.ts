@@ -18,7 +18,9 @@ export type RuleName =
   /** No update follows a load or a cancelled turn before the next request. */
   | "silence"
   /** `tool_call` first, one terminal status, nothing after it, and one before the turn ends. */
-  | "tool";
+  | "tool"
+  /** States list the work in the background, which is announced before and ended in the client's view. */
+  | "background";
 
 export interface Violation {
   rule: RuleName;

@@ -10,7 +10,7 @@ const rowId = /ACP-[A-Z0-9]+(?:-[A-Z]+)*-\d+/g;
 
 type Version = keyof typeof testFiles;
 const versions: readonly Version[] = [1, 2];
-const levels: readonly KitLevel[] = ["mandatory", "capability", "advisory", "informational"];
+const levels: readonly KitLevel[] = ["mandatory", "capability", "advisory", "informational", "own"];
 
 const introduction = `# The compatibility kit, row by row
 
@@ -18,6 +18,10 @@ These are the rows of the protocol's compatibility kit (acp-tck). Each has a tes
 the same as the kit with the built program; \`npm run test:all\` runs them all. \`UPDATE_GOLDEN=1 npx vitest run
 test/unit/project/kit-table.test.ts\` generates this page from the titles, and a test fails if the page differs. "passes"
 means: the suite contains the test, and the suite passes.
+
+Rows of the level \`own\` are not in the kit, which has none about work in the background. In version 2 they are the rules
+of the protocol's text, and each story with a client of version 2 is checked against the first four; in version 1 they
+are what Fairlead [promises](../wire.md).
 `;
 
 /** The titles of a file's tests. */
