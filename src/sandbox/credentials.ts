@@ -37,9 +37,11 @@ const places = [
   ".local/share/keyrings",
   "Library/Keychains",
   // Configuration that Fairlead reads beside its own, and the logins of other agents.
-  ".fairlead",
-  ".opencode",
-  ".config/opencode",
+  ...[".fairlead", ".opencode", ".config/opencode"].flatMap((folder) =>
+    ["fairlead.json", "fairlead.jsonc", "opencode.json", "opencode.jsonc", "config.json"].map((name) =>
+      join(folder, name),
+    ),
+  ),
   ".local/share/opencode/auth.json",
   ".codex/auth.json",
   ".claude/.credentials.json",

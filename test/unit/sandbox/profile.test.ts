@@ -184,6 +184,7 @@ describe("a profile", () => {
       ".kube/config": "",
       ".docker/config.json": "",
       ".config/opencode/opencode.json": "",
+      ".config/opencode/hooks/a.sh": "",
       ".codex/auth.json": "",
       ".codex/config.toml": "",
     });
@@ -201,7 +202,12 @@ describe("a profile", () => {
       { folders, reads: [`${home}/.docker/config.json`] },
     );
     const inside = derived.hidden.map((path) => path.slice(home.length + 1)).toSorted();
-    expect(inside).toEqual([".codex/auth.json", ".config/opencode", ".ssh/id", ".ssh/keys/one"]);
+    expect(inside).toEqual([
+      ".codex/auth.json",
+      ".config/opencode/opencode.json",
+      ".ssh/id",
+      ".ssh/keys/one",
+    ]);
   });
 
   test("a link to a protected file protects its target", async () => {
