@@ -32,8 +32,9 @@ writeFileSync(join(root, "docs/pictures/demo.svg"), draw(lines, seconds + pause)
 async function record(): Promise<{ lines: Line[]; seconds: number }> {
   const env = { ...process.env, FORCE_COLOR: "1" };
   const child = spawn(process.execPath, [join(root, "bin/fairlead.js"), "demo"], { env });
-  const start = performance.now();
-  const elapsed = () => ((performance.now() - start) * slowdown) / 1_000;
+  // The recording starts with the first text, not with the start of the program.
+  let start: number | undefined;
+  const elapsed = () => ((performance.now() - (start ??= performance.now())) * slowdown) / 1_000;
   const recorded: Line[] = [];
   let rest = "";
   for await (const chunk of child.stdout.setEncoding("utf8")) {
@@ -101,7 +102,9 @@ function draw(all: readonly Line[], duration: number): string {
         `<tspan fill="${color}"${isBold ? ' font-weight="600"' : ""}>${escapeXml(text)}</tspan>`,
     );
     const name = `l${row}`;
-    return `<style>@keyframes ${name}{0%,${share(at)}%{opacity:0}${share(at + 0.01)}%,100%{opacity:1}}</style><text x="${margin}" y="${margin + (row + 1) * lineHeight - 5}" style="animation:${name} ${duration.toFixed(1)}s infinite" xml:space="preserve">${parts.join("")}</text>`;
+    const place = `x="${margin}" y="${margin + (row + 1) * lineHeight - 5}"`;
+    if (at <= 0) return `<text ${place} xml:space="preserve">${parts.join("")}</text>`;
+    return `<style>@keyframes ${name}{0%,${share(at)}%{opacity:0}${share(at + 0.01)}%,100%{opacity:1}}</style><text ${place} style="animation:${name} ${duration.toFixed(1)}s infinite" xml:space="preserve">${parts.join("")}</text>`;
   });
   // The window follows the newest line.
   const steps = all.flatMap(({ at }, row) =>

@@ -67,6 +67,10 @@ async function play(): Promise<Transcript> {
     HOME: join(all, "home"),
     FAIRLEAD_CONFIG_CONTENT: JSON.stringify(config),
   };
+  // A user who has read the message of the first turn.
+  const state = join(env.HOME, ".local/state/fairlead");
+  mkdirSync(state, { recursive: true });
+  writeFileSync(join(state, "defaults-explained"), "");
   const child = spawn(process.execPath, [join(root, "bin/fairlead.js"), "acp"], {
     stdio: ["pipe", "pipe", "inherit"],
     env,
