@@ -18,6 +18,7 @@ const draftStory = draftStoriesOfOneAgent();
 /** `make test` passes as long as a.ts has no "wrong" in it; `make broken` fails. */
 const env = { PATH: pathWithMake() };
 const files = {
+  Makefile: "test:\n\t@! grep wrong a.ts\nbroken:\n\t@exit 3\n",
   "a.ts": "const a = 1;\n",
   "README.md": "# A\n",
 };
