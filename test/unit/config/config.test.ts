@@ -556,6 +556,7 @@ test("the folders follow XDG, and Windows has its own", () => {
     cache: "/home/ada/.cache/fairlead",
     state: "/home/ada/.local/state/fairlead",
     runtime: "/home/ada/.local/state/fairlead/run",
+    worktrees: "/home/ada/.local/share/fairlead-worktrees",
   });
   const runtime = { XDG_RUNTIME_DIR: "/run/user/1000" };
   expect(userFolders({ env: runtime, home, platform: "linux" }).runtime).toBe("/run/user/1000/fairlead");
@@ -573,6 +574,7 @@ test("the folders follow XDG, and Windows has its own", () => {
     cache: "/local/Cache/fairlead",
     state: "/local/State/fairlead",
     runtime: "/local/State/fairlead/run",
+    worktrees: "/local/fairlead-worktrees",
   });
   expect(managedFolder({ env: {}, home, platform: "linux" })).toBe("/etc/fairlead");
 });
