@@ -1,8 +1,15 @@
+import { execFile } from "node:child_process";
+import { chmod, readFile } from "node:fs/promises";
+import { join } from "node:path";
+import { promisify } from "node:util";
 import { describe, expect, test } from "vitest";
 import { plain } from "../../support/editor/clients.ts";
-import { storiesOfOneAgent } from "../../support/editor/story.ts";
+import { Editor } from "../../support/editor/editor.ts";
+import { story as storyOfOwnAgent, storiesOfOneAgent } from "../../support/editor/story.ts";
 import * as reply from "../../support/model/reply.ts";
 import { expectFailure } from "../../support/failure.ts";
+import { temporaryFolder } from "../../support/temp.ts";
+import { agentText } from "../../support/transcript.ts";
 
 const client = { ...plain(), info: { name: "acpx", version: "1.0.0" } };
 /** Environment Modules export functions of bash, whose values have several lines. */
@@ -67,6 +74,95 @@ describe("an editor with a project on another machine", () => {
       model.reply(reply.call("bash", { command })).reply("Done.");
       await editor.prompt(sessionId, "Go");
       expect(model.requests.at(-1)?.toolResults).toEqual(["one\ntwo|no function"]);
+    });
+  });
+});
+
+describe("JetBrains", () => {
+  /** Resident memory of an agent with a new session, in kilobytes; docs/development/performance.md has the figures. */
+  const memoryLimit = 130 * 1024;
+
+  test("starts an agent for each open project at once, each of which takes little memory", async () => {
+    await storyOfOwnAgent({ client }, async ({ editor, home, repository }) => {
+      const cwd = repository.path;
+      const others = Array.from({ length: 3 }, () => new Editor({ home: home.path, cwd, client }));
+      const all = [editor, ...others];
+      await Promise.all(
+        all.map(async (one) => {
+          if (one !== editor) await one.initialize();
+          await one.newSession();
+        }),
+      );
+      const pids = all.map(({ pid }) => String(pid));
+      const { stdout } = await promisify(execFile)("ps", ["-o", "rss=", "-p", pids.join(",")]);
+      const sizes = stdout.trim().split(/\s+/).map(Number);
+      expect(sizes).toHaveLength(all.length);
+      expect(Math.max(...sizes)).toBeLessThan(memoryLimit);
+      expect((await editor.list()).sessions).toHaveLength(all.length);
+      await Promise.all(others.map((one) => one.close()));
+    });
+  });
+});
+
+describe("an editor with files of another machine under the same paths", () => {
+  /** An ssh that runs the command here, with its options as ssh reads them. */
+  const ssh = `#!/bin/sh
+while [ "\${1#-}" != "$1" ]; do
+  case "$1" in -o) shift ;; -t*) echo "Pseudo-terminal allocated" ;; esac
+  shift
+done
+shift
+exec sh -c "$*"
+`;
+
+  test("starts the agent there with the command of docs/remote.md", async () => {
+    const root = join(import.meta.dirname, "../../..");
+    const page = await readFile(join(root, "docs/remote.md"), "utf8");
+    const command = /^ssh .* fairlead acp$/m.exec(page)?.[0] ?? "";
+    const fairlead = `#!/bin/sh\nexec "${process.execPath}" "${join(root, "bin/fairlead.js")}" "$@"\n`;
+    const start = `
+      process.env.PATH = __dirname + ":" + process.env.PATH;
+      const { spawn } = require("node:child_process");
+      spawn("sh", ["-c", ${JSON.stringify(`exec ${command}`)}], { stdio: "inherit" }).on("exit", process.exit);`;
+    await using folder = await temporaryFolder({ ssh, fairlead, "start.cjs": start });
+    for (const name of ["ssh", "fairlead"]) await chmod(join(folder.path, name), 0o755);
+    await storyOfOwnAgent(
+      { client, program: [join(folder.path, "start.cjs")] },
+      async ({ editor, model }) => {
+        const { sessionId } = await editor.newSession();
+        model.reply("Hello.");
+        expect(await editor.prompt(sessionId, "Hi")).toMatchObject({ stopReason: "end_turn" });
+      },
+    );
+  });
+});
+
+describe("an editor that shows the approval setting", () => {
+  const ask = { permission: { edit: "ask", bash: "ask" } };
+
+  test("sees the one that applies: always for a command is none for edits", async () => {
+    await story({ client, config: ask, permission: "allow_always" }, async ({ editor, model }) => {
+      const { sessionId, configOptions } = await editor.newSession();
+      const touch = reply.call("bash", { command: "touch a.txt" });
+      const write = reply.call("write", { filePath: "b.txt", content: "b\n" });
+      model.reply(touch).reply(touch).reply(write).reply("Done.");
+      await editor.prompt(sessionId, "Go");
+      expect(editor.permissionRequests.map(({ toolCall }) => toolCall.title)).toEqual([
+        "touch a.txt",
+        "Write b.txt (new)",
+      ]);
+      const approvalOf = (options: typeof configOptions) =>
+        options?.find(({ id }) => id === "approval")?.currentValue;
+      expect(approvalOf(configOptions)).toBe("ask");
+      expect(
+        editor.updates(sessionId, "config_option_update").map((one) => approvalOf(one.configOptions)),
+      ).toEqual([]);
+      await editor.prompt(sessionId, "/permissions");
+      expect(agentText(editor.updates(sessionId))).toMatch(
+        /1\. edit `a\.txt`[^\n]*\n2\. bash `touch \*`[^\n]*\n3\. edit `b\.txt`/,
+      );
+      const answer = await editor.setConfigOption(sessionId, "approval", "accept-edits");
+      expect(approvalOf(answer.configOptions)).toBe("accept-edits");
     });
   });
 });
