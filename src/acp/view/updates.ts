@@ -2,6 +2,7 @@ import type { AvailableCommand, SessionUpdate } from "@agentclientprotocol/sdk/u
 import { removeControls } from "../../base/text/controls.ts";
 import type { Todo } from "../../message/message.ts";
 import { renderEvidence, titleOf } from "../../evidence/describe.ts";
+import { roundCost } from "../../base/text/cost.ts";
 import type { EvidencePart } from "../../message/part.ts";
 import type { Session } from "../../session/session.ts";
 import type { ClientFeatures } from "../client-capabilities.ts";
@@ -50,7 +51,7 @@ export function usageUpdate(used: number, size: number, cost: number | undefined
     sessionUpdate: "usage_update",
     used,
     size,
-    ...(cost !== undefined && cost !== 0 && { cost: { amount: cost, currency: "USD" } }),
+    ...(cost !== undefined && cost !== 0 && { cost: { amount: roundCost(cost), currency: "USD" } }),
   };
 }
 

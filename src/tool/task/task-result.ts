@@ -1,3 +1,4 @@
+import { roundCost } from "../../base/text/cost.ts";
 import type { FileChange } from "../../message/part.ts";
 import type { TaskOutcome, ToolResult } from "../tool.ts";
 import { formatTaskNotes } from "./task-report.ts";
@@ -31,7 +32,7 @@ export function createReport(agent: string, outcome: TaskOutcome): TaskReport {
     ...(model && { model }),
     state: end,
     calls,
-    cost,
+    cost: roundCost(cost),
     summary,
     ...(notUndone.length > 0 && { notUndone }),
     ...(activity.length > 0 && { activity }),
