@@ -1,9 +1,12 @@
 import assert from "node:assert/strict";
 import { execFile } from "node:child_process";
+import { once } from "node:events";
 import { writeFileSync } from "node:fs";
+import { createServer } from "node:http";
 import { join } from "node:path";
 import { performance } from "node:perf_hooks";
 import { promisify } from "node:util";
+import { z } from "zod";
 import { messageSchema, sessionInfoSchema } from "../../src/message/message.ts";
 import { renderSessionPage } from "../../src/reports/view/page.ts";
 import { findProgram } from "../../src/workspace/process/find-program.ts";
@@ -15,6 +18,23 @@ import { temporaryFolder } from "../support/temp.ts";
 const messageCount = 2_000;
 /** For the whole browser: start, load, layout, picture. A page without content-visibility takes several times as long. */
 const longest = 60_000;
+/** Milliseconds between two frames of scrolling, for all but the slowest 5 %. A busy machine without a graphics card needs most of it. */
+const slowestFrame = 250;
+
+/** Runs in the page: a screen further with each frame, then a report of the milliseconds between them. */
+const scrollAndReport = `
+  const times = [];
+  let last = performance.now();
+  const next = () => {
+    const now = performance.now();
+    times.push(now - last);
+    last = now;
+    const before = scrollY;
+    scrollBy(0, innerHeight);
+    if (scrollY !== before) requestAnimationFrame(next);
+    else fetch("/report", { method: "POST", body: JSON.stringify(times) });
+  };
+  requestAnimationFrame(next);`;
 
 const names = ["chromium", "chromium-browser", "google-chrome", "google-chrome-stable"];
 const found = await Promise.all(names.map((name) => findProgram(name, process.env)));
@@ -39,12 +59,49 @@ for (const { name, size, flags } of looks) {
   await open([...flags, `--window-size=${size}`, `--screenshot=${picture}`]);
   console.log(`${name}: ${((performance.now() - start) / 1_000).toFixed(1)} s, ${picture}`);
 }
+const { frames, median, slow } = await scrollToEnd();
+console.log(`scrolled in ${frames} frames: ${median} ms each, 95 % in at most ${slow} ms`);
+assert.ok(slow <= slowestFrame, "scrolling stays fluid");
 const { stdout } = await open(["--dump-dom"]);
 assert.equal(stdout.split("<article").length - 1, messageCount, "every message is in the document");
 assert.equal(stdout.split("<figure").length - 1, 4, "all plots are in the document");
 console.log(`${messageCount} messages are shown.`);
 
-async function open(args: readonly string[]) {
+/** Scrolls through the page by a screen per frame. Returns the milliseconds between frames. */
+async function scrollToEnd(): Promise<{ frames: number; median: number; slow: number }> {
+  const measured = Promise.withResolvers<number[]>();
+  const page = (await longPage()).replace(/<meta http-equiv="Content-Security-Policy"[^>]*>/, "");
+  // The picture arrives when the measurement has, so that the browser does not end before it.
+  const added = `<img src="/wait" alt=""><script>${scrollAndReport}</script></body>`;
+  const server = createServer((request, response) => {
+    if (request.url === "/wait") {
+      const answer = () => response.writeHead(404).end();
+      measured.promise.then(answer, answer);
+      return;
+    }
+    if (request.url !== "/report") {
+      response.setHeader("content-type", "text/html").end(page.replace("</body>", added));
+      return;
+    }
+    let text = "";
+    request.setEncoding("utf8").on("data", (chunk: string) => (text += chunk));
+    request.on("end", () => {
+      response.end();
+      measured.resolve(z.array(z.number()).parse(JSON.parse(text)));
+    });
+  }).listen(0, "127.0.0.1");
+  await once(server, "listening");
+  const { port } = z.object({ port: z.number() }).parse(server.address());
+  const opened = open(["--window-size=1200,900", "--dump-dom"], `http://127.0.0.1:${port}/`);
+  opened.catch(measured.reject);
+  const times = (await measured.promise).toSorted((one, other) => one - other);
+  await opened;
+  server.close();
+  const at = (share: number) => Math.round(times[Math.floor(times.length * share)] ?? 0);
+  return { frames: times.length, median: at(0.5), slow: at(0.95) };
+}
+
+async function open(args: readonly string[], address = `file://${path}`) {
   const quiet = [
     "--headless",
     "--no-sandbox",
@@ -53,7 +110,7 @@ async function open(args: readonly string[]) {
     "--disable-background-networking",
   ];
   const profile = `--user-data-dir=${join(place.path, "profile")}`;
-  return promisify(execFile)(browser ?? "", [...quiet, profile, ...args, `file://${path}`], {
+  return promisify(execFile)(browser ?? "", [...quiet, profile, ...args, address], {
     timeout: longest,
     maxBuffer: 256 * 1024 * 1024,
   });
