@@ -38,6 +38,11 @@ const slowProgram = [
   "test/e2e/*/{instruction-urls,language-servers,launcher,lifecycle,lsp-tool,mcp-auth,mcp-authorization,mcp-faults,mcp-life}.test.ts",
   "test/e2e/*/{mcp-servers,models,near-right,outside-paths,permissions-check,permissions-plan,permissions-trust}.test.ts",
   "test/e2e/*/{plugins,prefix-sessions,prefix-trace,provider-faults,read-gate,run,run-choices,sessions-commands,sessions-view,setup,setup-answers}.test.ts",
+  "test/e2e/*/{agents-commands,cards-and-refusals,command-processes,completion,empty-answers,file-commands}.test.ts",
+  "test/e2e/*/{first-requests,frozen-prompt,mcp-commands,mcp-files,mentions,permissions-approvals,pickers,prefix}.test.ts",
+  "test/e2e/*/{queue,refused-media,rejection-reasons,run-scripts,sandboxed-level,sandboxed-plugins,sessions-diff}.test.ts",
+  "test/e2e/*/{setup-local,truncation}.test.ts",
+  "test/property/client-calls.test.ts",
   "test/e2e/*/{shared-approvals,two-processes,undo,unstable,windows,wire-abuse,wire-prices,written-calls}.test.ts",
 ];
 
