@@ -44,14 +44,16 @@ export async function noteFoundLines(
   matches: readonly { path: string; line: number; text: string }[],
 ): Promise<void> {
   const files = new FileReader();
-  for (const [path, found] of Map.groupBy(matches, (match) => match.path)) {
+  const groups = Map.groupBy(matches, (match) => match.path);
+  const note = async ([path, found]: [string, typeof matches]) => {
     const file = await files.read(path);
-    if (file === undefined) continue;
+    if (file === undefined) return;
     const lines = decodeText(file.bytes)?.text.split(/\r?\n/);
     // Searches truncate long lines.
     if (found.every(({ line, text }) => lines?.[line - 1]?.startsWith(text) === true))
       seen.setPart(path, sha256(file.bytes));
-  }
+  };
+  await Promise.all([...groups].map(note));
 }
 
 /** Returns the paths at the starts of output lines, as in `src/a.ts:12:text`; some may not be files. */
