@@ -3,6 +3,7 @@ import { codeOf, UserError } from "../base/errors.ts";
 import { isBelow } from "../base/files/paths.ts";
 import type { ShownText } from "../shell/facts.ts";
 import { sha256 } from "../base/text/hash.ts";
+import { timeStepMs } from "../workspace/changes/file-state.ts";
 import { withFileAt } from "../workspace/files/files.ts";
 import type { SeenFiles } from "./seen-files.ts";
 import { decodeText, editLimitBytes } from "./text-file.ts";
@@ -28,7 +29,7 @@ export async function noteShownText(
   const files = new FileReader();
   const note = async (path: string, isWhole: boolean) => {
     const file = await files.read(path);
-    if (file === undefined || file.changedMs > start) return;
+    if (file === undefined || file.changedMs > start - timeStepMs) return;
     if (isWhole) seen.set(path, sha256(file.bytes));
     else seen.setPart(path, sha256(file.bytes));
   };
