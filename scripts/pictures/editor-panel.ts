@@ -1,4 +1,4 @@
-import { execFileSync, spawn } from "node:child_process";
+import { spawn } from "node:child_process";
 import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -6,6 +6,7 @@ import { Readable, Writable } from "node:stream";
 import { client, ndJsonStream, type SessionConfigOption, type SessionUpdate } from "@agentclientprotocol/sdk";
 import { diffLines } from "diff";
 import { startScriptedModel } from "../../src/model/scripted.ts";
+import { createSumsProject } from "./sums-project.ts";
 import { colors, drawText, svgDocument, wrapText } from "./svg.ts";
 
 // Plays a turn through ACP with the built program and a scripted model, and draws what the editor received as a panel:
@@ -29,12 +30,8 @@ const steps = [
   },
   { text: "`subtract` subtracts now, and both tests pass." },
 ];
-const files = {
-  "sum.js": "export const add = (a, b) => b + a;\nexport const subtract = (a, b) => a + b;\n",
-  "sum.test.js":
-    'import assert from "node:assert/strict";\nimport { test } from "node:test";\nimport { add, subtract } from "./sum.js";\n\ntest("add", () => assert.equal(add(2, 3), 5));\ntest("subtract", () => assert.equal(subtract(5, 3), 2));\n',
-  "package.json": '{ "name": "sums", "private": true, "type": "module" }\n',
-};
+const projectTest =
+  'import assert from "node:assert/strict";\nimport { test } from "node:test";\nimport { add, subtract } from "./sum.js";\n\ntest("add", () => assert.equal(add(2, 3), 5));\ntest("subtract", () => assert.equal(subtract(5, 3), 2));\n';
 const root = join(import.meta.dirname, "../..");
 
 interface Transcript {
@@ -45,9 +42,7 @@ interface Transcript {
 async function play(): Promise<Transcript> {
   const all = mkdtempSync(join(tmpdir(), "fairlead-picture-"));
   const place = join(all, "sums");
-  mkdirSync(place);
-  for (const [name, content] of Object.entries(files)) writeFileSync(join(place, name), content);
-  execFileSync("git", ["init", "--quiet"], { cwd: place });
+  createSumsProject(place, projectTest);
   const model = await startScriptedModel(({ step, hasTools }) =>
     hasTools ? (steps[step] ?? { text: "" }) : { text: "Fix subtract" },
   );

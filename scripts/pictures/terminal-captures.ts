@@ -4,6 +4,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { type ScriptedStep, startScriptedModel } from "../../src/model/scripted.ts";
+import { createSumsProject } from "./sums-project.ts";
 
 // Captures what people meet first in a terminal of 60 and of 120 columns, as text. Needs tmux.
 
@@ -30,12 +31,8 @@ interface Scene {
   readonly end: string;
 }
 
-const files = {
-  "sum.js": "export const add = (a, b) => b + a;\nexport const subtract = (a, b) => a + b;\n",
-  "sum.test.js":
-    'import assert from "node:assert/strict";\nimport { test } from "node:test";\nimport { subtract } from "./sum.js";\n\ntest("subtract", () => assert.equal(subtract(5, 3), 2));\n',
-  "package.json": '{ "name": "sums", "private": true, "type": "module" }\n',
-};
+const projectTest =
+  'import assert from "node:assert/strict";\nimport { test } from "node:test";\nimport { subtract } from "./sum.js";\n\ntest("subtract", () => assert.equal(subtract(5, 3), 2));\n';
 
 const fix: ScriptedStep[] = [
   { text: "I read the code first.", calls: [{ tool: "read", input: { filePath: "sum.js" } }] },
@@ -119,9 +116,7 @@ for (const scene of scenes)
 async function capture({ command, steps, config = {}, typed, end }: Scene, width: number): Promise<string> {
   const all = realpathSync(mkdtempSync(join(tmpdir(), "fairlead-capture-")));
   const place = join(all, "sums");
-  mkdirSync(place);
-  for (const [name, content] of Object.entries(files)) writeFileSync(join(place, name), content);
-  execFileSync("git", ["init", "--quiet"], { cwd: place });
+  createSumsProject(place, projectTest);
   const model = await startScriptedModel(({ step, hasTools }) =>
     hasTools ? (steps[step] ?? { text: "" }) : { text: "Fix subtract" },
   );
