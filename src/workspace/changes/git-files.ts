@@ -9,7 +9,7 @@ import { toSlashes } from "../paths.ts";
 import type { NamedPath } from "./command-changes.ts";
 import type { FileVersion } from "./file-state.ts";
 import { findIndexEntries, type IndexEntry } from "./git-index.ts";
-import type { RunGit } from "./run-git.ts";
+import type { RunGit } from "./git-runner.ts";
 
 /** The files of a folder that differ from git's index. Paths are absolute. */
 export interface GitListing {

@@ -30,7 +30,7 @@ import type {
 } from "./command-changes.ts";
 import { GitFiles, type GitHead, type GitListing, type IndexCopy } from "./git-files.ts";
 import { KeptContents } from "./kept-contents.ts";
-import { gitRunner, type RunGit } from "./run-git.ts";
+import { gitRunner, type RunGit } from "./git-runner.ts";
 
 /** Maximum number of files that one command's changes list. */
 export const changedFilesLimit = 2_000;

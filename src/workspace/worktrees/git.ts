@@ -1,25 +1,13 @@
-import { childProcess } from "../process/child-process.ts";
 import { type Environment, findProgram } from "../process/find-program.ts";
+import { GitError, gitFailure, type GitResult, runGit } from "../process/run-git.ts";
 
 /** Time for one git command; a checkout of a large repository takes minutes. */
 const timeLimitMs = 10 * 60_000;
-const outputLimitBytes = 256 * 1024 * 1024;
-/** Characters of git's message in an error. */
-const messageLimit = 500;
-
-export interface GitResult {
-  readonly exitCode: number;
-  readonly stdout: Buffer;
-  readonly stderr: string;
-}
+const limitBytes = 256 * 1024 * 1024;
 
 export interface GitOptions {
   readonly env?: Environment;
   readonly input?: string;
-}
-
-export class GitError extends Error {
-  override readonly name = "GitError";
 }
 
 /** Variables with which git would work in another repository than that of the folder. */
@@ -59,36 +47,19 @@ export class Git {
 
   /** Throws {@link GitError} if git fails. */
   async bytes(args: readonly string[], options?: GitOptions): Promise<Buffer> {
-    const { exitCode, stdout, stderr } = await this.run(args, options);
-    if (exitCode === 0) return stdout;
-    const message = stderr.trim().slice(0, messageLimit);
-    throw new GitError(`git ${args[0] ?? ""}: ${message || `exit code ${exitCode}`}`);
+    const result = await this.run(args, options);
+    if (result.exitCode === 0) return result.stdout;
+    throw gitFailure(args, result);
   }
 
   run(args: readonly string[], { env, input }: GitOptions = {}): Promise<GitResult> {
-    const { promise, resolve, reject } = Promise.withResolvers<GitResult>();
     const inherited = Object.entries(this.#env()).filter(([name]) => !placeVariables.includes(name));
-    const child = childProcess().execFile(
-      this.#program,
-      ["-c", "core.fsmonitor=false", "-c", "core.hooksPath=/dev/null", ...args],
-      {
-        cwd: this.#folder,
-        env: { ...Object.fromEntries(inherited), ...identity, GIT_TERMINAL_PROMPT: "0", ...env },
-        maxBuffer: outputLimitBytes,
-        timeout: timeLimitMs,
-        killSignal: "SIGKILL",
-        encoding: "buffer",
-        windowsHide: true,
-      },
-      (error, stdout, stderr) => {
-        const exitCode = error === null ? 0 : error.code;
-        if (typeof exitCode === "number") resolve({ exitCode, stdout, stderr: stderr.toString("utf8") });
-        else reject(error);
-      },
-    );
-    // A git that ends early reports its own error.
-    child.stdin?.on("error", () => {});
-    child.stdin?.end(input ?? "");
-    return promise;
+    return runGit(this.#program, ["-c", "core.hooksPath=/dev/null", ...args], {
+      cwd: this.#folder,
+      env: { ...Object.fromEntries(inherited), ...identity, GIT_TERMINAL_PROMPT: "0", ...env },
+      limitBytes,
+      timeLimitMs,
+      input,
+    });
   }
 }

@@ -38,7 +38,7 @@ export class Worktrees {
       );
     const name = sessionId.slice(-worktreeNameLength);
     return this.#explain(main, async () => {
-      const git = await this.#git(main);
+      const git = await this.openGit(main);
       const head = await git.run(["rev-parse", "--verify", "--quiet", "HEAD"]);
       if (head.exitCode !== 0)
         throw new UserError(
@@ -63,7 +63,7 @@ export class Worktrees {
     if (!isFolder(main))
       throw new UserError(`The folder ${main}, to which this session belongs, no longer exists.`);
     return this.#explain(main, async () => {
-      const git = await this.#git(main);
+      const git = await this.openGit(main);
       await git.text(["worktree", "prune"]);
       if (!(await hasBranch(git, branch))) return this.create(main, sessionId);
       await git.text(["worktree", "add", "--quiet", root, branch]);
@@ -73,7 +73,7 @@ export class Worktrees {
 
   /** Returns a commit with the state of the worktree's files, except ignored ones. Changes no file and no branch. */
   async snapshot(root: string, { tracked }: { tracked: boolean }): Promise<string> {
-    const git = await this.#git(root);
+    const git = await this.openGit(root);
     const folder = await mkdtemp(join(tmpdir(), "fairlead-index-"));
     try {
       const index = join(folder, "index");
@@ -97,25 +97,25 @@ export class Worktrees {
 
   /** Keeps a merged state from git's garbage collection. */
   async keep({ main, branch }: Worktree, commit: string): Promise<void> {
-    await (await this.#git(main)).text(["update-ref", toRef(branch), commit]);
+    await (await this.openGit(main)).text(["update-ref", toRef(branch), commit]);
   }
 
   /** Whether the worktree differs from the state. */
   async hasChanges({ root }: Worktree, base: string): Promise<boolean> {
     const now = await this.snapshot(root, { tracked: false });
-    return (await (await this.#git(root)).run(["diff", "--quiet", base, now])).exitCode !== 0;
+    return (await (await this.openGit(root)).run(["diff", "--quiet", base, now])).exitCode !== 0;
   }
 
   /** Discards all changes since the state, except ignored files. */
   async reset({ root }: Worktree, base: string): Promise<void> {
-    const git = await this.#git(root);
+    const git = await this.openGit(root);
     await git.text(["reset", "--quiet", "--hard", base]);
     await git.text(["clean", "--quiet", "-d", "--force", "--force"]);
   }
 
   /** Removes the worktree. The branch stays if it has commits that no other branch has. */
   async remove({ root, branch, main, base }: Worktree): Promise<void> {
-    const git = await this.#git(main);
+    const git = await this.openGit(main);
     if (isFolder(root)) await git.text(["worktree", "remove", "--force", "--force", root]);
     else await git.text(["worktree", "prune"]);
     await git.run(["update-ref", "-d", toRef(branch)]);
@@ -133,14 +133,9 @@ export class Worktrees {
     if (commits === "0") await git.text(["branch", "--quiet", "--delete", "--force", branch]);
   }
 
-  /** Runs git in the repository. */
-  #git(folder: string): Promise<Git> {
-    return Git.open(folder, this.#options.env);
-  }
-
-  /** For plans of a merge. */
+  /** Returns git for a folder. Throws {@link GitError} if it is not installed. */
   openGit(folder: string): Promise<Git> {
-    return this.#git(folder);
+    return Git.open(folder, this.#options.env);
   }
 
   async #explain<T>(main: string, task: () => Promise<T>): Promise<T> {
