@@ -95,14 +95,10 @@ export interface ToolSpec {
   schema: Record<string, unknown>;
 }
 
-/** An event of a streaming model call. */
+/** An event of a streaming model call. A block of text or reasoning begins with its first text, and may be data alone. */
 export type StepEvent =
-  | { type: "text-start"; id: string }
-  | { type: "text-delta"; id: string; text: string }
-  | { type: "text-end"; id: string; metadata?: ProviderMetadata }
-  | { type: "reasoning-start"; id: string }
-  | { type: "reasoning-delta"; id: string; text: string }
-  | { type: "reasoning-end"; id: string; metadata?: ProviderMetadata }
+  | { type: "text-delta" | "reasoning-delta"; text: string }
+  | { type: "text-end" | "reasoning-end"; metadata?: ProviderMetadata }
   /** The model began a call; its arguments are still streaming. */
   | {
       type: "call-start";

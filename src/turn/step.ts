@@ -319,14 +319,11 @@ class Attempt {
 
   #write(event: StepEvent): void {
     switch (event.type) {
-      case "text-start":
-      case "reasoning-start":
-        return;
       case "text-delta":
         this.#hasVisibleText ||= hasVisibleText(event.text);
-        return this.#text.append("text", event.id, event.text);
+        return this.#text.append("text", event.text);
       case "reasoning-delta":
-        return this.#text.append("reasoning", event.id, event.text);
+        return this.#text.append("reasoning", event.text);
       case "text-end":
         return this.#text.end(event.metadata);
       case "reasoning-end":

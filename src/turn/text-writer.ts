@@ -21,10 +21,10 @@ export class TextWriter {
     this.#messageId = messageId;
   }
 
-  append(kind: Kind, streamId: string, text: string): void {
+  append(kind: Kind, text: string): void {
     if (text === "") return;
     const open = this.#open;
-    if (open?.streamId !== streamId || open.kind !== kind) this.#openPart(kind, streamId, text);
+    if (open?.kind !== kind) this.#openPart(kind, text);
     else if (open.part === undefined) this.#appendWhileRepeating(open, text);
     else this.#transcript.append(this.#messageId, open.part.id, text);
   }
@@ -42,7 +42,7 @@ export class TextWriter {
 
   /** Ends reasoning. Metadata is stored even if the reasoning has no text. */
   endReasoning(metadata: ProviderMetadata | undefined): void {
-    if (metadata !== undefined && this.#open?.kind !== "reasoning") this.#openPart("reasoning", "", "");
+    if (metadata !== undefined && this.#open?.kind !== "reasoning") this.#openPart("reasoning", "");
     this.end(metadata);
   }
 
@@ -59,9 +59,9 @@ export class TextWriter {
     for (const part of this.#earlierParts.splice(0)) this.#retract(part);
   }
 
-  #openPart(kind: Kind, streamId: string, text: string): void {
+  #openPart(kind: Kind, text: string): void {
     this.end();
-    this.#open = { kind, streamId, text: "", repeats: this.#takeEarlierPart(kind), part: undefined };
+    this.#open = { kind, text: "", repeats: this.#takeEarlierPart(kind), part: undefined };
     this.#appendWhileRepeating(this.#open, text);
   }
 
@@ -107,7 +107,6 @@ export class TextWriter {
 
 interface OpenPart {
   kind: Kind;
-  streamId: string;
   /** Text streamed by this attempt while it repeats the earlier part. */
   text: string;
   /** The part of an earlier attempt that this one is compared with. */

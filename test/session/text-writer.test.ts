@@ -18,10 +18,11 @@ async function written(...attempts: Piece[][]) {
   const writer = new TextWriter(transcript, info.id);
   for (const [attempt, blocks] of attempts.entries()) {
     if (attempt > 0) writer.restart();
-    for (const [block, piece] of blocks.entries()) {
+    for (const piece of blocks) {
       const kind = piece.startsWith("text ") ? "text" : "reasoning";
       const pieces = piece.slice(kind.length + 1).split("|");
-      for (const text of pieces) writer.append(kind, `${kind}-${block}`, text);
+      for (const text of pieces) writer.append(kind, text);
+      writer.end();
     }
   }
   writer.finish();
@@ -115,7 +116,7 @@ test("stores what the provider wants back at a thought's end, with text or witho
   transcript.addMessage(info);
   transcript.putPart(info.id, { id: newPartId(), type: "step-start" });
   const writer = new TextWriter(transcript, info.id);
-  writer.append("reasoning", "reasoning-1", "Hm");
+  writer.append("reasoning", "Hm");
   const from = { provider: "anthropic", model: "claude", api: "messages" };
   const signed = { ...from, data: { signature: "abc" } };
   writer.endReasoning(signed);

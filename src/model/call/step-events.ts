@@ -27,8 +27,8 @@ interface OpenCall {
 }
 
 /**
- * Converts the stream of one model call to step events. Blocks of text and reasoning get new ids and are closed before a
- * call begins. A call is emitted once, as soon as its arguments are complete.
+ * Converts the stream of one model call to step events. Blocks of text and reasoning end before a call begins. A call
+ * is emitted once, as soon as its arguments are complete.
  */
 export class StepEvents {
   /** Set by the part that ends the answer. */
@@ -43,8 +43,7 @@ export class StepEvents {
   readonly #output: string[] = [];
   readonly #calls = new Map<string, OpenCall>();
   readonly #text: AnswerText;
-  #block: { readonly kind: BlockKind; readonly id: string } | undefined;
-  #blocks = 0;
+  #block: BlockKind | undefined;
   /** Data of the open block. */
   #data: Data | undefined;
 
@@ -114,27 +113,22 @@ export class StepEvents {
     for (const { kind, text } of texts) {
       if (text === "") continue;
       this.#emitEmptyCalls();
-      const { id } = this.#block?.kind === kind ? this.#block : this.#openBlock(kind);
-      this.#take({ type: `${kind}-delta`, id, text });
+      this.#openBlock(kind);
+      this.#take({ type: `${kind}-delta`, text });
     }
   }
 
   /** Ends a block with the provider's data. A block may be data alone. */
   #endBlock(kind: BlockKind, data: Data = {}): void {
     const hasData = Object.keys(data).some((name) => name !== "itemId");
-    if (this.#block?.kind !== kind) {
-      if (!hasData || kind === "text") return;
-      this.#openBlock(kind);
-    }
+    if (this.#block !== kind && (!hasData || kind === "text")) return;
+    this.#openBlock(kind);
     this.#closeBlock(Object.keys(data).length > 0 ? data : undefined);
   }
 
-  #openBlock(kind: BlockKind): { readonly id: string } {
-    this.#closeBlock();
-    const id = `${kind}-${++this.#blocks}`;
-    this.#block = { kind, id };
-    this.#take({ type: `${kind}-start`, id });
-    return this.#block;
+  #openBlock(kind: BlockKind): void {
+    if (this.#block !== kind) this.#closeBlock();
+    this.#block = kind;
   }
 
   #closeBlock(data = this.#data): void {
@@ -143,7 +137,7 @@ export class StepEvents {
     this.#data = undefined;
     if (block === undefined) return;
     const metadata = this.#own(data);
-    this.#take({ type: `${block.kind}-end`, id: block.id, ...(metadata && { metadata }) });
+    this.#take({ type: `${block}-end`, ...(metadata && { metadata }) });
   }
 
   #own(data: Data | undefined): ProviderMetadata | undefined {

@@ -200,12 +200,10 @@ test("text, reasoning and usage arrive as blocks with one finish", async () => {
     }) +
     done;
   expect(await answered(text)).toEqual([
-    { type: "reasoning-start", id: "reasoning-1" },
-    { type: "reasoning-delta", id: "reasoning-1", text: "hm" },
-    { type: "reasoning-end", id: "reasoning-1", metadata: field("reasoning_content") },
-    { type: "text-start", id: "text-2" },
-    { type: "text-delta", id: "text-2", text: "Hello" },
-    { type: "text-end", id: "text-2" },
+    { type: "reasoning-delta", text: "hm" },
+    { type: "reasoning-end", metadata: field("reasoning_content") },
+    { type: "text-delta", text: "Hello" },
+    { type: "text-end" },
     {
       type: "finish",
       reason: "stop",
@@ -272,14 +270,12 @@ test("emits a call as soon as its arguments are complete, while later text strea
     return undefined;
   });
   expect(events).toEqual([
-    { type: "text-start", id: "text-1" },
-    { type: "text-delta", id: "text-1", text: "Let me look." },
-    { type: "text-end", id: "text-1" },
+    { type: "text-delta", text: "Let me look." },
+    { type: "text-end" },
     { type: "call-start", providerCallId: "a", tool: "read" },
     { type: "call", providerCallId: "a", tool: "read", input: { path: "x}" }, raw: '{"path":"x}"}' },
-    { type: "text-start", id: "text-2" },
-    { type: "text-delta", id: "text-2", text: "More." },
-    { type: "text-end", id: "text-2" },
+    { type: "text-delta", text: "More." },
+    { type: "text-end" },
     { type: "finish", reason: "tool-calls", tokens },
   ]);
 });
@@ -856,9 +852,8 @@ test("an abort closes the emitted block, whatever followed it", async () => {
     return undefined;
   });
   expect(events).toEqual([
-    { type: "reasoning-start", id: "reasoning-1" },
-    { type: "reasoning-delta", id: "reasoning-1", text: "hm" },
-    { type: "reasoning-end", id: "reasoning-1", metadata: field("reasoning") },
+    { type: "reasoning-delta", text: "hm" },
+    { type: "reasoning-end", metadata: field("reasoning") },
     { type: "failed", error: { code: "cancelled", message: "Cancelled.", retryable: false } },
   ]);
 });

@@ -26,17 +26,18 @@ const question: Message = {
 /** The parts that the turn stores of a step. */
 function store(events: readonly StepEvent[]): Part[] {
   const parts: Part[] = [];
+  let text = "";
   for (const event of events) {
-    const last = parts.at(-1);
-    if (event.type === "text-start") parts.push({ id: newPartId(), type: "text", text: "" });
-    else if (event.type === "reasoning-start") parts.push({ id: newPartId(), type: "reasoning", text: "" });
-    else if (event.type === "call") {
+    if (event.type === "call") {
       const { providerCallId, tool, input } = event;
       const state = { status: "completed" as const, input, output: "seen", time: { start: 1, end: 2 } };
       parts.push({ id: newPartId(), type: "tool", callId: "own", providerCallId, tool, state });
-    } else if (last?.type === "text" || last?.type === "reasoning") {
-      if ("text" in event) last.text += event.text;
-      if ("metadata" in event && event.metadata !== undefined) last.providerMetadata = event.metadata;
+    } else if ("text" in event) text += event.text;
+    else if (event.type !== "call-start") {
+      const type = event.type === "text-end" ? "text" : "reasoning";
+      const { metadata } = event;
+      parts.push({ id: newPartId(), type, text, ...(metadata && { providerMetadata: metadata }) });
+      text = "";
     }
   }
   return parts;
