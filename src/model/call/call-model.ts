@@ -17,7 +17,7 @@ import { toolSchema } from "../request/tool-schema.ts";
 import { Connection } from "../streams/connection.ts";
 import type { CallParams, StreamPart, WireCall } from "../wires/wire.ts";
 import { Wires } from "../wires/wires.ts";
-import { toPrompt } from "./prompt.ts";
+import { toPrompt } from "../prompt/prompt.ts";
 import { StepEvents } from "./step-events.ts";
 
 export { Wires };

@@ -6,7 +6,7 @@ import type { Part, ToolState } from "../../../src/message/part.ts";
 import { describeModel } from "../../../src/model/catalog/catalog.ts";
 import type { Model } from "../../../src/model/model.ts";
 import { quirksOf } from "../../../src/model/quirks.ts";
-import { toPrompt } from "../../../src/model/call/prompt.ts";
+import { toPrompt } from "../../../src/model/prompt/prompt.ts";
 
 const sessionId = newSessionId();
 const models = [

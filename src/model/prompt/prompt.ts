@@ -1,23 +1,20 @@
 import { carriedText } from "../../message/carried.ts";
 import type { Message } from "../../message/message.ts";
-import { type Part, type ProviderMetadata, type ReasoningPart } from "../../message/part.ts";
-import { startsTurn } from "../../message/starts-turn.ts";
+import type { Part } from "../../message/part.ts";
 import { formatCall, formatResult } from "../answer/written-calls/call-texts.ts";
 import type { Model } from "../model.ts";
 import { toMediaPart } from "../request/media.ts";
-import { toValidCalls, toValidName, type ValidCall } from "../request/valid-calls.ts";
-import type { Prompt, WireCall } from "../wires/wire.ts";
+import type { Prompt } from "../wires/wire.ts";
+import { type AssistantPart, ownData, type PromptOptions, reasoning, text, withData } from "./parts.ts";
+import { chatThoughts, findThoughtsStart, type ThoughtContext, toReasoning } from "./thoughts.ts";
+import { toValidCalls, toValidName, type ValidCall } from "./valid-calls.ts";
+
+type PromptMessage = Prompt[number];
+type UserPart = Extract<PromptMessage, { role: "user" }>["content"][number];
+type ToolResult = Extract<PromptMessage, { role: "tool" }>["content"][number];
 
 const compactionQuestion = "What did we do so far?";
 const lostOpening = "[This message could not be read from disk.]";
-
-/** What a prompt depends on, in addition to the transcript. */
-export type PromptOptions = Pick<WireCall, "model" | "owner" | "quirks" | "isRefused">;
-
-type PromptMessage = Prompt[number];
-type AssistantPart = Extract<PromptMessage, { role: "assistant" }>["content"][number];
-type UserPart = Extract<PromptMessage, { role: "user" }>["content"][number];
-type ToolResult = Extract<PromptMessage, { role: "tool" }>["content"][number];
 
 /**
  * Converts the visible transcript to messages for a model.
@@ -63,36 +60,15 @@ function orderRoles(prompt: Prompt, { model, owner, quirks }: PromptOptions): Pr
   return ordered;
 }
 
-/**
- * Returns the index of the message after which thoughts are sent back: the start of the turn in which earlier messages last
- * changed, because outputs were cleared or a summary replaced messages. Thoughts of earlier turns are omitted from then
- * on and never at another time, because omitting them alone would invalidate the provider's prompt cache.
- */
-function findThoughtsStart(messages: readonly Message[]): number {
-  let changedAt = 0;
-  for (const { info, parts } of messages) {
-    const isSummary = info.role === "assistant" && info.summary && info.finish === "stop";
-    if (isSummary) changedAt = Math.max(changedAt, info.time.created);
-    for (const part of parts)
-      if (part.type === "tool" && part.state.status === "completed")
-        changedAt = Math.max(changedAt, part.state.compactedAt ?? 0);
-  }
-  return messages.findLastIndex((message) => message.info.time.created <= changedAt && startsTurn(message));
-}
-
 /** Returns whether the message is the question of a compaction that failed or was cancelled. */
 function isUnanswered({ info, parts }: Message, next: Message | undefined): boolean {
   if (info.role !== "user" || !parts.some(({ type }) => type === "compaction")) return false;
   return next?.info.role !== "assistant" || next.parts.length === 0;
 }
 
-interface StepContext extends PromptOptions {
+interface StepContext extends ThoughtContext {
   readonly isChat: boolean;
   readonly calls: ReadonlyMap<Part, ValidCall>;
-  /** Whether the model of the request wrote the message. */
-  readonly isOwn: boolean;
-  /** Whether models that need the thoughts of a turn get those of the message. */
-  readonly returnsThoughts: boolean;
 }
 
 const toUserMessage = (content: UserPart[]): Prompt =>
@@ -163,63 +139,6 @@ function toResult({ part, id, name, output }: ValidCall, media: UserPart[]): Too
   };
 }
 
-type Data = NonNullable<PromptMessage["providerOptions"]>[string];
-
-const ownerKeys = ["provider", "model", "api", "host"] as const;
-
-/** Returns the provider's data of a part if it came from the model, API and host of the request. */
-function ownData(
-  { providerMetadata: from }: Part & { providerMetadata?: ProviderMetadata | undefined },
-  { owner }: StepContext,
-): Data | undefined {
-  const isOwn = ownerKeys.every((key) => from?.[key] === owner[key]);
-  return isOwn ? from?.data : undefined;
-}
-
-/** Returns reasoning that is sent in its place among the parts of a step. Chat completions has a field for all of it. */
-function toReasoning(part: ReasoningPart, step: readonly Part[], context: StepContext): AssistantPart[] {
-  const { isChat, owner, quirks, isRefused, returnsThoughts } = context;
-  const data = ownData(part, context);
-  if (data === undefined || isChat || isRefused("thoughts")) return [];
-  // Messages: unchanged, with its signature, or as redacted data.
-  if (owner.api === "messages") return [withData(reasoning(part.text), "anthropic", data)];
-  // Responses: the summaries of an item become one part with its encrypted content, without the id of the item.
-  const { itemId, reasoningEncryptedContent: sealed } = data;
-  const item = step
-    .filter((other) => other.type === "reasoning")
-    .filter((other) => ownData(other, context)?.itemId === itemId);
-  if (sealed !== undefined) {
-    const summaries = item.map((other) => other.text).filter((summary) => summary !== "");
-    return [withData(reasoning(summaries.join("\n\n")), "openai", { reasoningEncryptedContent: sealed })];
-  }
-  // Open models have plain reasoning, which the SDK sends only if something is there in place of the encrypted content.
-  const isPlain = item.every((other) => ownData(other, context)?.reasoningEncryptedContent === undefined);
-  const isWanted = quirks.returnsReasoning !== "never" && returnsThoughts && part.text !== "";
-  const plain = { itemId, reasoningEncryptedContent: "" };
-  return isPlain && isWanted ? [withData(reasoning(part.text), "openai", plain)] : [];
-}
-
-/** Chat completions: the thoughts go back in the field in which they came, where the model wants them. */
-function chatThoughts(parts: readonly Part[], context: StepContext): { text?: string; fields?: Data } {
-  const { returnsReasoning, returnsReasoningDetails } = context.quirks;
-  if (context.isRefused("thoughts")) return {};
-  const hasCalls = parts.some(({ type }) => type === "tool");
-  const end = parts.find((part) => part.type === "step-finish");
-  const details = end && ownData(end, context);
-  if (returnsReasoningDetails && hasCalls && details !== undefined) return { fields: details };
-  const isWanted =
-    returnsReasoning === "calls" ? hasCalls : returnsReasoning === "turn" && context.returnsThoughts;
-  if (!isWanted) return {};
-  const own = parts
-    .filter((part) => part.type === "reasoning")
-    .filter((part) => (part.providerMetadata === undefined ? context.isOwn : ownData(part, context)));
-  const thoughts = own.map((part) => part.text).join("");
-  // A provider that requires reasoning with calls gets a blank if there is none.
-  if (thoughts === "") return returnsReasoning === "calls" ? { text: " " } : {};
-  const isField = own.every((part) => ownData(part, context)?.field === "reasoning");
-  return isField ? { fields: { reasoning: thoughts } } : { text: thoughts };
-}
-
 /** The first call needs a thought signature; a placeholder is sent if another model made the calls. */
 function toCall(call: ValidCall, context: StepContext, needsSignature: boolean): AssistantPart[] {
   const { model, quirks } = context;
@@ -245,14 +164,6 @@ function namedMediaOf(call: ValidCall, model: Model): UserPart[] {
 
 /** Returns whether the content was copied into the message when it was created (text and directories). */
 const isInlined = (mime: string): boolean => mime.startsWith("text/") || mime.endsWith("directory");
-
-/** Adds data of the provider to a part, under the name that the SDK reads. */
-function withData<P extends AssistantPart>(part: P, name: string, data: Data | undefined): P {
-  return data === undefined ? part : { ...part, providerOptions: { [name]: data } };
-}
-
-const text = (text: string) => ({ type: "text" as const, text });
-const reasoning = (text: string) => ({ type: "reasoning" as const, text });
 
 /** Ids of calls that Responses and Messages accept. */
 const usualCallId = /^[A-Za-z0-9_-]{1,64}$/;
