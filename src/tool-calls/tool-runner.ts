@@ -24,7 +24,6 @@ import {
   type Refusal,
   refusalText,
 } from "./tool-call-record.ts";
-import { type CallPluginsDeps, applyBeforeHooks, applyAfterHooks } from "./call-plugins.ts";
 import { addNotes, type CallHooksDeps, runHooksAfter, runHooksBefore } from "./call-hooks.ts";
 import { CallSlots } from "./call-slots.ts";
 import type { Decisions } from "../conversation/decisions.ts";
@@ -272,9 +271,7 @@ export class ToolRunner {
     if (forbidden !== undefined) return forbidden;
     const share = this.#results.take();
     try {
-      const checked = await applyBeforeHooks(this.#deps, record, tool, input, signal);
-      if ("refused" in checked) return await record.fail("denied", checked.refused);
-      const hooked = await runHooksBefore(this.#deps, record, tool, checked.input, signal);
+      const hooked = await runHooksBefore(this.#deps, record, tool, input, signal);
       if ("refused" in hooked)
         return await record.fail(hooked.endsTurn ? "rejected" : "denied", hooked.refused);
       const prepared = await prepareCall(tool, hooked.input, this.#deps.context);
@@ -298,8 +295,8 @@ export class ToolRunner {
       });
       const result = await this.#format(tool, written, isSandboxed, signal);
       fingerprint.result = fingerprintResult(result);
-      const changed = await applyAfterHooks(this.#deps, record, addNotes(result, hooked.notes), signal);
-      const { result: final, endsTurn } = await runHooksAfter(this.#deps, record, tool, changed, signal);
+      const noted = addNotes(result, hooked.notes);
+      const { result: final, endsTurn } = await runHooksAfter(this.#deps, record, tool, noted, signal);
       const outcome = await this.#finish(record, addNote(final, note), share, signal);
       return endsTurn && outcome.stop === undefined ? { ...outcome, stop: "rejected" } : outcome;
     } catch (error) {
@@ -477,7 +474,7 @@ export interface CallOrigin {
   readonly through?: string | undefined;
 }
 
-export interface ToolRunnerDeps extends ToolCallRecordDeps, CallPluginsDeps, CallHooksDeps {
+export interface ToolRunnerDeps extends ToolCallRecordDeps, CallHooksDeps {
   gate: Decider;
   rules: Ruleset;
   /** Additional rules that must allow a call. */
