@@ -3,8 +3,9 @@ import { z } from "zod";
 import { type Deferred, deferred } from "../base/async.ts";
 import { sentenceOf } from "../base/errors.ts";
 import { type Log, silentLog } from "../base/log.ts";
+import { excerpt } from "../base/text/excerpt.ts";
 import type { SessionId } from "../message/ids.ts";
-import type { Location, ToolKind } from "../message/part.ts";
+import type { CallDecision, Location, ToolKind } from "../message/part.ts";
 import type { ApprovalMode } from "../message/message.ts";
 import type { Approvals, ApprovalScope } from "./approvals.ts";
 import { describeIrreversible } from "./evaluate.ts";
@@ -41,6 +42,8 @@ export interface GateCall {
   readonly advice?: "allow" | "ask" | undefined;
   /** The session under which the user is asked, if not the session of the call. */
   readonly askedUnder?: SessionId | undefined;
+  /** Receives the decision as it is stored with the call. Must not throw. */
+  readonly onDecided?: ((decision: CallDecision) => void) | undefined;
 }
 
 /** The full text before and after, for each file that the call would change. */
@@ -80,22 +83,6 @@ export type Ask = (question: Question, signal: AbortSignal) => Promise<Answer>;
 /** Asks the user for the reason of a rejection; undefined if they give none. */
 export type AskWhy = (question: Question, signal: AbortSignal) => Promise<string | undefined>;
 
-/** A decision for the audit log. Contains no file contents, and nothing of a command but the subject. */
-export interface AuditEntry {
-  sessionId: SessionId;
-  callId: string;
-  agent: string;
-  outcome: Decision["outcome"];
-  by: "rules" | "approval" | "mode" | "plugin" | "person" | "failure" | "signal" | "close";
-  permission: string;
-  subject: string;
-  rule?: Rule | undefined;
-  /** The error, if there was one. */
-  problem?: string;
-  /** The user's reason for a rejection. */
-  feedback?: string;
-}
-
 export interface GateDeps {
   ask: Ask;
   askWhy?: AskWhy;
@@ -110,8 +97,8 @@ export interface GateDeps {
    * An "ask" makes it stricter, a "deny" is final, an "allow" allows at most what the mode "auto" would.
    */
   advise?: (call: GateCall, status: "allow" | "ask", signal: AbortSignal) => Promise<Advice> | undefined;
-  /** Must not throw. */
-  audit?: (entry: AuditEntry) => void;
+  /** Receives the decision on each call, for clients that show it. Must not throw. */
+  onDecided?: (callId: string, decision: CallDecision) => void;
 }
 
 /** The advice of a plugin, before the user is asked. */
@@ -120,7 +107,7 @@ export type Advice = { status: "allow" | "ask" } | { status: "deny"; by: string 
 interface PendingQuestion {
   readonly call: GateCall;
   readonly rules: Ruleset;
-  /** The first open permission when the call came, for the audit log. */
+  /** The first open permission when the call came, to be stored with the decision. */
   readonly decisive: PermissionRequest | undefined;
   readonly settled: Deferred<Decision>;
   /** Aborts when the call is settled, which withdraws its question. */
@@ -132,7 +119,7 @@ interface PendingQuestion {
 /** A decision without the user, and its source. */
 interface ImmediateDecision {
   decision: Decision;
-  by: AuditEntry["by"];
+  by: CallDecision["by"];
   rule?: Rule;
 }
 
@@ -142,7 +129,7 @@ type AnswerOrFailure = Answer | { reply: "unasked"; problem: string };
 /** The decision on a call that ended before it was judged; later for a step whose rejection is being explained. */
 interface EndedDecision {
   decision: Decision | Promise<Decision>;
-  by: AuditEntry["by"];
+  by: CallDecision["by"];
   rule?: Rule;
 }
 
@@ -324,7 +311,7 @@ export class Gate {
 
   #fail(waiting: PendingQuestion, problem: string): void {
     this.#log.warn("a permission question got no valid answer", { problem });
-    this.#settle(waiting, { outcome: "unasked", problem }, "failure", problem);
+    this.#settle(waiting, { outcome: "unasked", problem }, "failure");
   }
 
   /** Allows this call even if the approval cannot be saved. */
@@ -369,43 +356,55 @@ export class Gate {
   }
 
   /** Settles a call once; later calls have no effect. */
-  #settle(waiting: PendingQuestion, decision: Decision, by: AuditEntry["by"], problem?: string): void {
+  #settle(waiting: PendingQuestion, decision: Decision, by: CallDecision["by"]): void {
     const index = this.#pending.indexOf(waiting);
     if (index === -1) return;
     this.#pending.splice(index, 1);
     const permissions = waiting.decisive ? [waiting.decisive] : [];
-    waiting.settled.resolve(this.#record({ ...waiting.call, permissions }, decision, by, undefined, problem));
+    waiting.settled.resolve(this.#record({ ...waiting.call, permissions }, decision, by));
     waiting.withdrawn.abort();
   }
 
-  #record(call: GateCall, decided: Decision, by: AuditEntry["by"], rule?: Rule, problem?: string): Decision {
+  #record(call: GateCall, decided: Decision, by: CallDecision["by"], rule?: Rule): Decision {
     const isSandboxed = decided.outcome === "allowed" && this.#deps.mode?.() === "sandboxed";
     const decision: Decision = isSandboxed ? { outcome: "allowed", isSandboxed } : decided;
-    const { sessionId, callId, agent } = call;
-    const [first] = call.permissions;
-    const { permission, subject } =
-      decision.outcome === "denied"
-        ? decision
-        : { permission: first?.permission ?? "*", subject: first?.subjects[0]?.text ?? "" };
-    this.#deps.audit?.({
-      sessionId,
-      callId,
-      agent,
-      outcome: decision.outcome,
-      by,
-      permission,
-      subject,
-      rule,
-      ...(problem && { problem }),
-      ...(decision.outcome === "rejected" &&
-        decision.feedback !== undefined && { feedback: decision.feedback }),
-    });
+    const stored = toCallDecision(call, decision, by, rule);
+    call.onDecided?.(stored);
+    this.#deps.onDecided?.(call.callId, stored);
     return decision;
   }
 
   get #log(): Log {
     return this.#deps.log ?? silentLog;
   }
+}
+
+/** Longest stored subject of a decision, in characters; the call's input has the whole. */
+const subjectLimit = 300;
+/** Longest stored reason of a rejection, in characters; the call's result has the whole. */
+const feedbackLimit = 300;
+
+/** Returns the decision as it is stored: without file contents, and of a command only the subject. */
+function toCallDecision(
+  { permissions: [first] }: GateCall,
+  decision: Decision,
+  by: CallDecision["by"],
+  rule: Rule | undefined,
+): CallDecision {
+  const { outcome } = decision;
+  const { permission, subject } =
+    outcome === "denied"
+      ? decision
+      : { permission: first?.permission ?? "*", subject: first?.subjects[0]?.text ?? "" };
+  const feedback = outcome === "rejected" ? decision.feedback : undefined;
+  return {
+    outcome,
+    by,
+    permission,
+    subject: subject.length > subjectLimit ? `${subject.slice(0, subjectLimit)}…` : subject,
+    ...(rule && { rule }),
+    ...(feedback !== undefined && { feedback: excerpt(feedback, feedbackLimit) }),
+  };
 }
 
 const rejectedByClose: Decision = { outcome: "rejected", cause: "closed" };

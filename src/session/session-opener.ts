@@ -13,7 +13,6 @@ import type { Worktrees } from "../workspace/worktrees/worktrees.ts";
 import type { RecentChanges } from "../workspace/recent/recent-changes.ts";
 import { EditorFiles } from "../workspace/files/editor-files.ts";
 import type { ChildSession } from "../tasks/child-session.ts";
-import { Decisions } from "../conversation/decisions.ts";
 import type { SessionHost } from "./session-host.ts";
 import { PluginEvents } from "../session-state/plugin-events.ts";
 import { SessionPlugins } from "../session-state/session-plugins.ts";
@@ -179,7 +178,6 @@ export class SessionOpener {
       this.#deps.openApprovals(project.id),
       memory.lastUsedModel(project.id),
     ]);
-    const decisions = parent?.session.decisions ?? new Decisions();
     const gate =
       parent?.child.gate ??
       new Gate({
@@ -191,10 +189,7 @@ export class SessionOpener {
         log,
         mode: () => session.info.approval ?? "ask",
         limits: () => session.settings.limits,
-        audit: (entry) => {
-          const { callId } = entry;
-          host.emit({ sessionId: id, type: "decision", callId, decision: decisions.add(entry) });
-        },
+        onDecided: (callId, decision) => host.emit({ sessionId: id, type: "decision", callId, decision }),
       });
     const { cwd } = project.workspace;
     const session: Session = new Session({
@@ -213,7 +208,6 @@ export class SessionOpener {
       }),
       gate,
       approvals,
-      decisions,
       parent: parent?.session,
       openChild: (child, session) => this.#deps.openChild(child, session),
       reopenProject: async () =>

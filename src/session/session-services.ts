@@ -9,7 +9,6 @@ import type { Decider } from "../permission/gate.ts";
 import type { SessionWriter } from "../storage/session-store.ts";
 import { SessionSettings } from "../session-state/session-settings.ts";
 import { CommandCalls } from "../slash-commands/command-calls.ts";
-import type { Decisions } from "../conversation/decisions.ts";
 import type { SessionPlugins } from "../session-state/session-plugins.ts";
 import { ProjectWatcher } from "./project-watcher.ts";
 import { OpenCalls } from "../tool-calls/open-calls.ts";
@@ -37,7 +36,6 @@ export interface SessionServicesDeps {
   writer: SessionWriter;
   transcript: Transcript;
   gate: Decider;
-  decisions: Decisions;
   /** Loads the project again. */
   reopenProject: () => Promise<Project>;
   /** Shows the model's questions to the user. */
@@ -93,7 +91,7 @@ export interface SessionServices {
 
 /** Creates the services in an order in which each needs only earlier ones. */
 export function createSessionServices(deps: SessionServicesDeps): SessionServices {
-  const { info, writer, servers, parent, emit, transcript, gate, decisions, log } = deps;
+  const { info, writer, servers, parent, emit, transcript, gate, log } = deps;
   const { id: sessionId } = info;
   const warn = (text: string) => {
     emit({ sessionId, type: "notice", severity: "warning", text });
@@ -128,7 +126,6 @@ export function createSessionServices(deps: SessionServicesDeps): SessionService
   const messages = new UserMessages({ transcript, infoStore, settings, servers, plugins, warn });
   const commands = new CommandCalls({
     gate,
-    decisions,
     emit,
     log,
     project,

@@ -11,7 +11,6 @@ import type { TraceContext } from "../message/trace-context.ts";
 import type { Decider } from "../permission/gate.ts";
 import type { JsonStore } from "../storage/json/json-store.ts";
 import type { SessionWriter } from "../storage/session-store.ts";
-import type { Decisions } from "../conversation/decisions.ts";
 import type { SessionDiff } from "../conversation/session-diff.ts";
 import type { Transcript } from "../conversation/transcript.ts";
 import type { PluginEvents } from "../session-state/plugin-events.ts";
@@ -42,7 +41,6 @@ export interface SessionTurnsDeps {
   files: JsonStore;
   gate: Decider;
   approvals: Approvals;
-  decisions: Decisions;
   servers: SessionServers;
   /** Shows the model's questions to the user. */
   inquire: Inquire;
@@ -268,7 +266,7 @@ export class SessionTurns {
   }
 
   async #runTurn(context: ToolContext, signal: AbortSignal): Promise<TurnResult> {
-    const { transcript, diff, writer, gate, decisions, emit, log, waitUntilReady } = this.#deps;
+    const { transcript, diff, writer, gate, emit, log, waitUntilReady } = this.#deps;
     const {
       infoStore,
       settings,
@@ -286,7 +284,6 @@ export class SessionTurns {
       {
         transcript,
         gate,
-        decisions,
         emit,
         log,
         waitUntilReady,

@@ -14,7 +14,6 @@ import type { SessionPlugins } from "../session-state/session-plugins.ts";
 import type { ChildSession } from "../tasks/child-session.ts";
 import type { SessionSettings } from "../session-state/session-settings.ts";
 import type { Command } from "../slash-commands/commands.ts";
-import type { Decisions } from "../conversation/decisions.ts";
 import type { OpenCalls } from "../tool-calls/open-calls.ts";
 import type { LazyJobs } from "../session-state/lazy-jobs.ts";
 import type { PluginEvents } from "../session-state/plugin-events.ts";
@@ -61,7 +60,7 @@ export class Session {
   readonly #closed = deferred<void>();
 
   constructor(deps: SessionDeps) {
-    const { info, parent, transcript, diff, writer, gate, decisions, servers, inquire, emit, log } = deps;
+    const { info, parent, transcript, diff, writer, gate, servers, inquire, emit, log } = deps;
     const { waitUntilReady } = deps;
     this.id = info.id;
     this.#deps = deps;
@@ -71,7 +70,6 @@ export class Session {
       writer,
       transcript,
       gate,
-      decisions,
       reopenProject: deps.reopenProject,
       inquire,
       servers,
@@ -102,7 +100,6 @@ export class Session {
         files: deps.files,
         gate,
         approvals: deps.approvals,
-        decisions,
         servers,
         inquire,
         emit,
@@ -186,10 +183,6 @@ export class Session {
 
   get servers(): SessionServers {
     return this.#deps.servers;
-  }
-
-  get decisions(): Decisions {
-    return this.#deps.decisions;
   }
 
   get approvals(): Approvals {

@@ -23,10 +23,7 @@ import type { Transcript } from "../conversation/transcript.ts";
 import { noTokens, type TurnResult } from "../conversation/turn-result.ts";
 import type { UserMessages } from "../user-input/user-messages.ts";
 
-export interface CommandCallsDeps extends Pick<
-  AgentCallsDeps,
-  "gate" | "decisions" | "emit" | "waitUntilReady" | "log"
-> {
+export interface CommandCallsDeps extends Pick<AgentCallsDeps, "gate" | "emit" | "waitUntilReady" | "log"> {
   project(): Project;
   /** Prompts of connected MCP servers. */
   prompts(): readonly ServerPrompt[];
@@ -98,7 +95,7 @@ export class CommandCalls {
     context: ToolContext,
   ): Promise<TurnResult> {
     const { createToolRunner } = await import("../tool-calls/agent-calls.ts");
-    const { transcript, messages, settings, gate, decisions, emit, waitUntilReady, log } = this.#deps;
+    const { transcript, messages, settings, gate, emit, waitUntilReady, log } = this.#deps;
     await messages.add(input, context, {});
     const question = transcript.messages.findLast(({ info }) => info.role === "user")?.info;
     if (question?.role !== "user") throw new Error("a command without a message");
@@ -106,7 +103,6 @@ export class CommandCalls {
     const calls = {
       project: this.#deps.project(),
       gate,
-      decisions,
       context,
       emit,
       waitUntilReady,
@@ -166,11 +162,11 @@ export class CommandCalls {
 
   async #prompt(effect: PromptEffect, typed: string, context: ToolContext) {
     const { createCommandPrompt } = await import("./command-prompt.ts");
-    const { gate, decisions, emit, waitUntilReady, log } = this.#deps;
+    const { gate, emit, waitUntilReady, log } = this.#deps;
     const project = this.#deps.project();
     const plugins = this.#deps.plugins();
     const agent = this.#deps.settings.agentNamed(effect.kind === "template" ? effect.agent : undefined);
-    const calls = { project, gate, decisions, context, emit, waitUntilReady, log, plugins };
+    const calls = { project, gate, context, emit, waitUntilReady, log, plugins };
     return createCommandPrompt({ calls, agent, tools: await project.tools() }, effect, typed);
   }
 

@@ -5,7 +5,6 @@ import type { Decider } from "../permission/gate.ts";
 import type { Plugins } from "../plugin/plugins.ts";
 import type { SessionHooks } from "../hook/session-hooks.ts";
 import type { ToolContext } from "../tool/tool.ts";
-import type { Decisions } from "../conversation/decisions.ts";
 import type { OpenCalls } from "./open-calls.ts";
 import type { Project } from "../conversation/project.ts";
 import type { Transcript } from "../conversation/transcript.ts";
@@ -15,7 +14,6 @@ import { ToolRunner } from "./tool-runner.ts";
 export interface AgentCallsDeps {
   project: Project;
   gate: Decider;
-  decisions: Decisions;
   openCalls?: OpenCalls | undefined;
   context: ToolContext;
   emit: Emit;
@@ -32,12 +30,11 @@ export function createToolRunner(
   agent: Agent,
   transcript: Pick<Transcript, "putPart" | "settleCall" | "amendParts">,
 ): ToolRunner {
-  const { project, gate, decisions, openCalls, context, emit, waitUntilReady, log, plugins, hooks } = deps;
+  const { project, gate, openCalls, context, emit, waitUntilReady, log, plugins, hooks } = deps;
   const { config, workspace, secrets, diagnose, format } = project;
   return new ToolRunner({
     transcript,
     gate,
-    decisions,
     openCalls,
     context: { ...context, agent: agent.name },
     emit,

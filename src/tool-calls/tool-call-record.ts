@@ -53,9 +53,10 @@ export class ToolCallRecord {
     this.part = { ...this.part, state: { ...this.part.state, input } };
   }
 
-  /** Stored with the call's next state. */
-  setDecision(decision: CallDecision | undefined): void {
-    if (decision !== undefined) this.part = { ...this.part, decision };
+  /** Stored with the call's next state, with the time that the call waited for the user. */
+  setDecision(decision: CallDecision, askedAt: number): void {
+    const waited = decision.by === "person" && { waitedMs: Date.now() - askedAt };
+    this.part = { ...this.part, decision: { ...decision, ...waited } };
   }
 
   begin(): void {

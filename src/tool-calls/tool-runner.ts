@@ -2,7 +2,7 @@ import { errorFields } from "../base/error-fields.ts";
 import { orAfter, orWhenAborted } from "../base/async.ts";
 import { isAbort, messageOf, sentenceOf } from "../base/errors.ts";
 import { type MessageId, newPartId } from "../message/ids.ts";
-import type { FileChange, ProviderMetadata, ToolPart } from "../message/part.ts";
+import type { CallDecision, FileChange, ProviderMetadata, ToolPart } from "../message/part.ts";
 import { getToolPermission } from "../permission/evaluate.ts";
 import type { Decider, GateCall } from "../permission/gate.ts";
 import type { Decision, PermissionRequest, Ruleset } from "../permission/rule.ts";
@@ -26,7 +26,6 @@ import {
 } from "./tool-call-record.ts";
 import { addNotes, type CallHooksDeps, runHooksAfter, runHooksBefore } from "./call-hooks.ts";
 import { CallSlots } from "./call-slots.ts";
-import type { Decisions } from "../conversation/decisions.ts";
 import type { OpenCalls } from "./open-calls.ts";
 import type { Diagnose } from "../conversation/project.ts";
 import type { FormatChanges } from "../formatter/project-formatters.ts";
@@ -335,6 +334,7 @@ export class ToolRunner {
     const permissions = looping
       ? [...description.permissions, doomLoopRequest(part.tool)]
       : description.permissions;
+    const askedAt = Date.now();
     const call = {
       sessionId: this.#deps.context.sessionId,
       callId: part.callId,
@@ -350,12 +350,9 @@ export class ToolRunner {
       advice: description.advice,
       limits: this.#deps.limitingRules,
       within: this.#within,
+      onDecided: (decision: CallDecision) => record.setDecision(decision, askedAt),
     };
-    const askedAt = Date.now();
-    const decision = await this.#deps.gate.decide(call, this.#rules, signal);
-    const taken = this.#deps.decisions.take(part.callId);
-    record.setDecision(taken?.by === "person" ? { ...taken, waitedMs: Date.now() - askedAt } : taken);
-    return decision;
+    return this.#deps.gate.decide(call, this.#rules, signal);
   }
 
   #isAllowed(permissions: readonly PermissionRequest[]): boolean {
@@ -481,7 +478,6 @@ export interface ToolRunnerDeps extends ToolCallRecordDeps, CallHooksDeps {
   limitingRules?: readonly Ruleset[] | undefined;
   /** Rules of the parent agents. */
   within?: readonly Ruleset[] | undefined;
-  decisions: Decisions;
   /** Registry for cancelling single calls. */
   openCalls?: OpenCalls | undefined;
   context: ToolContext;

@@ -497,12 +497,11 @@ class Turn {
   /** Returns the tool runner, reused while the agent stays the same. */
   #runnerFor(agent: Agent): ToolRunner {
     if (this.#runner?.agent === agent.name) return this.#runner.runner;
-    const { transcript, project, gate, decisions, openCalls, context, emit, waitUntilReady, plugins, hooks } =
+    const { transcript, project, gate, openCalls, context, emit, waitUntilReady, plugins, hooks } =
       this.#deps;
     const calls = {
       project,
       gate,
-      decisions,
       openCalls,
       context,
       emit,

@@ -2,15 +2,9 @@ import { describe, expect, test } from "vitest";
 import { type Deferred, deferred } from "../../../src/base/async.ts";
 import type { ApprovalMode } from "../../../src/message/message.ts";
 import { newSessionId } from "../../../src/message/ids.ts";
+import type { CallDecision } from "../../../src/message/part.ts";
 import { Approvals } from "../../../src/permission/approvals.ts";
-import {
-  type Answer,
-  type Ask,
-  type AuditEntry,
-  Gate,
-  type GateCall,
-  type Question,
-} from "../../../src/permission/gate.ts";
+import { type Answer, type Ask, Gate, type GateCall, type Question } from "../../../src/permission/gate.ts";
 import type { PermissionRequest, Rule } from "../../../src/permission/rule.ts";
 
 const session = newSessionId();
@@ -56,12 +50,12 @@ function user() {
 
 function setUp(options: { ask?: Ask; approvals?: Approvals } = {}) {
   const someone = user();
-  const entries: AuditEntry[] = [];
+  const entries: (CallDecision & { callId: string })[] = [];
   const approvals = options.approvals ?? new Approvals();
   const gate = new Gate({
     ask: options.ask ?? someone.ask,
     approvals,
-    audit: (entry) => entries.push(entry),
+    onDecided: (callId, decision) => entries.push({ callId, ...decision }),
   });
   return { ...someone, gate, approvals, entries };
 }
