@@ -8,7 +8,6 @@ import { invalidRequest, methodNotFound, requestCancelled, SessionInUse, toReque
 import { requestsNewerVersion } from "./initialize.ts";
 import type { Call, ProtocolVersion, RequestHandler } from "./methods/method-table.ts";
 import type { JoinedSessions } from "./reconnect/joined-sessions.ts";
-import { TaskRunner } from "./transport/task-runner.ts";
 import type { Incoming } from "./transport/wire.ts";
 
 export interface DispatcherDeps {
@@ -156,4 +155,26 @@ export class RequestDispatcher {
 function isRequestId(id: unknown, { isStrict }: ProtocolVersion): boolean {
   if (typeof id === "string" || Number.isInteger(id)) return true;
   return !isStrict && (id === null || typeof id === "number");
+}
+
+/**
+ * Runs tasks in order, one per turn of the event loop: what a task does before it waits for the system is done when the
+ * next task runs, although both were given at once.
+ */
+class TaskRunner {
+  readonly #waiting: (() => void)[] = [];
+  #isRunning = false;
+
+  run(task: () => void): void {
+    this.#waiting.push(task);
+    if (!this.#isRunning) this.#runNext();
+  }
+
+  #runNext(): void {
+    const task = this.#waiting.shift();
+    this.#isRunning = task !== undefined;
+    if (task === undefined) return;
+    setImmediate(() => this.#runNext());
+    task();
+  }
 }

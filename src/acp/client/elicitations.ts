@@ -5,7 +5,7 @@ import type { Log } from "../../base/log.ts";
 import type { Elicitation, ElicitationField, ElicitationOutcome } from "../../message/elicitation.ts";
 import type { SessionId } from "../../message/ids.ts";
 import { showInvisible } from "../../base/text/invisible.ts";
-import type { ClientRequests, SessionElicitation } from "./client-requests.ts";
+import type { ClientRequests, SessionElicitation } from "./requester.ts";
 import type { ClientFeatures } from "../client-capabilities.ts";
 
 export interface ElicitationDeps {

@@ -9,7 +9,7 @@ import { excerpt } from "../../base/text/excerpt.ts";
 import { showInvisible } from "../../base/text/invisible.ts";
 import type { ApprovalScope } from "../../permission/approvals.ts";
 import { connectPermission, sandboxPermission } from "../../permission/rule.ts";
-import type { ClientRequests } from "./client-requests.ts";
+import type { ClientRequests } from "./requester.ts";
 import type { ClientFeatures } from "../client-capabilities.ts";
 import type { ClientPaths } from "../client-paths.ts";
 import { formatTitle } from "../view/titles.ts";

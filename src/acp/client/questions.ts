@@ -7,7 +7,7 @@ import type { Log } from "../../base/log.ts";
 import type { Inquiry, InquiryAnswer, InquiryOutcome, InquiryQuestion } from "../../message/inquiry.ts";
 import type { SessionId } from "../../message/ids.ts";
 import { showInvisible } from "../../base/text/invisible.ts";
-import type { ClientRequests, SessionElicitation } from "./client-requests.ts";
+import type { ClientRequests, SessionElicitation } from "./requester.ts";
 import type { ClientFeatures } from "../client-capabilities.ts";
 import { limitName } from "../view/card-limits.ts";
 import { textContent } from "../view/tool-calls.ts";

@@ -1,7 +1,15 @@
-import { type AnyMessage, RequestError } from "@agentclientprotocol/sdk/unstable";
+import {
+  type AnyMessage,
+  type AuthStatusResponse,
+  type CreateElicitationRequest,
+  RequestError,
+  type RequestPermissionRequest,
+} from "@agentclientprotocol/sdk/unstable";
 import { deferred } from "../../base/async.ts";
 import type { Log } from "../../base/log.ts";
 import { isRecord } from "../../base/text/record.ts";
+import type { SessionId } from "../../message/ids.ts";
+import type { EditorBuffers } from "../../workspace/files/editor-files.ts";
 import { requestCancelled } from "../errors.ts";
 
 /** Sends requests and notifications to the client. Responses are matched by id; results are not validated. */
@@ -55,4 +63,34 @@ function toError(response: object): RequestError {
   if (!isRecord(error) || typeof error["code"] !== "number" || typeof error["message"] !== "string")
     return new RequestError(-32600, "The response is neither a result nor an error.");
   return new RequestError(error["code"], error["message"], error["data"]);
+}
+
+/** Sends requests to the client, in its protocol version. Responses are not validated. */
+export interface ClientRequests {
+  permission(request: RequestPermissionRequest, signal: AbortSignal): Promise<unknown>;
+  /** Shows a form, or a URL to visit. */
+  elicit(request: SessionElicitation, signal: AbortSignal): Promise<unknown>;
+  /** Reports that the URL of an elicitation was visited. */
+  completeElicitation(elicitationId: string): void;
+  /** Reports a changed authentication status. Unstable. */
+  authStatus(status: AuthStatusResponse): void;
+}
+
+/** What the agent asks of the client, in its protocol version. */
+export interface Peer {
+  requests: ClientRequests;
+  buffers(sessionId: SessionId): EditorBuffers;
+  /** Reports the end of running turns, in protocol versions where the prompt's response does not. */
+  endTurns?(reason: string): Promise<void>;
+}
+
+export type SessionElicitation = CreateElicitationRequest & { sessionId: string };
+
+export function createClientRequests(requester: Requester): ClientRequests {
+  return {
+    permission: (request, signal) => requester.request("session/request_permission", request, signal),
+    elicit: (request, signal) => requester.request("elicitation/create", request, signal),
+    completeElicitation: (elicitationId) => requester.notify("elicitation/complete", { elicitationId }),
+    authStatus: (status) => requester.notify("auth/status_update", status),
+  };
 }

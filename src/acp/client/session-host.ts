@@ -5,7 +5,7 @@ import type { ClientFeatures } from "../client-capabilities.ts";
 import type { ClientPaths } from "../client-paths.ts";
 import type { Outbox } from "../transport/outbox.ts";
 import type { SessionView } from "../view/session-view.ts";
-import type { Peer } from "./client-requests.ts";
+import type { Peer } from "./requester.ts";
 
 /** The client's features and the views of its sessions. */
 interface Client {

@@ -1,6 +1,6 @@
 import type { AuthStatusResponse } from "@agentclientprotocol/sdk/unstable";
 import type { Account } from "./account.ts";
-import type { Peer } from "../client/client-requests.ts";
+import type { Peer } from "../client/requester.ts";
 
 /** Returns the authentication status and notifies the client when it changes. */
 export class AuthStatus {

@@ -1,7 +1,6 @@
 import type * as draft from "@agentclientprotocol/sdk/experimental/v2/unstable";
 import type { RequestPermissionRequest } from "@agentclientprotocol/sdk/unstable";
-import type { ClientRequests } from "../client/client-requests.ts";
-import type { Requester } from "../client/requester.ts";
+import type { ClientRequests, Requester } from "../client/requester.ts";
 import { toToolCall } from "./convert.ts";
 import type { Turns } from "./turns.ts";
 
