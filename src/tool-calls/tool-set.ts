@@ -1,6 +1,7 @@
 import type { Agent } from "../agent/agent.ts";
 import { BUILD_AGENT, PLAN_AGENT } from "../agent/plan-mode.ts";
 import { memoizePer } from "../base/memoize.ts";
+import { sha256 } from "../base/text/hash.ts";
 import { sentLimit } from "../mcp/tools/server-tools.ts";
 import type { UserInfo } from "../message/message.ts";
 import type { Model, ToolSpec } from "../model/model.ts";
@@ -72,6 +73,7 @@ export class AgentOffers {
   readonly #unoffered = memoizePer<readonly Tool[]>();
   readonly #taskTools = memoizePer<readonly Tool[]>();
   readonly #specs = memoizePer<readonly ToolSpec[]>();
+  readonly #digests = memoizePer<string>();
   readonly #otherNames = memoizePer<ReadonlyMap<string, string>>();
   readonly #skills = memoizePer<readonly Skill[]>();
   readonly #split = memoizePer<SplitTools>();
@@ -189,6 +191,11 @@ export class AgentOffers {
         schema: requireSchema(tool),
       })),
     );
+  }
+
+  /** Returns the digest of {@link specs}. */
+  digest(tools: readonly Tool[]): string {
+    return this.#digests(tools, [], () => sha256(JSON.stringify(this.specs(tools))));
   }
 }
 

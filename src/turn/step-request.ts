@@ -116,8 +116,8 @@ export function describePrompt(deps: PromptDeps, question: PromptQuestion): Prom
   const callers = offers.callerNames({ agents: project.agents, agent });
   const { messages } = transcript;
   return {
-    key: digestJson([provider, name, callers, agent.prompt, givenPrompt]),
-    tools: digestJson(offers.specs(question.tools)),
+    key: sha256(JSON.stringify([provider, name, callers, agent.prompt, givenPrompt])),
+    tools: offers.digest(question.tools),
     window: getWindow(model.limit),
     isCached:
       findLastRequestAt(messages, model) !== undefined && !hasCacheExpired(messages, model, project.config),
@@ -159,8 +159,6 @@ export function collectPromptInput(
     given: givenPrompt,
   };
 }
-
-const digestJson = (value: unknown): string => sha256(JSON.stringify(value));
 
 async function getParams(
   { plugins, context }: StepRequestDeps,
