@@ -1,5 +1,6 @@
-import { relative, sep } from "node:path";
+import { join, relative, sep } from "node:path";
 import { Minimatch } from "minimatch";
+import { isFolder } from "../base/files/file-stat.ts";
 import { findFiles } from "./file-patterns.ts";
 import { type FrontMatter, readFrontMatter, splitList } from "./front-matter.ts";
 
@@ -15,10 +16,10 @@ export interface RuleFile {
 }
 
 /** Where rule files are, below the folder that they apply to. */
-const ruleFilePatterns: readonly string[] = [
-  ".cursor/rules/**/*.mdc",
-  ".github/instructions/**/*.instructions.md",
-];
+const ruleFolders = [
+  { name: join(".cursor", "rules"), pattern: "**/*.mdc" },
+  { name: join(".github", "instructions"), pattern: "**/*.instructions.md" },
+] as const;
 
 /** Whether the path is that of a rule file. */
 export function isRuleFile(path: string): boolean {
@@ -28,10 +29,14 @@ export function isRuleFile(path: string): boolean {
 
 /** Lists the rule files below a folder, sorted by path. */
 export async function listRuleFiles(folder: string): Promise<string[]> {
-  const found = await Promise.all(
-    ruleFilePatterns.map((pattern) => findFiles(pattern, { home: folder, folders: [folder] })),
-  );
-  return found.flatMap(({ paths }) => paths);
+  const paths: string[] = [];
+  for (const { name, pattern } of ruleFolders) {
+    const rules = join(folder, name);
+    // Each prompt and each read looks here, and most folders have no rules.
+    if (!isFolder(rules)) continue;
+    paths.push(...(await findFiles(pattern, { home: folder, folders: [rules] })).paths);
+  }
+  return paths;
 }
 
 /** Parses a rule file. Undefined for one that applies only when the user names it. */
