@@ -23,8 +23,9 @@ export interface DescribedRequest extends RequestHead {
 
 /** The first messages of a request, up to one of them. */
 interface Prefix {
-  /** The digest of the last message. */
-  readonly own: string;
+  readonly message: Message;
+  /** The parts that the message had. */
+  readonly parts: readonly Part[];
   /** The digest of all messages. */
   readonly all: string;
   readonly tokens: number;
@@ -38,9 +39,8 @@ type SentMessage = Message & { readonly info: AssistantInfo & { readonly sent: S
  */
 export class SentRequests {
   readonly #costOf: Models["costOf"];
-  #prefixes: readonly Prefix[] = [];
+  #prefixes: Prefix[] = [];
   #parts = new WeakMap<Part, string>();
-  #messages = new WeakMap<Message, { parts: readonly Part[]; digest: string }>();
   readonly #tools = new WeakMap<object, string>();
   /** What the messages were digested without. */
   #omits: readonly OmittedKind[] = [];
@@ -53,8 +53,7 @@ export class SentRequests {
   describe(request: DescribedRequest): SentRequest {
     const { system, tools, messages } = request;
     const head = { system: digest(system), tools: this.#digestTools(tools) };
-    const earlier = messages.filter(wasSent);
-    const omits = listOmitted(request, earlier);
+    const omits = listOmitted(request);
     const prefixes = this.#update(messages, request.model, omits);
     const headTokens = estimateHead({ system, tools });
     const tokensUntil = (count: number) => headTokens + (prefixes[count - 1]?.tokens ?? 0);
@@ -65,9 +64,9 @@ export class SentRequests {
       tokens: tokensUntil(prefixes.length),
       ...(omits.length > 0 && { omits }),
     };
-    const count = findKept(earlier, request.model, head, prefixes);
+    const count = findKept(request, head, prefixes);
     const kept = count === undefined ? 0 : tokensUntil(count);
-    const last = earlier.at(-1);
+    const last = messages.findLast(wasSent);
     if (last === undefined) return { ...sent, kept };
     const reusable = Math.min(last.info.sent.tokens, sent.tokens);
     const isBroken = kept < reusable;
@@ -92,30 +91,22 @@ export class SentRequests {
   #update(messages: readonly Message[], model: Model, omits: OmittedKind[]): readonly Prefix[] {
     if (!isSame(this.#omits, omits)) {
       this.#parts = new WeakMap();
-      this.#messages = new WeakMap();
+      this.#prefixes = [];
     }
     this.#omits = omits;
-    const digests = messages.map((message) => this.#digestMessage(message, model));
-    const changed = digests.findIndex((own, index) => own !== this.#prefixes[index]?.own);
-    const prefixes = this.#prefixes.slice(0, changed === -1 ? digests.length : changed);
-    for (const [index, message] of messages.entries()) {
-      if (index < prefixes.length) continue;
-      const before = prefixes.at(-1);
-      const own = digests[index] ?? "";
+    const changed = this.#prefixes.findIndex(({ message, parts }, index) => {
+      const current = messages[index];
+      return current !== message || !isSame(parts, current.parts);
+    });
+    if (changed !== -1) this.#prefixes.splice(changed);
+    for (const message of messages.slice(this.#prefixes.length)) {
+      const before = this.#prefixes.at(-1);
+      const parts = [...message.parts];
+      const own = digest([message.info.role, ...parts.map((part) => this.#digestPart(part, model))]);
       const tokens = (before?.tokens ?? 0) + estimateMessage(message);
-      prefixes.push({ own, all: digest([before?.all, own]), tokens });
+      this.#prefixes.push({ message, parts, all: digest([before?.all, own]), tokens });
     }
-    this.#prefixes = prefixes;
-    return prefixes;
-  }
-
-  #digestMessage(message: Message, model: Model): string {
-    const known = this.#messages.get(message);
-    if (known !== undefined && isSame(known.parts, message.parts)) return known.digest;
-    const parts = [...message.parts];
-    const made = digest([message.info.role, ...parts.map((part) => this.#digestPart(part, model))]);
-    this.#messages.set(message, { parts, digest: made });
-    return made;
+    return this.#prefixes;
   }
 
   #digestPart(part: Part, model: Model): string {
@@ -139,11 +130,10 @@ function wasSent(message: Message): message is SentMessage {
 }
 
 /** Lists what the model does not accept. Whether it accepts thoughts is known from its last answer. */
-function listOmitted(
-  { model, omitsThoughts }: DescribedRequest,
-  earlier: readonly SentMessage[],
-): OmittedKind[] {
-  const last = earlier.findLast(({ info }) => isSameModel(info.model, model.ref));
+function listOmitted({ model, messages, omitsThoughts }: DescribedRequest): OmittedKind[] {
+  const last = messages.findLast(
+    (message): message is SentMessage => wasSent(message) && isSameModel(message.info.model, model.ref),
+  );
   const omits = omitsThoughts ?? last?.info.sent.omits?.includes("thoughts") === true;
   const media = mediumKinds.filter((medium) => !model.abilities[medium]);
   return omits ? [...media, "thoughts"] : media;
@@ -154,18 +144,20 @@ const isSameModel = (one: Model["ref"], other: Model["ref"]): boolean =>
 
 /** Returns how many messages an earlier request began with; undefined if not even system text and tools are the same. */
 function findKept(
-  earlier: readonly SentMessage[],
-  { ref }: Model,
+  { messages, model: { ref } }: DescribedRequest,
   head: Pick<SentRequest, "system" | "tools">,
   prefixes: readonly Prefix[],
 ): number | undefined {
-  const alike = earlier.filter(
-    ({ info: { model, sent } }) =>
-      isSameModel(model, ref) && sent.system === head.system && sent.tools === head.tools,
+  const isAlike = (message: Message): message is SentMessage =>
+    wasSent(message) &&
+    isSameModel(message.info.model, ref) &&
+    message.info.sent.system === head.system &&
+    message.info.sent.tools === head.tools;
+  const kept = messages.findLast(
+    (message): message is SentMessage =>
+      isAlike(message) && prefixes[message.info.sent.count - 1]?.all === message.info.sent.messages,
   );
-  if (alike.length === 0) return undefined;
-  const kept = alike.findLast(({ info: { sent } }) => prefixes[sent.count - 1]?.all === sent.messages);
-  return kept?.info.sent.count ?? 0;
+  return kept?.info.sent.count ?? (messages.some(isAlike) ? 0 : undefined);
 }
 
 function findCause(

@@ -1,7 +1,7 @@
 import { type Agent, isCallable } from "../agent/agent.ts";
 import { type Log, type LogFields, withFields } from "../base/log.ts";
 import type { Instruction } from "../instruction/instructions.ts";
-import { estimateRequest, type RequestHead } from "../message/estimate-request.ts";
+import type { RequestHead } from "../message/estimate-request.ts";
 import { newPartId, type SessionId } from "../message/ids.ts";
 import type { JsonStore } from "../storage/json/json-store.ts";
 import { getUsableWindow } from "../context/context-budget.ts";
@@ -277,7 +277,7 @@ class Turn {
     const runner = this.#runnerFor(agent);
     const results = this.#window.getResultLimits(request, model);
     runner.setTools(isLast ? { tools: [] } : stepQuestion, results);
-    const estimated = estimateRequest(request);
+    const { tokens: estimated } = sent;
     const outcome = await runStep(
       {
         transcript,
