@@ -18,6 +18,7 @@ import stopHook from "../../prompts/reminders/stop-hook.md";
 import { PLAN_FILES } from "../agent/plan-files.ts";
 import { PLAN_AGENT } from "../agent/plan-mode.ts";
 import type { Message } from "../message/message.ts";
+import type { Part, TextPart } from "../message/part.ts";
 
 const PLACEHOLDER = /\{\{(\w+)\}\}/g;
 
@@ -61,7 +62,7 @@ export function planReminder(
   if (agent === PLAN_AGENT) {
     const planFiles = PLAN_FILES.join(" or ");
     const whole = fill(plan, { planFiles }).trim();
-    const isKnown = hasOwnPrompt || listSyntheticTexts(messages).includes(whole);
+    const isKnown = hasOwnPrompt || findSyntheticText(messages, (text) => text === whole) !== undefined;
     return isKnown ? fill(planAgain, { planFiles }).trim() : whole;
   }
   if (previousAgent === PLAN_AGENT) return fill(buildSwitch, { from: previousAgent, to: agent }).trim();
@@ -87,16 +88,20 @@ export function dateReminder(
 ): string | undefined {
   const today = createDateReminder(now);
   const [opening = ""] = date.split("{{");
-  const newest = listSyntheticTexts(messages).findLast((text) => text.startsWith(opening));
+  const newest = findSyntheticText(messages, (text) => text.startsWith(opening));
   return today === (newest ?? createDateReminder(startedAt)) ? undefined : today;
 }
 
 const createDateReminder = (time: number): string => fill(date, { date: formatDate(time) }).trim();
 
-function listSyntheticTexts(messages: readonly Message[]): string[] {
-  return messages.flatMap(({ parts }) =>
-    parts.flatMap((part) => (part.type === "text" && part.synthetic === true ? [part.text] : [])),
-  );
+/** Returns the newest synthetic text of the conversation that is wanted. */
+function findSyntheticText(
+  messages: readonly Message[],
+  isWanted: (text: string) => boolean,
+): string | undefined {
+  const isFound = (part: Part): part is TextPart =>
+    part.type === "text" && part.synthetic === true && isWanted(part.text);
+  return messages.findLast(({ parts }) => parts.some(isFound))?.parts.findLast(isFound)?.text;
 }
 
 /** Tells the model to summarize, because the turn ends with this answer. */

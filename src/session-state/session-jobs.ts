@@ -210,8 +210,12 @@ interface JobCall extends StoredCall {
   readonly job: JobRecord;
 }
 
+/** Loops, because each step of a long turn lists them and most parts are no jobs. */
 function listJobCalls(messages: readonly Message[]): JobCall[] {
-  return messages.flatMap(({ info, parts }) => parts.flatMap((part) => toJobCall(info.id, part)));
+  const calls: JobCall[] = [];
+  for (const { info, parts } of messages)
+    for (const part of parts) if (part.type === "tool") calls.push(...toJobCall(info.id, part));
+  return calls;
 }
 
 function toJobCall(messageId: MessageId, part: Part): JobCall[] {

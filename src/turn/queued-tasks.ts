@@ -9,8 +9,10 @@ import { noTokens } from "../conversation/turn-result.ts";
 
 /** Returns the tasks that a command put into the message; none once an answer has started. */
 export function findQueuedTasks({ info, parts }: Message, messages: readonly Message[]): SubtaskPart[] {
+  const tasks = parts.filter((part) => part.type === "subtask");
+  if (tasks.length === 0) return tasks;
   const isStarted = messages.some((one) => one.info.role === "assistant" && one.info.parentId === info.id);
-  return isStarted ? [] : parts.filter((part) => part.type === "subtask");
+  return isStarted ? [] : tasks;
 }
 
 /** Runs the tasks concurrently as task calls of one assistant message. Returns the reasons that stopped them. */

@@ -44,11 +44,11 @@ export class TurnEvidence {
 
   /** Reads the answers since the last call. */
   note(): void {
-    const last = this.#last;
-    const fresh = this.#deps.transcript.messages.filter(
-      ({ info }) =>
-        info.role === "assistant" && info.summary !== true && (last === undefined || info.id > last),
-    );
+    const last = this.#last ?? "";
+    const { messages } = this.#deps.transcript;
+    const fresh = messages
+      .slice(messages.findLastIndex(({ info }) => info.id <= last) + 1)
+      .filter(({ info }) => info.role === "assistant" && info.summary !== true);
     const newest = fresh.at(-1);
     if (newest === undefined) return;
     this.#last = newest.info.id;

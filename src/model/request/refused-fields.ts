@@ -27,7 +27,7 @@ export class RefusedFields {
   readonly #refused = new Set<string>();
 
   has(address: Address, field: RefusedField): boolean {
-    return this.#refused.has(nameOf(address, field));
+    return this.#refused.size > 0 && this.#refused.has(nameOf(address, field));
   }
 
   /** Returns whether the request is worth repeating: the error names a field that will not be sent again. */
