@@ -4,6 +4,7 @@ import { applyEdits, modify } from "jsonc-parser";
 import { randomUuid } from "../base/text/hash.ts";
 import { codeOf, messageOf, UserError } from "../base/errors.ts";
 import { makeFolder } from "../base/files/make-folder.ts";
+import { retryInUse } from "../base/files/retry-in-use.ts";
 import { readRegularFile } from "../base/files/regular-file.ts";
 import { updateSharedFile } from "../storage/json/lock.ts";
 import { parseConfigFile, listProblems, getSourceText } from "./files/config-file.ts";
@@ -75,7 +76,7 @@ async function replaceFile(path: string, text: string): Promise<void> {
   try {
     await makeFolder(dirname(path), 0o700);
     await writeFile(temporary, text, { mode, flush: true, flag: "wx" });
-    await rename(temporary, path);
+    await retryInUse(() => rename(temporary, path));
   } catch (error) {
     await rm(temporary, { force: true });
     throw error;

@@ -3,7 +3,6 @@ import {
   constants,
   fstatSync,
   ftruncateSync,
-  openSync,
   renameSync,
   writeFileSync,
   writeSync,
@@ -13,6 +12,7 @@ import { dirname } from "node:path";
 import type { MessageId, SessionId } from "../message/ids.ts";
 import type { Log } from "../base/log.ts";
 import { openRegularFileSync } from "../base/files/regular-file.ts";
+import { retryInUse } from "../base/files/retry-in-use.ts";
 import type { SessionInfo } from "../message/message.ts";
 import { Background } from "./json/background.ts";
 import { type Change, messageIdsOf, storedChange } from "./change.ts";
@@ -31,6 +31,8 @@ export interface JournalContent {
   /** Whether the last line lacks its line feed. */
   isTorn: boolean;
 }
+
+const newFile = { flag: "wx", mode: 0o600 } as const;
 
 /** Every line starts with this, because `type` is the first field. */
 const lineStart = '{"type":"';
@@ -190,7 +192,8 @@ export class Journal {
     const file = await inFolder(dirname(this.#path), async () =>
       openRegularFileSync(this.#path, flags, 0o600),
     );
-    this.#sizeBytes = fstatSync(file).size;
+    // After a failed write, only the complete lines count.
+    if (!this.#isTorn) this.#sizeBytes = fstatSync(file).size;
     return file;
   }
 
@@ -200,29 +203,17 @@ export class Journal {
     const temporary = temporaryPath(this.#path, this.#temporaryFolder);
     try {
       const text = [{ type: "start" as const, seq }, ...changes].map(toLine).join("");
-      const file = await inFolder(this.#temporaryFolder, async () => openSync(temporary, "ax", 0o600));
-      await this.#adopt(file, temporary, text);
+      await inFolder(this.#temporaryFolder, async () => writeFileSync(temporary, text, newFile));
+      // Windows does not replace an open file. The next change opens the new one.
+      this.#closeFile();
+      await inFolder(dirname(this.#path), () => retryInUse(() => renameSync(temporary, this.#path)));
+      this.#sizeBytes = Buffer.byteLength(text);
+      this.#isTorn = false;
     } catch (thrown) {
       this.#pending = [...replaced, ...this.#pending];
       await rm(temporary, { force: true });
       throw thrown;
     }
-  }
-
-  /** Renames the new file to the journal's name and appends to it from then on. */
-  async #adopt(file: number, temporary: string, text: string): Promise<void> {
-    try {
-      writeFileSync(file, text);
-      await inFolder(dirname(this.#path), async () => renameSync(temporary, this.#path));
-    } catch (thrown) {
-      closeSync(file);
-      throw thrown;
-    }
-    const old = this.#file;
-    this.#file = file;
-    this.#sizeBytes = Buffer.byteLength(text);
-    this.#isTorn = false;
-    if (old !== undefined) closeSync(old);
   }
 }
 

@@ -1,5 +1,6 @@
 import { randomUUID } from "node:crypto";
 import { realpath, rename, rm, stat, writeFile } from "node:fs/promises";
+import { retryInUse } from "../../base/files/retry-in-use.ts";
 
 /** Replaces a file atomically, or the target of a link. Keeps its mode. */
 export async function writeOutputFile(path: string, text: string): Promise<void> {
@@ -10,7 +11,7 @@ export async function writeOutputFile(path: string, text: string): Promise<void>
   const temporary = `${target}.${randomUUID()}.tmp`;
   try {
     await writeFile(temporary, text, { flush: true, flag: "wx", ...(found && { mode: found.mode }) });
-    await rename(temporary, target);
+    await retryInUse(() => rename(temporary, target));
   } catch (error) {
     await rm(temporary, { force: true });
     throw error;

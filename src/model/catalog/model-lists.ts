@@ -9,6 +9,7 @@ import type { Log } from "../../base/log.ts";
 import { isLoopback } from "../../base/loopback.ts";
 import { statOrUndefined } from "../../base/files/file-stat.ts";
 import { makeFolder } from "../../base/files/make-folder.ts";
+import { retryInUse } from "../../base/files/retry-in-use.ts";
 import { readRegularFile } from "../../base/files/regular-file.ts";
 import { updateSharedFile } from "../../storage/json/lock.ts";
 import type { KeyCommands } from "../keys/key-command.ts";
@@ -172,7 +173,7 @@ export class ModelLists {
     await makeFolder(this.#deps.folder, 0o700);
     try {
       await writeFile(temporary, JSON.stringify(list), { mode: 0o600, flag: "wx" });
-      await rename(temporary, path);
+      await retryInUse(() => rename(temporary, path));
     } catch (error) {
       await rm(temporary, { force: true });
       throw error;

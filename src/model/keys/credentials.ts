@@ -8,6 +8,7 @@ import { generatedCheck } from "../../base/json-schema.ts";
 import { fastValidator } from "../../base/validator.ts";
 import { statOrUndefined } from "../../base/files/file-stat.ts";
 import { makeFolder } from "../../base/files/make-folder.ts";
+import { retryInUse } from "../../base/files/retry-in-use.ts";
 import { readRegularFile } from "../../base/files/regular-file.ts";
 import { lockFolderOf, updateSharedFile } from "../../storage/json/lock.ts";
 
@@ -74,7 +75,7 @@ async function replaceFile(path: string, text: string): Promise<void> {
   try {
     await makeFolder(dirname(path), 0o700);
     await writeFile(temporary, text, { mode: 0o600, flush: true, flag: "wx" });
-    await rename(temporary, path);
+    await retryInUse(() => rename(temporary, path));
   } catch (thrown) {
     await rm(temporary, { force: true });
     throw thrown;

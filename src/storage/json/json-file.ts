@@ -7,6 +7,7 @@ import type { Adapter } from "lowdb";
 import { randomUuid } from "../../base/text/hash.ts";
 import { codeOf, isMissing, messageOf } from "../../base/errors.ts";
 import { makeFolder } from "../../base/files/make-folder.ts";
+import { retryInUse } from "../../base/files/retry-in-use.ts";
 
 /** No message is nearly this large. A larger file was not written by the store and is not read into memory. */
 const fileLimitBytes = 128 * 1024 * 1024;
@@ -121,7 +122,7 @@ async function replaceFile(path: string, text: string, temporaryFolder: string):
   const temporary = temporaryPath(path, temporaryFolder);
   try {
     await inFolder(temporaryFolder, () => writeDurably(temporary, text));
-    await inFolder(dirname(path), () => rename(temporary, path));
+    await inFolder(dirname(path), () => retryInUse(() => rename(temporary, path)));
   } catch (thrown) {
     await rm(temporary, { force: true });
     throw thrown;
@@ -168,7 +169,7 @@ export async function moveAside(path: string): Promise<string | undefined> {
     const aside = asidePath(path, n);
     if (await lstat(aside).catch(missing)) continue;
     try {
-      await rename(path, aside);
+      await retryInUse(() => rename(path, aside));
       return aside;
     } catch (thrown) {
       if (codeOf(thrown) === "ENOENT") return undefined;

@@ -7,6 +7,7 @@ import { basename, dirname, join } from "node:path";
 import { createSha256, randomUuid, sha256 } from "../../base/text/hash.ts";
 import { once, sleep } from "../../base/async.ts";
 import { codeOf, isMissing, messageOf, UserError } from "../../base/errors.ts";
+import { retryInUse } from "../../base/files/retry-in-use.ts";
 import { type Log, silentLog } from "../../base/log.ts";
 import { linkSuffix, loadExchange, tryLink } from "./exchange.ts";
 import { FileLocks, type UnfinishedWrite } from "./file-locks.ts";
@@ -72,7 +73,7 @@ export class DiskWrites {
   async remove(path: string, expected: string): Promise<void> {
     await this.#change(path, expected, async (change) => {
       const { target, temporary } = change;
-      renameSync(target, temporary);
+      await retryInUse(() => renameSync(target, temporary));
       change.hasReplaced = true;
       const problem = await checkExpected(path, temporary, expected);
       if (problem === undefined) return;
@@ -108,7 +109,7 @@ export class DiskWrites {
   async #replace(path: string, change: Change, expected: string, hash: string): Promise<void> {
     const { target, temporary } = change;
     const exchange = await this.#exchange();
-    if (!exchange(target, temporary)) return;
+    if (!(await retryInUse(() => exchange(target, temporary)))) return;
     change.hasReplaced = true;
     let problem = await checkExpected(path, temporary, expected);
     if (problem === undefined && expected === emptyHash) {

@@ -3,6 +3,7 @@ import { open, rename, rm, writeFile } from "node:fs/promises";
 import type { FileHandle } from "node:fs/promises";
 import { dirname, join } from "node:path";
 import { randomUuid } from "../../base/text/hash.ts";
+import { retryInUse } from "../../base/files/retry-in-use.ts";
 import { assertIsAt } from "./held-folder.ts";
 
 /**
@@ -82,7 +83,7 @@ export async function writeAtomically(
   try {
     if (isDurable) await fillAndSync(temporary, mode, (file) => file.writeFile(bytes));
     else await writeFile(temporary, bytes, { mode, flag: "wx" });
-    await rename(temporary, path);
+    await retryInUse(() => rename(temporary, path));
   } catch (error) {
     await rm(temporary, { force: true });
     throw error;
