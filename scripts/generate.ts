@@ -158,15 +158,11 @@ async function toolSchemas(): Promise<Record<string, unknown>> {
       import("../src/lsp/language-queries.ts"),
     ]);
   const endpoint = { url: "http://localhost" };
-  const analyze = () => Promise.reject(new Error("no command is run here"));
   const servers = () => Promise.reject(new Error("no language server runs here"));
   const folders = { servers: {}, root: "/", cwd: "/", confine: servers };
   const languages = new LanguageQueries({ folders, choices: [], servers });
   const tools = [
     ...builtInTools({
-      analyze,
-      analyzeInput: analyze,
-      findShown: analyze,
       skills: [],
       search: { web: endpoint, code: endpoint },
       languages,

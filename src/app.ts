@@ -22,7 +22,6 @@ import { AuthorizationStore } from "./mcp/oauth/oauth-store.ts";
 import { Servers } from "./mcp/servers.ts";
 import { OAuthFetch } from "./mcp/oauth/oauth-fetch.ts";
 import { loadCalls } from "./model/providers/lazy-calls.ts";
-import { warmUpAnalysis } from "./project/tools.ts";
 import { ModelAccess } from "./model/providers/model-access.ts";
 import type { OpenModels } from "./model/providers/providers.ts";
 import { LazyServices } from "./project/lazy-services.ts";
@@ -270,7 +269,11 @@ export class App {
 
   /** Loads the modules of a first shell command (the grammar is large) and a first search. */
   warmUpCalls(): Promise<void> {
-    return this.#load([warmUpAnalysis, () => this.#processes.warmUp(), () => this.#search.warmUp()]);
+    return this.#load([
+      async () => (await import("./tool/command-analysis.ts")).warmUpAnalysis(),
+      () => this.#processes.warmUp(),
+      () => this.#search.warmUp(),
+    ]);
   }
 
   async #load(loaders: readonly (() => Promise<unknown>)[]): Promise<void> {

@@ -8,8 +8,6 @@ import type { Project } from "../conversation/project.ts";
 import type { LanguageQueries } from "../lsp/language-queries.ts";
 import type { CommandToRun, ConfineProgram, ProjectSandbox } from "../sandbox/project-sandbox.ts";
 import type { Skill } from "../skill/skill.ts";
-import type { TypedInput } from "../tool/job/job.ts";
-import type { ShellFolders } from "../tool/paths.ts";
 import type { Tool } from "../tool/tool.ts";
 
 export interface ProjectToolsOptions {
@@ -45,7 +43,7 @@ export function createProjectTools(options: ProjectToolsOptions): Pick<Project, 
   return { plugins, tools: async () => [...(await builtIn()), ...((await plugins())?.tools ?? [])] };
 }
 
-/** Loads the built-in tools lazily: they and the shell grammar are large. */
+/** Loads the built-in tools lazily: they are large. */
 async function loadBuiltIn({
   skills,
   search,
@@ -54,26 +52,7 @@ async function loadBuiltIn({
 }: ProjectToolsOptions): Promise<readonly Tool[]> {
   const [{ builtInTools }, languages] = await Promise.all([import("../tool/registry.ts"), queries()]);
   const confine = async (command: CommandToRun) => (await sandbox()).open(command);
-  return builtInTools({ analyze, analyzeInput, findShown, confine, skills, search, languages });
-}
-
-const loadAnalysis = () => import("./command-analysis.ts");
-
-/** Loads the shell grammar and parses one line, which makes the next parse three times as fast. */
-export async function warmUpAnalysis(): Promise<void> {
-  (await loadAnalysis()).analyzeSample();
-}
-
-async function analyze(command: string, folders: ShellFolders) {
-  return (await loadAnalysis()).analyze(command, folders);
-}
-
-async function analyzeInput(input: TypedInput, folders: ShellFolders) {
-  return (await loadAnalysis()).analyzeInput(input, folders);
-}
-
-async function findShown(command: string, folders: ShellFolders) {
-  return (await loadAnalysis()).findShown(command, folders);
+  return builtInTools({ confine, skills, search, languages });
 }
 
 /** Finds plugin modules, with a stamp that changes when they do. Returns undefined when there are none. */

@@ -1,9 +1,10 @@
 import type { Config } from "../config/schema.ts";
 import { applyPatchTool } from "./patch/apply-patch.ts";
-import { bashTool, type ShellAnalysis } from "./bash/bash.ts";
+import { bashTool } from "./bash/bash.ts";
 import type { ConfineCommand } from "./bash/sandboxed-command.ts";
+import { shellAnalysis } from "./command-analysis.ts";
 import { editTool } from "./edit/edit.ts";
-import { type InputAnalysis, jobTool } from "./job/job.ts";
+import { jobTool } from "./job/job.ts";
 import { globTool } from "./search/glob.ts";
 import { grepTool } from "./search/grep.ts";
 import { listTool } from "./search/list.ts";
@@ -24,25 +25,22 @@ import { searchTools } from "./web/websearch.ts";
 import { writeTool } from "./edit/write.ts";
 
 /** Creates the built-in tools. */
-export function builtInTools(
-  deps: ShellAnalysis &
-    InputAnalysis & {
-      skills: readonly Skill[];
-      search: Config["search"];
-      /** Decides how commands run; without it they are not confined. */
-      confine?: ConfineCommand;
-      /** Undefined if no language server may run. */
-      languages?: LanguageQueries | undefined;
-    },
-): Tool[] {
+export function builtInTools(deps: {
+  skills: readonly Skill[];
+  search: Config["search"];
+  /** Decides how commands run; without it they are not confined. */
+  confine?: ConfineCommand;
+  /** Undefined if no language server may run. */
+  languages?: LanguageQueries | undefined;
+}): Tool[] {
   const { languages } = deps;
   return [
     applyPatchTool,
-    bashTool(deps),
+    bashTool(shellAnalysis, deps.confine),
     editTool,
     globTool,
     grepTool,
-    jobTool(deps),
+    jobTool,
     listTool,
     ...(languages === undefined ? [] : [lspTool(languages), renameSymbolTool(languages)]),
     multieditTool,

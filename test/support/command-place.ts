@@ -1,16 +1,14 @@
 import { lstatSync, readdirSync, readFileSync, readlinkSync } from "node:fs";
 import { join } from "node:path";
-import { analyzeShell } from "../../src/shell/analysis.ts";
-import { toShellRequests } from "../../src/permission/shell-requests.ts";
 import type { FileChange } from "../../src/message/part.ts";
 import { fileSteps } from "../../src/conversation/checkpoints.ts";
 import { changesNoFiles } from "../../src/tool/bash/record-changes.ts";
 import { bashTool } from "../../src/tool/bash/bash.ts";
+import { shellAnalysis } from "../../src/tool/command-analysis.ts";
 import type { ToolContext, ToolResult } from "../../src/tool/tool.ts";
 import { type FileOutcome, type FileRevert, planRevert, reverse, revertFile } from "../../src/undo/revert.ts";
 import { openProcesses } from "../../src/workspace/process/process.ts";
 import { Watchdog } from "../../src/workspace/process/watchdog.ts";
-import { createShellContext } from "../../src/workspace/shell-context.ts";
 import { findWorktree } from "../../src/workspace/worktree.ts";
 import { toolPlace } from "../tool/tool-place.ts";
 import type { Files } from "./temp.ts";
@@ -34,10 +32,7 @@ export async function commandPlace(files: Files = {}) {
     ...place.context,
     workspace: { ...place.context.workspace, processes, worktree: await findWorktree(place.cwd) },
   };
-  const tool = bashTool({
-    analyze: (command, folders) => toShellRequests(analyzeShell(command, createShellContext(folders))),
-    findShown: () => [],
-  });
+  const tool = bashTool(shellAnalysis);
   const run = async (command: string, signal = context.signal): Promise<ToolResult> => {
     const prepared = await tool.prepare(tool.input.parse({ command }), context);
     return prepared.run({

@@ -91,11 +91,11 @@ function context(): ToolContext {
 
 function prepare(input: Record<string, unknown>): Promise<PreparedCall> {
   const tool = bashTool({
-    analyze: (command, place) => {
+    analyze: async (command, place) => {
       analyzed.push({ command, place });
       return [{ permission: "bash", subjects: [{ text: command }], always: [] }];
     },
-    findShown: () => [],
+    findShown: async () => [],
   });
   return tool.prepare(tool.input.parse(input), context());
 }
@@ -157,11 +157,11 @@ test.each([true, false])(
   async (isAllowed) => {
     const subjects = [{ text: "cat *.log" }];
     const tool = bashTool({
-      analyze: () => {
+      analyze: async () => {
         subjects.push({ text: `${subjects.length}.log` });
         return [{ permission: "read", subjects: [...subjects], always: [] }];
       },
-      findShown: () => [],
+      findShown: async () => [],
     });
     const call = await tool.prepare({ command: "echo ran", timeout: 20_000 }, context());
     const requested: unknown[] = [];

@@ -1,12 +1,12 @@
 import { z } from "zod";
 import description from "../../../prompts/tools/bash.md";
 import type { PermissionRequest } from "../../permission/rule.ts";
-import type { ShownText } from "../../shell/facts.ts";
 import { resolveFolder } from "../search/folder.ts";
 import { changesNoFiles, listWrittenPaths } from "./record-changes.ts";
 import { maxTimeoutMs, runCommand } from "./run-command.ts";
+import type { ShellAnalysis } from "../command-analysis.ts";
 import { hasNoNul } from "../invalid.ts";
-import { getOutsideAccess, type ShellFolders } from "../paths.ts";
+import { getOutsideAccess } from "../paths.ts";
 import { takeOthersLine } from "../parallel/others.ts";
 import { assertSameTarget } from "../text-file.ts";
 import { type ConfineCommand, type Confined, runSandboxed } from "./sandboxed-command.ts";
@@ -19,20 +19,6 @@ import {
   ToolFailure,
   type ToolResult,
 } from "../tool.ts";
-
-/** What a command line does, without running it. */
-export interface ShellAnalysis {
-  /** Returns the permissions that it needs. */
-  readonly analyze: (
-    command: string,
-    folders: ShellFolders,
-  ) => PermissionRequest[] | Promise<PermissionRequest[]>;
-  /** Returns the files whose text it prints. */
-  readonly findShown: (
-    command: string,
-    folders: ShellFolders,
-  ) => readonly ShownText[] | Promise<readonly ShownText[]>;
-}
 
 const nulRefusal = "A command cannot contain a NUL character; let printf '\\0' make one";
 
@@ -52,11 +38,8 @@ const inputSchema = z.object({
 });
 type Input = z.infer<typeof inputSchema>;
 
-export function bashTool({
-  analyze,
-  findShown,
-  confine,
-}: ShellAnalysis & { confine?: ConfineCommand }): Tool {
+/** `confine` decides how commands run; without it they are not confined. */
+export function bashTool({ analyze, findShown }: ShellAnalysis, confine?: ConfineCommand): Tool {
   return defineTool<Input>({
     name: "bash",
     otherNames: [

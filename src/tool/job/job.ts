@@ -3,9 +3,8 @@ import { orAfter, orWhenAborted } from "../../base/async.ts";
 import { messageOf } from "../../base/errors.ts";
 import description from "../../../prompts/tools/job.md";
 import { createTimeLimit } from "../../workspace/search/time-limit.ts";
-import type { PermissionRequest } from "../../permission/rule.ts";
+import { analyzeInput } from "../command-analysis.ts";
 import { formatBytes, takeHead } from "../output-limit.ts";
-import type { ShellFolders } from "../paths.ts";
 import { explainExpression } from "../search/pattern-hints.ts";
 import {
   defineTool,
@@ -44,51 +43,26 @@ const inputSchema = z.object({
 });
 type Input = z.infer<typeof inputSchema>;
 
-/** A text for the input of a running program. */
-export interface TypedInput {
-  readonly command: string;
-  /** What it was given before. */
-  readonly earlier: string;
-  readonly text: string;
-}
-
-/** What a text on the input of a program does. */
-export interface InputAnalysis {
-  /** Returns the permissions that the text needs. */
-  readonly analyzeInput: (input: TypedInput, folders: ShellFolders) => Promise<PermissionRequest[]>;
-}
-
 /** Reads, awaits, writes to and stops jobs of the session. */
-export function jobTool({ analyzeInput }: InputAnalysis): Tool {
-  return defineTool<Input>({
-    name: "job",
-    otherNames: [
-      "jobs",
-      "bash_output",
-      "bashoutput",
-      "kill_shell",
-      "kill_bash",
-      "write_stdin",
-      "task_output",
-    ],
-    aliases: {
-      id: ["job_id", "job", "bash_id", "shell_id", "task_id"],
-      text: ["input", "chars", "stdin"],
-      pattern: ["filter", "regex"],
-      timeout: ["timeout_ms"],
-    },
-    description,
-    input: inputSchema,
-    kind: "other",
-    concurrency: "shared",
-    prepare: (input, context) => prepareAction(input, context, analyzeInput),
-  });
-}
+export const jobTool: Tool = defineTool<Input>({
+  name: "job",
+  otherNames: ["jobs", "bash_output", "bashoutput", "kill_shell", "kill_bash", "write_stdin", "task_output"],
+  aliases: {
+    id: ["job_id", "job", "bash_id", "shell_id", "task_id"],
+    text: ["input", "chars", "stdin"],
+    pattern: ["filter", "regex"],
+    timeout: ["timeout_ms"],
+  },
+  description,
+  input: inputSchema,
+  kind: "other",
+  concurrency: "shared",
+  prepare: prepareAction,
+});
 
 async function prepareAction(
   { action, id, pattern, timeout = defaultWaitMs, text }: Input,
   context: ToolContext,
-  analyzeInput: InputAnalysis["analyzeInput"],
 ): Promise<PreparedCall> {
   const job = findJob(context.jobs.all, id);
   const name = `job ${job.id}: ${takeHead(job.title, titleLimit)}`;

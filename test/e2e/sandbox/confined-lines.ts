@@ -2,7 +2,7 @@ import { realpathSync } from "node:fs";
 import { homedir } from "node:os";
 import { join } from "node:path";
 import { execa } from "execa";
-import { analyze } from "../../../src/project/command-analysis.ts";
+import { shellAnalysis } from "../../../src/tool/command-analysis.ts";
 import { defaultRules } from "../../../src/permission/evaluate.ts";
 import type { PermissionRequest } from "../../../src/permission/rule.ts";
 import { ProjectSandbox } from "../../../src/sandbox/project-sandbox.ts";
@@ -51,8 +51,8 @@ export async function openConfinedLines(files: Files) {
     root,
     rules,
     repository,
-    analyze: (command: string): PermissionRequest[] =>
-      analyze(command, { cwd: root, start: root, home, roots: [root] }),
+    analyze: (command: string): Promise<PermissionRequest[]> =>
+      shellAnalysis.analyze(command, { cwd: root, start: root, home, roots: [root] }),
     /** Runs a line with the profile of what it needs. `before` is put in front of the sandbox's own command line. */
     async run(command: string, requests: readonly PermissionRequest[], before: readonly string[] = []) {
       const confinement = await sandbox.open({

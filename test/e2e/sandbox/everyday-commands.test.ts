@@ -106,7 +106,7 @@ describe.runIf(problem === undefined)("an everyday command works in the sandbox"
   test.each(commands)("%s: %s", { timeout: 120_000 }, async (program, line) => {
     const found = await execa("bash", ["-c", `command -v ${program}`], { reject: false });
     if (found.exitCode !== 0) return void absent.add(program);
-    const { exitCode, output, hosts, added } = await place.run(line, place.analyze(line));
+    const { exitCode, output, hosts, added } = await place.run(line, await place.analyze(line));
     expect({ exitCode, hosts, added }, output).toEqual({ exitCode: 0, hosts: [], added: undefined });
   });
 });

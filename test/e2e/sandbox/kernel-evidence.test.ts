@@ -98,7 +98,7 @@ describe.runIf(problem === undefined)("what the kernel saw of confined command l
     const counts = { lines: run.length, calls: 0, wrongVerdicts: 0, violationsOfNothing: 0 };
     const unasked = Object.fromEntries(approvalModes.map((mode) => [mode, 0]));
     for (const [index, line] of run.entries()) {
-      const requests = place.analyze(line);
+      const requests = await place.analyze(line);
       const judged = (mode: (typeof approvalModes)[number]) =>
         requests.every((request) => judge(request, { rules: place.rules, mode }).action === "allow");
       const allowing = approvalModes.filter(judged);

@@ -7,13 +7,7 @@ import { checkCall, type ModelCall } from "../../../src/tool-calls/repair/repair
 import { findTool } from "../../../src/tool-calls/repair/tool-name.ts";
 import { nearRightCases } from "./near-right-cases.ts";
 
-const all = builtInTools({
-  analyze: () => [],
-  analyzeInput: async () => [],
-  findShown: () => [],
-  skills: [],
-  search: undefined,
-});
+const all = builtInTools({ skills: [], search: undefined });
 const tools = new Map(all.map((tool) => [tool.name, tool]));
 
 /** Takes arguments as the stream does. */
