@@ -32,7 +32,7 @@ const slowProgram = [
   "test/e2e/mcp/{many-tools,mcp-conformance,mcp-modern,mcp-remote}.test.ts",
   "test/e2e/*/{changes,evidence,jobs,jobs-restart,package,rewind,run-terminal,sandbox-settings}.test.ts",
   "test/e2e/*/{background-tasks,formatters,hooks,hostile-environment,mcp-sampling,mcp-tasks}.test.ts",
-  "test/e2e/*/{joined-turns,network-hosts,others-changes,run-worktree,sandboxed-servers,worktree}.test.ts",
+  "test/e2e/*/{joined-turns,network-hosts,others-changes,run-worktree,sandboxed-servers,task-worktrees,worktree}.test.ts",
   "test/e2e/*/{archive,attach,bad-input,client-quirks,clients,command-line,compaction,config-commands,context}.test.ts",
   "test/e2e/*/{crossing-wires,custom-tools,disk-faults,docs,doctor,editor-files,harness-editor,kit,kit-v2}.test.ts",
   "test/e2e/*/{instruction-urls,language-servers,launcher,lifecycle,lsp-tool,mcp-auth,mcp-authorization,mcp-faults,mcp-life}.test.ts",

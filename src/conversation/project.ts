@@ -51,6 +51,23 @@ export type Diagnose = (changes: readonly FileChange[], signal: AbortSignal) => 
 /** What hooks need from a session. */
 export type HookedSession = Pick<SessionHooksDeps, "sessionId" | "messages" | "mode" | "report">;
 
+/** The parts of a project that depend on its folders. */
+export type FolderServices = Pick<
+  Project,
+  | "workspace"
+  | "tools"
+  | "plugins"
+  | "languages"
+  | "diagnose"
+  | "format"
+  | "notify"
+  | "openHooks"
+  | "findSandboxProblem"
+  | "findSandboxNetworkProblem"
+  | "confineProgram"
+  | "instructions"
+>;
+
 /** Services and configuration that the sessions of one folder share. */
 export interface Project {
   /** The same for every folder of one git worktree. */
@@ -66,6 +83,8 @@ export interface Project {
   readonly skills: readonly Skill[];
   /** True when a file that the project was created from has changed. Reads no contents. */
   hasChanged(): Promise<boolean>;
+  /** Returns what tools need to work in other folders under the same configuration. */
+  openIn(folders: Omit<Folders, "origin">): Promise<FolderServices>;
   /** Loaded on first use: a session opens without them. */
   tools(): Promise<readonly Tool[]>;
   /** What the session's MCP servers say about their use, sorted by name. */

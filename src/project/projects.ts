@@ -12,7 +12,13 @@ import type { ModelAccess } from "../model/providers/model-access.ts";
 import { toRetryPolicy } from "../model/retry.ts";
 import type { Formatter } from "../formatter/choose-formatters.ts";
 import type { ProjectServers } from "../lsp/project-servers.ts";
-import type { Folders, PendingConsent, Project, ProjectLanguages } from "../conversation/project.ts";
+import type {
+  Folders,
+  FolderServices,
+  PendingConsent,
+  Project,
+  ProjectLanguages,
+} from "../conversation/project.ts";
 import type { ConfineProgram, ProjectSandbox } from "../sandbox/project-sandbox.ts";
 import type { Sandbox } from "../sandbox/sandbox.ts";
 import type { BundledSkills } from "../skill/bundled-skills.ts";
@@ -133,33 +139,46 @@ export class Projects {
     const { configured, origin, ...given } = opened;
     const { loaded, agents, skills, commands, consent } = configured;
     const { config } = loaded;
-    const sandbox = once(() => this.#openSandbox(given.workspace, configured));
-    const confineProgram: ConfineProgram = async (...line) => (await sandbox()).confineProgram(...line);
-    const servers =
-      config.lsp === false ? undefined : this.#serversOf(given.workspace, config, confineProgram);
     return {
       ...given,
-      ...this.#toolsOf(opened, servers, sandbox, confineProgram),
-      findSandboxProblem: async () => (await sandbox()).findProblem(),
-      confineProgram,
-      findSandboxNetworkProblem: async () => (await sandbox()).findNetworkProblem(),
+      ...this.#openFolder(opened),
+      openIn: async ({ cwd, additionalDirectories }) => {
+        const roots = [cwd, ...additionalDirectories];
+        const workspace = { ...given.workspace, cwd, roots, worktree: await findWorktree(cwd) };
+        return this.#openFolder({ ...opened, workspace });
+      },
       id: projectIdOf(origin ?? getRoot(given.workspace)),
       config,
       agents: agents.agents,
       defaultAgent: agents.default,
       commands: commands.commands,
       skills: skills.skills,
-      languages: servers && toLanguages(servers),
-      diagnose: servers && this.#diagnoseWith(servers),
       formatters: configured.formatters,
-      format: this.#formatWith(configured.formatters, given.workspace, sandbox),
-      notify: this.#notifyWith(given.workspace, config),
-      openHooks: this.#hooksOf(given.workspace, config, confineProgram),
       consent,
       secrets: this.#deps.secrets,
       retryPolicy: toRetryPolicy(config.retry),
       fetchText,
-      instructions: this.#instructionsOf(given.workspace, config),
+    };
+  }
+
+  #openFolder(opened: OpenedProject): FolderServices {
+    const { configured, workspace } = opened;
+    const { config } = configured.loaded;
+    const sandbox = once(() => this.#openSandbox(workspace, configured));
+    const confineProgram: ConfineProgram = async (...line) => (await sandbox()).confineProgram(...line);
+    const servers = config.lsp === false ? undefined : this.#serversOf(workspace, config, confineProgram);
+    return {
+      workspace,
+      ...this.#toolsOf(opened, servers, sandbox, confineProgram),
+      findSandboxProblem: async () => (await sandbox()).findProblem(),
+      confineProgram,
+      findSandboxNetworkProblem: async () => (await sandbox()).findNetworkProblem(),
+      languages: servers && toLanguages(servers),
+      diagnose: servers && this.#diagnoseWith(servers),
+      format: this.#formatWith(configured.formatters, workspace, sandbox),
+      notify: this.#notifyWith(workspace, config),
+      openHooks: this.#hooksOf(workspace, config, confineProgram),
+      instructions: this.#instructionsOf(workspace, config),
     };
   }
 

@@ -20,6 +20,8 @@ import type { Folders, Project } from "../conversation/project.ts";
 import { SessionDiff } from "../conversation/session-diff.ts";
 import { Session } from "./session.ts";
 import { toProjectFolders } from "./session-worktree.ts";
+import type { MergeTarget } from "../tool/merge/merge.ts";
+import type { TaskWorktree } from "../tool/tool.ts";
 import { Transcript } from "../conversation/transcript.ts";
 
 export interface SessionOpenerDeps {
@@ -48,8 +50,12 @@ export interface SessionOpenerDeps {
   infoOf(id: SessionId): SessionInfo | undefined;
   /** Called when a top-level session is live. */
   onOpened(session: Session): void;
+  /** Returns the worktrees of a session and its tasks that have changes. */
+  mergeTargets(info: SessionInfo): Promise<readonly MergeTarget[]>;
   /** Opens a child of a session. Throws {@link UserError} on failure. */
   openChild(child: ChildSession, parent: Session): Promise<Session>;
+  /** Returns where the changes of a closed child are, if it worked in a worktree. */
+  settleChild(child: SessionInfo, parent: Session): Promise<TaskWorktree | undefined>;
 }
 
 export type OpenResult =
@@ -233,6 +239,8 @@ export class SessionOpener {
       rememberModel: (model) => memory.rememberModel(project.id, model),
       noteSeen: () => memory.noteSeen(project.id, info.worktree?.main ?? project.workspace.worktree ?? cwd),
       worktrees: () => this.#deps.worktrees(),
+      mergeTargets: (info) => this.#deps.mergeTargets(info),
+      settleChild: (child, parent) => this.#deps.settleChild(child, parent),
       onTurnEnd: () => this.#deps.onTurnEnd(),
       lastUsedModel,
     });

@@ -26,8 +26,9 @@ import { Steering } from "../turn/steering.ts";
 import { StoredTodos } from "../conversation/stored-todos.ts";
 import type { Transcript } from "../conversation/transcript.ts";
 import { LazyUndo } from "../undo/lazy-undo.ts";
+import type { TaskWorktree } from "../tool/tool.ts";
 import { UserMessages } from "../user-input/user-messages.ts";
-import type { Workspace } from "../workspace/workspace.ts";
+import { addMergedFolders } from "../workspace/worktrees/worktree-path.ts";
 import { ContextWindows } from "../context/windows.ts";
 
 export interface SessionServicesDeps {
@@ -62,6 +63,8 @@ export interface SessionServicesDeps {
   onJobChanged: (messageId: MessageId, changes: readonly FileChange[]) => Promise<void>;
   /** Opens a child of this session. Throws {@link UserError} on failure. */
   open: (child: ChildSession) => Promise<OpenedChild>;
+  /** Returns where the changes of a closed child are, if it worked in a worktree. */
+  settle: (child: SessionInfo) => Promise<TaskWorktree | undefined>;
 }
 
 /** The services of a session, one per concern. */
@@ -172,6 +175,7 @@ export function createSessionServices(deps: SessionServicesDeps): SessionService
       emit,
       inquire: deps.inquire,
       open: deps.open,
+      settle: deps.settle,
     }),
     jobs: new LazyJobs({
       sessionId,
@@ -188,7 +192,7 @@ export function createSessionServices(deps: SessionServicesDeps): SessionService
     openCalls: new OpenCalls(),
     windows,
     history: new LazyUndo({
-      workspace: addMergeTarget(deps.project.workspace, info),
+      workspace: addMergedFolders(deps.project.workspace, info),
       transcript,
       writer,
       diff: deps.diff,
@@ -199,9 +203,4 @@ export function createSessionServices(deps: SessionServicesDeps): SessionService
     }),
     warn: parent?.warn ?? warn,
   };
-}
-
-/** Lets undo and redo of merges reach the checkout from which the session's worktree was made. */
-function addMergeTarget(workspace: Workspace, { worktree }: SessionInfo): Workspace {
-  return worktree === undefined ? workspace : { ...workspace, roots: [...workspace.roots, worktree.main] };
 }

@@ -3,8 +3,7 @@ import { UserError } from "../base/errors.ts";
 import { isBelow } from "../base/files/paths.ts";
 import { makeFolder } from "../base/files/make-folder.ts";
 import type { Folders } from "../conversation/project.ts";
-import type { Message, SessionInfo, Worktree } from "../message/message.ts";
-import { mergeName } from "../tool/merge/merge-name.ts";
+import type { SessionInfo, Worktree } from "../message/message.ts";
 import { toWorktreePath } from "../workspace/worktrees/worktree-path.ts";
 
 /** Returns the folders in which the session's tools work. */
@@ -31,30 +30,6 @@ export async function requireInCheckout({ main }: Worktree, cwd: string): Promis
   const folder = await realpath(cwd);
   if (folder === main || isBelow(folder, main)) return;
   throw new UserError(`This session works in a worktree of ${main}. Open it in that folder.`);
-}
-
-/** The state of a worktree's last merge that was not undone. */
-export interface MergedState {
-  /** Commit. */
-  readonly state: string;
-  /** Number of files with conflicts and of files that were not merged. */
-  readonly unresolved: number;
-}
-
-/** Finds the last merge of the branch. `newestFirst` are the visible messages. */
-export async function findMergedState(
-  newestFirst: AsyncIterable<Message>,
-  branch: string,
-): Promise<MergedState | undefined> {
-  for await (const { parts } of newestFirst) {
-    for (const part of parts) {
-      if (part.type !== "tool" || part.tool !== mergeName || part.state.status !== "completed") continue;
-      const { metadata = {} } = part.state;
-      if (metadata["branch"] !== branch || typeof metadata["state"] !== "string") continue;
-      return { state: metadata["state"], unresolved: Number(metadata["unresolved"] ?? 0) };
-    }
-  }
-  return undefined;
 }
 
 /** Tells the user where a session with a worktree works. */

@@ -22,7 +22,8 @@ import type { PromptInput } from "../conversation/prompt-input.ts";
 import { createSessionServices, type SessionServices, type SessionServicesDeps } from "./session-services.ts";
 import type { ContextUse } from "../turn/context-use.ts";
 import { SessionTurns, type SessionTurnsDeps } from "./session-turns.ts";
-import type { Tool } from "../tool/tool.ts";
+import type { MergeTarget } from "../tool/merge/merge.ts";
+import type { TaskWorktree } from "../tool/tool.ts";
 import type { Worktrees } from "../workspace/worktrees/worktrees.ts";
 import type { Transcript } from "../conversation/transcript.ts";
 import { TurnQueue } from "../turn/turn-queue.ts";
@@ -32,15 +33,19 @@ import type { LazyUndo } from "../undo/lazy-undo.ts";
 
 export interface SessionDeps
   extends
-    Omit<SessionServicesDeps, "parent" | "open" | "isBusy" | "onJobChanged">,
+    Omit<SessionServicesDeps, "parent" | "open" | "settle" | "isBusy" | "onJobChanged">,
     Omit<SessionTurnsDeps, "sessionId" | "isChild"> {
   /** Called when a turn was answered. Must not throw. */
   onTurnEnd(): void;
   /** The parent session, for a child. */
   parent: Session | undefined;
   worktrees(): Promise<Worktrees>;
+  /** Returns the worktrees of a session and its tasks that have changes. */
+  mergeTargets(info: SessionInfo): Promise<readonly MergeTarget[]>;
   /** Opens a child of this session. Throws {@link UserError} on failure. */
   openChild(child: ChildSession, parent: Session): Promise<Session>;
+  /** Returns where the changes of a closed child are, if it worked in a worktree. */
+  settleChild(child: SessionInfo, parent: Session): Promise<TaskWorktree | undefined>;
 }
 
 /** Outcome of a change to a message that was added to a turn or queued. */
@@ -89,6 +94,7 @@ export class Session {
         if (!this.#queue.isBusy) await this.#turns.saveDiff();
       },
       open: (child) => deps.openChild(child, this),
+      settle: (child) => deps.settleChild(child, this),
     });
     this.#turns = new SessionTurns(
       {
@@ -307,21 +313,15 @@ export class Session {
     return this.#turns.loadsToolsOnDemand();
   }
 
-  /** Returns the tool that merges the session's worktree; undefined without a worktree. */
-  readonly mergeTool = async (): Promise<Tool | undefined> => {
-    const { worktree, revert } = this.info;
-    if (worktree === undefined) return undefined;
-    const [{ mergeTool }, { findMergedState }, { omitReverted }] = await Promise.all([
-      import("../tool/merge/merge.ts"),
-      import("./session-worktree.ts"),
-      import("../conversation/visible-messages.ts"),
-    ]);
+  worktrees(): Promise<Worktrees> {
+    return this.#deps.worktrees();
+  }
+
+  /** Returns the worktrees with changes: the session's and those of its tasks. */
+  async mergeTargets(): Promise<readonly MergeTarget[]> {
     await this.#deps.writer.flush();
-    const visible = omitReverted(this.#deps.messagesFromNewest(), revert);
-    const merged = await findMergedState(visible, worktree.branch);
-    const base = merged?.state ?? worktree.base;
-    return mergeTool(await this.#deps.worktrees(), { worktree, base });
-  };
+    return this.#deps.mergeTargets(this.info);
+  }
 
   /** Exports the conversation to a new file in the workspace. Returns a message for the user. */
   async exportTo(file: string): Promise<string> {

@@ -10,12 +10,8 @@ import type { ForkPoint } from "./fork.ts";
 import type { Folders, Project } from "../conversation/project.ts";
 import { type OpenResult, SessionOpener, type SessionOpenerDeps } from "./session-opener.ts";
 import type { Session } from "./session.ts";
-import {
-  findMergedState,
-  makeProjectFolder,
-  requireInCheckout,
-  toProjectFolders,
-} from "./session-worktree.ts";
+import type { MergeTargetsDeps } from "./merge-targets.ts";
+import { makeProjectFolder, requireInCheckout, toProjectFolders } from "./session-worktree.ts";
 import { omitReverted } from "../conversation/visible-messages.ts";
 
 /** Settings of a new session. */
@@ -25,7 +21,10 @@ export interface NewSession {
   readonly hasWorktree?: boolean | undefined;
 }
 
-export interface SessionsDeps extends Omit<SessionOpenerDeps, "live" | "infoOf" | "onOpened" | "openChild"> {
+export interface SessionsDeps extends Omit<
+  SessionOpenerDeps,
+  "live" | "infoOf" | "onOpened" | "mergeTargets" | "openChild" | "settleChild"
+> {
   version: string;
 }
 
@@ -66,9 +65,18 @@ export class Sessions {
       live: (id) => this.live(id),
       infoOf: (id) => (this.live(id) ?? this.#children.live(id))?.info,
       onOpened: (session) => this.#live.set(session.id, session),
+      mergeTargets: async (info) =>
+        (await import("./merge-targets.ts")).listMergeTargets(await this.#mergeTargetsDeps(), info),
       openChild: (child, parent) => this.#children.open(child, parent),
+      settleChild: (child, parent) => this.#children.settle(child, parent),
     });
-    this.#children = new ChildSessions({ store, version, opener: this.#opener });
+    this.#children = new ChildSessions({
+      store,
+      version,
+      opener: this.#opener,
+      worktrees: deps.worktrees,
+      mergeTargetsDeps: () => this.#mergeTargetsDeps(),
+    });
   }
 
   /** Returns the session if it is live in this process. */
@@ -317,24 +325,29 @@ export class Sessions {
     this.#live.delete(id);
     this.#detached.delete(id);
     await session?.close();
-    if (session?.info.worktree !== undefined) await this.#removeIfMerged(session.info, session.info.worktree);
+    if (session !== undefined) await this.#removeMerged(session.info);
   }
 
-  /** Removes the worktree of a closed session unless it has changes that were not merged. Must not throw. */
-  async #removeIfMerged({ id, revert }: SessionInfo, worktree: Worktree): Promise<void> {
+  /** Removes the worktrees of a closed session and its tasks that have nothing to merge. Must not throw. */
+  async #removeMerged(info: SessionInfo): Promise<void> {
     try {
-      const worktrees = await this.#deps.worktrees();
-      const store = await this.#deps.store();
-      const merged = await findMergedState(
-        omitReverted(store.messagesFromNewest(id), revert),
-        worktree.branch,
-      );
-      if ((merged?.unresolved ?? 0) > 0) return;
-      if (!(await worktrees.hasChanges(worktree, merged?.state ?? worktree.base)))
-        await worktrees.remove(worktree);
+      const deps = await this.#mergeTargetsDeps();
+      // Most sessions never had one.
+      if (info.worktree === undefined && !deps.worktrees.hasAny()) return;
+      const { removeMerged } = await import("./merge-targets.ts");
+      await removeMerged(deps, info);
     } catch (error) {
-      this.#deps.log.warn("worktree not removed", { sessionId: id, ...errorFields(error) });
+      this.#deps.log.warn("worktree not removed", { sessionId: info.id, ...errorFields(error) });
     }
+  }
+
+  async #mergeTargetsDeps(): Promise<MergeTargetsDeps> {
+    const { store, worktrees } = this.#deps;
+    return {
+      store: await store(),
+      worktrees: await worktrees(),
+      isLive: (id) => this.#children.live(id) !== undefined,
+    };
   }
 }
 

@@ -162,8 +162,8 @@ const builtIn: readonly Command[] = [
   },
   {
     name: "merge",
-    description: "Merge the changes of the session's worktree into the checkout, or drop them",
-    hint: "drop",
+    description: "Merge the changes of a worktree of the session or of its tasks, or drop them",
+    hint: "drop, or the name of a worktree",
     effect: {
       kind: "call",
       prepare: async (session, rest) => (await import("./merge-command.ts")).prepareMerge(session, rest),

@@ -1,10 +1,11 @@
 import type { Agent } from "../agent/agent.ts";
 import { messageOf, UserError } from "../base/errors.ts";
+import { isBelow } from "../base/files/paths.ts";
 import type { Activity } from "../message/activity.ts";
 import type { Child, Emit } from "../message/event.ts";
 import type { SessionId } from "../message/ids.ts";
 import type { Inquire } from "../message/inquiry.ts";
-import type { Message, SessionInfo } from "../message/message.ts";
+import type { Message, SessionInfo, Worktree } from "../message/message.ts";
 import type { ModelRef } from "../message/model-ref.ts";
 import { type FileChange, isFinished, type Part, type ToolPart } from "../message/part.ts";
 import { getToolPermission } from "../permission/evaluate.ts";
@@ -17,6 +18,7 @@ import {
   type TaskCall,
   type TaskOutcome,
   type TaskRequest,
+  type TaskWorktree,
   ToolFailure,
 } from "../tool/tool.ts";
 import { startsTurn } from "../message/starts-turn.ts";
@@ -68,6 +70,8 @@ export interface Parent {
   /** Model named by the command that queued the task. */
   readonly wishedModel: ModelRef | undefined;
   open(child: ChildSession): Promise<TaskSession>;
+  /** Returns where the changes of a closed child are, if it worked in a worktree. */
+  settle(child: SessionInfo): Promise<TaskWorktree | undefined>;
 }
 
 /** The opened child session. */
@@ -84,6 +88,8 @@ export interface TaskSession {
 export interface ChildSession {
   /** Id of an earlier session to continue. */
   readonly id: string | undefined;
+  /** Whether it works in a git worktree. An earlier session stays where it worked. */
+  readonly hasWorktree: boolean;
   readonly callId: string;
   readonly title: string;
   readonly agent: string;
@@ -117,6 +123,7 @@ export async function startTask(
   const gate = new ChildGate(parent, agent.name, idle);
   const session = await openChild(parent, {
     id: task.taskId,
+    hasWorktree: task.hasWorktree ?? false,
     callId: run.callId,
     title: `${task.description} (@${agent.name})`,
     agent: agent.name,
@@ -132,7 +139,18 @@ export async function startTask(
       if (event.type === "job-ended") work.onJobEnded(event.part);
     },
   });
-  return { taskId: session.id, ended: work.runIn(session, task, idle) };
+  const end = async () => {
+    const outcome = await work.runIn(session, task, idle);
+    const worktree = await parent.settle(session.info);
+    if (worktree === undefined) return outcome;
+    // `/merge` records what changes in the session's folder; nothing was checked there.
+    const changes = outcome.changes.filter(({ path }) => !isInWorktree(path, worktree));
+    const activity = outcome.activity.filter((one) =>
+      one.type === "change" ? !isInWorktree(one.path, worktree) : one.type !== "command",
+    );
+    return { ...outcome, changes, activity, worktree };
+  };
+  return { taskId: session.id, ended: end() };
 }
 
 async function openChild(parent: Parent, child: ChildSession): Promise<TaskSession> {
@@ -392,6 +410,7 @@ export async function findTask(
   const { sessions } = await store.list({ parentId, limit: childrenLimit });
   const child = sessions.find(({ parentCallId }) => parentCallId === callId);
   if (child === undefined) return undefined;
+  const { worktree } = child;
   const messages: Message[] = [];
   for await (const message of store.messagesFromNewest(child.id)) {
     messages.push(message);
@@ -401,8 +420,12 @@ export async function findTask(
   return {
     id: child.id,
     agent: child.agent,
-    changes: netChanges(changesOf(messages)),
+    changes: netChanges(changesOf(messages)).filter(({ path }) => !isInWorktree(path, worktree)),
     notUndone: partlyTrackedCommandsOf(messages),
-    interruptedEdits: interruptedEditsOf(messages),
+    interruptedEdits: interruptedEditsOf(messages).filter((path) => !isInWorktree(path, worktree)),
+    worktree,
   };
 }
+
+const isInWorktree = (path: string, worktree: Pick<Worktree, "root"> | undefined): boolean =>
+  worktree !== undefined && isBelow(path, worktree.root);

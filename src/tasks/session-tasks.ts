@@ -1,9 +1,10 @@
 import type { Emit } from "../message/event.ts";
 import type { SessionId } from "../message/ids.ts";
+import type { SessionInfo } from "../message/message.ts";
 import type { Inquire } from "../message/inquiry.ts";
 import type { Part } from "../message/part.ts";
 import type { Decider } from "../permission/gate.ts";
-import type { RunningTask, TaskRequest, Tasks } from "../tool/tool.ts";
+import type { RunningTask, TaskRequest, Tasks, TaskWorktree } from "../tool/tool.ts";
 import type { ChildSession, TaskRunContext, TaskSession } from "./child-session.ts";
 import type { SessionSettings } from "../session-state/session-settings.ts";
 import type { Project } from "../conversation/project.ts";
@@ -21,6 +22,8 @@ export interface SessionTasksDeps {
   inquire: Inquire;
   /** Opens a child of the session. Throws {@link UserError} on failure. */
   open(child: ChildSession): Promise<OpenedChild>;
+  /** Returns where the changes of a closed child are, if it worked in a worktree. */
+  settle(child: SessionInfo): Promise<TaskWorktree | undefined>;
 }
 
 export interface OpenedChild extends TaskSession {
@@ -64,6 +67,7 @@ export class SessionTasks implements Tasks {
       model: caller?.model,
       wishedModel: queued?.type === "subtask" ? queued.model : undefined,
       open: (child: ChildSession) => this.#open(child),
+      settle: (child: SessionInfo) => this.#deps.settle(child),
     };
     const { startTask } = await import("./child-session.ts");
     return startTask(parent, task, run);

@@ -108,7 +108,20 @@ export interface TaskRequest {
   readonly command?: string | undefined;
   /** An earlier task of this session to continue. */
   readonly taskId?: string | undefined;
+  /** Works in a git worktree. */
+  readonly hasWorktree?: boolean | undefined;
   readonly trace?: TraceContext | undefined;
+}
+
+/** The git worktree in which a task worked. */
+export interface TaskWorktree {
+  readonly branch: string;
+  /** Absolute path of its folder. */
+  readonly root: string;
+  /** Files that differ from the checkout as it was at the beginning; none if the worktree was removed. */
+  readonly files: readonly string[];
+  /** Number of untracked files and folders of the checkout that it did not get. */
+  readonly untracked?: number | undefined;
 }
 
 export interface TaskOutcome {
@@ -129,6 +142,8 @@ export interface TaskOutcome {
   readonly notUndone: readonly PartlyTrackedCommand[];
   /** What the agent changed and ran, in this order. */
   readonly activity: readonly Activity[];
+  /** Set if it worked in a worktree: it changed nothing in the session's folder. */
+  readonly worktree?: TaskWorktree | undefined;
   /** The model of the last answer. */
   readonly model: ModelRef | undefined;
   /** US dollars. */

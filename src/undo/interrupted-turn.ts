@@ -1,5 +1,5 @@
 import type { SessionId } from "../message/ids.ts";
-import type { Message } from "../message/message.ts";
+import type { Message, Worktree } from "../message/message.ts";
 import {
   createLostEnd,
   endJob,
@@ -23,6 +23,8 @@ export interface InterruptedTask {
   readonly notUndone: readonly PartlyTrackedCommand[];
   /** Paths of edits that may or may not be done. */
   readonly interruptedEdits: readonly string[];
+  /** Where it worked, if not in the session's folder. */
+  readonly worktree: Worktree | undefined;
 }
 
 /** Finds the child session of a task call, with what it changed for this call. */
@@ -143,11 +145,20 @@ async function createInterruptedResult(part: ToolPart, taskOf: FindTask) {
   return { error: `${error}\n\n${notes}`, changes, metadata };
 }
 
-function describeInterruptedTask({ id, agent, changes, notUndone, interruptedEdits }: InterruptedTask) {
+function describeInterruptedTask(task: InterruptedTask) {
+  const { id, agent, changes, notUndone, interruptedEdits, worktree } = task;
+  const place = worktree && { branch: worktree.branch, root: worktree.root };
   return {
-    notes: formatTaskNotes({ taskId: id, agent, state: "interrupted" }),
+    notes: formatTaskNotes({ taskId: id, agent, state: "interrupted", worktree: place }),
     changes,
-    metadata: { sessionId: id, agent, state: "interrupted", notUndone, interruptedEdits },
+    metadata: {
+      sessionId: id,
+      agent,
+      state: "interrupted",
+      notUndone,
+      interruptedEdits,
+      ...(place && { worktree: place }),
+    },
   };
 }
 

@@ -10,6 +10,7 @@ import type { Project } from "../conversation/project.ts";
 import type { SessionDiff } from "../conversation/session-diff.ts";
 import { Transcript } from "../conversation/transcript.ts";
 import { LazyUndo } from "./lazy-undo.ts";
+import { addMergedFolders } from "../workspace/worktrees/worktree-path.ts";
 import { loadVisible, omitReverted } from "../conversation/visible-messages.ts";
 
 export interface StoredSession {
@@ -50,10 +51,9 @@ export async function recoverSession(
   }
   const messages = await loadVisible(omitReverted(messagesFromNewest(), info.revert));
   const transcript = new Transcript({ writer, emit: quiet, messages, newest: info.revert?.through });
-  const { workspace } = stored.project;
   const undo = new LazyUndo({
     ...stored,
-    workspace,
+    workspace: addMergedFolders(stored.project.workspace, info),
     transcript,
     revert: () => info.revert,
     save,

@@ -2,6 +2,7 @@ import { readdir } from "node:fs/promises";
 import { join } from "node:path";
 import type { App } from "../../app.ts";
 import { isMissing, messageOf } from "../../base/errors.ts";
+import type { SessionInfo } from "../../message/message.ts";
 import { worktreeNameLength } from "../../workspace/worktrees/worktree-path.ts";
 import type { Finding } from "./finding.ts";
 
@@ -18,17 +19,44 @@ export async function damageFindings(app: App): Promise<Finding[]> {
   }
 }
 
-/** Lists the worktrees of sessions that are left, because their changes were not merged or their program was killed. */
-export async function worktreeFindings({ folders }: Pick<App, "folders">): Promise<Finding[]> {
-  const names = await readdir(folders.worktrees).catch((error: unknown) => {
+/**
+ * Lists the worktrees of sessions and tasks that are left, because their changes were not merged or their program was
+ * killed.
+ */
+export async function worktreeFindings(app: App): Promise<Finding[]> {
+  const names = await readdir(app.folders.worktrees).catch((error: unknown) => {
     if (isMissing(error)) return [];
     throw error;
   });
-  return names.map((name) => ({
-    what: "Worktree",
-    found: join(folders.worktrees, name),
-    note: `Merge or discard its changes in its session: fairlead run --session ${name.slice(-worktreeNameLength)} /merge, or "/merge drop". Without the session: git worktree remove.`,
-  }));
+  if (names.length === 0) return [];
+  const sessions = await findSessions(app);
+  return names.map((name) => {
+    const id = name.slice(-worktreeNameLength);
+    const parentId = sessions.get(id)?.parentId;
+    const session = parentId ?? id;
+    const merge = parentId === undefined ? "/merge" : `"/merge ${id}"`;
+    const drop = parentId === undefined ? "/merge drop" : `/merge drop ${id}`;
+    return {
+      what: "Worktree",
+      found: join(app.folders.worktrees, name),
+      note: `Merge or discard its changes in its session: fairlead run --session ${session} ${merge}, or "${drop}". Without the session: git worktree remove.`,
+    };
+  });
+}
+
+/** Returns the stored sessions and tasks by the part of their ids that names worktrees. */
+async function findSessions(app: App): Promise<ReadonlyMap<string, SessionInfo>> {
+  const found = new Map<string, SessionInfo>();
+  try {
+    const store = await app.store();
+    for (const id of await store.sessionIds()) {
+      const info = await store.load(id);
+      if (info?.worktree !== undefined) found.set(id.slice(-worktreeNameLength), info);
+    }
+  } catch {
+    // Damage of the store has its own finding.
+  }
+  return found;
 }
 
 function rebuiltFinding(id: string): Finding {

@@ -28,6 +28,12 @@ export interface MergeTarget {
   readonly worktree: Worktree;
   /** Commit of the state that was merged last, or from which the worktree started. */
   readonly base: string;
+  /** The last merge left conflicts or files that were not merged. */
+  readonly isUnresolved: boolean;
+  /** Title of the task that worked in it; undefined for the session's own worktree. */
+  readonly task?: string;
+  /** The task works in it now. */
+  readonly isRunning: boolean;
 }
 
 /** Creates the tool for one worktree. */
@@ -72,7 +78,7 @@ function prepareMerge(
     permissions: [
       {
         permission: mergeName,
-        subjects: [{ text: branch, confirm: "It changes the files of the main checkout." }],
+        subjects: [{ text: branch, confirm: "only you can decide what changes the main checkout" }],
         always: [],
       },
     ],
@@ -110,22 +116,22 @@ async function lockAndWrite(context: ToolContext, files: readonly MergedFile[], 
 }
 
 function prepareDrop(worktrees: Worktrees, target: MergeTarget, { files, skipped }: MergePlan): PreparedCall {
-  const { worktree, base } = target;
+  const { worktree, base, isUnresolved } = target;
   const { branch, main } = worktree;
   const paths = [...files, ...skipped];
-  if (paths.length === 0)
+  if (paths.length === 0 && !isUnresolved)
     throw new ToolFailure(`Nothing to drop: ${branch} has no changes that ${main} lacks.`);
   return {
     title: `Drop the changes of ${branch}`,
     locations: [],
     preview: {
       diffs: files.flatMap(toDiff),
-      text: `Discard these changes of ${branch}: ${listNames(paths, main)}. This cannot be undone.`,
+      text: `Discard ${describeDropped(target, paths)}. This cannot be undone.`,
     },
     permissions: [
       {
         permission: mergeName,
-        subjects: [{ text: `drop ${branch}`, confirm: "It discards changes and cannot be undone." }],
+        subjects: [{ text: `drop ${branch}`, confirm: "only you can decide what is discarded" }],
         always: [],
       },
     ],
@@ -133,10 +139,20 @@ function prepareDrop(worktrees: Worktrees, target: MergeTarget, { files, skipped
       await explain(() => worktrees.reset(worktree, base));
       return {
         status: "completed",
-        output: `Dropped the changes of ${branch}: ${listNames(paths, main)}. ${main} was not changed.`,
+        output: `Dropped ${describeDropped(target, paths)}. ${main} was not changed.`,
+        metadata: { branch, state: base, unresolved: 0 },
       };
     },
   };
+}
+
+function describeDropped(
+  { worktree: { branch, main } }: MergeTarget,
+  paths: readonly { readonly path: string }[],
+): string {
+  return paths.length === 0
+    ? `what the last merge of ${branch} left out`
+    : `the changes of ${branch}: ${listNames(paths, main)}`;
 }
 
 function describeMerge(

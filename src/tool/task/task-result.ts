@@ -25,7 +25,8 @@ export function toResult(agent: string, outcome: TaskOutcome): ToolResult {
 }
 
 export function createReport(agent: string, outcome: TaskOutcome): TaskReport {
-  const { taskId, end, reason, changes, calls, cost, summary, notUndone, activity, model } = outcome;
+  const { taskId, end, reason, changes, calls, cost, summary, notUndone, activity, model, worktree } =
+    outcome;
   const metadata = {
     sessionId: taskId,
     agent,
@@ -36,6 +37,7 @@ export function createReport(agent: string, outcome: TaskOutcome): TaskReport {
     summary,
     ...(notUndone.length > 0 && { notUndone }),
     ...(activity.length > 0 && { activity }),
+    ...(worktree && { worktree: { branch: worktree.branch, root: worktree.root, files: worktree.files } }),
   };
   const report = outcome.text === "" ? noReport : outcome.text;
   const why = reason ?? "The task ended before it was done.";
@@ -43,5 +45,5 @@ export function createReport(agent: string, outcome: TaskOutcome): TaskReport {
     end === "finished"
       ? report
       : [why, ...(outcome.text === "" ? [] : ["", "Its last message:", report])].join("\n");
-  return { text, notes: formatTaskNotes({ taskId, agent, state: end }), changes, metadata };
+  return { text, notes: formatTaskNotes({ taskId, agent, state: end, worktree }), changes, metadata };
 }

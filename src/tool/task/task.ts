@@ -19,12 +19,13 @@ const descriptionLimit = 600;
 const descriptionLength = 500;
 
 const inputSchema = z.object({
-  description: z.string().min(1).max(descriptionLength).describe("The task in three to five words."),
-  prompt: z.string().min(1).describe("Everything that the agent must know to do the task."),
-  subagent_type: z.string().describe("The agent's name, as it is listed."),
-  task_id: z.string().optional().describe("An earlier task to continue."),
+  description: z.string().min(1).max(descriptionLength).describe("Three to five words."),
+  prompt: z.string().min(1).describe("All that the agent must know."),
+  subagent_type: z.string().describe("A listed agent."),
+  task_id: z.string().optional().describe("Continue this task."),
   session_id: z.string().optional().describe("The same as task_id."),
-  background: z.boolean().optional().describe("Run it as a job."),
+  background: z.boolean().optional().describe("As a job."),
+  worktree: z.boolean().optional().describe("In a git worktree."),
   command: z.string().optional().describe("The command that started the task, if any."),
 });
 
@@ -38,20 +39,25 @@ export function taskTool({ agents }: { agents: readonly TaskAgent[] }): Tool {
       subagent_type: ["agent", "agent_type", "subagent", "agent_name"],
       description: ["title", "summary"],
       background: ["run_in_background", "is_background", "async"],
+      worktree: ["isolated", "in_worktree", "use_worktree"],
     },
     description: describe(agents),
     input: inputSchema,
     schema: createSchema(agents),
     kind: "think",
     concurrency: "shared",
-    async prepare({ description, prompt, subagent_type: agent, command, background, ...ids }, context) {
+    async prepare(
+      { description, prompt, subagent_type: agent, command, background, worktree, ...ids },
+      context,
+    ) {
       if (!agents.some(({ name }) => name === agent)) throw new ToolFailure(unknownAgent(agent, agents));
       // Some models write an empty one for none.
       const taskId = ids.task_id || ids.session_id || undefined;
       const { tasks } = context;
       if (background === true) assertCanStart(context);
       const title = shortenTitle(description, ` (@${agent})`);
-      const task = { description, prompt, agent, command, taskId, trace: context.trace };
+      const hasWorktree = worktree ?? false;
+      const task = { description, prompt, agent, command, taskId, hasWorktree, trace: context.trace };
       return {
         title,
         locations: [],

@@ -1,6 +1,7 @@
 import { copyFile, mkdtemp, realpath, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { basename, join } from "node:path";
+import { KeyedSerial } from "../../base/async.ts";
 import { isMissing, messageOf, UserError } from "../../base/errors.ts";
 import { isFolder } from "../../base/files/file-stat.ts";
 import { makeFolder } from "../../base/files/make-folder.ts";
@@ -17,9 +18,10 @@ export interface WorktreesOptions {
   readonly env: () => Environment;
 }
 
-/** The worktrees of sessions: folders of the program with a branch each, on which the session works alone. */
+/** The worktrees of sessions and tasks: folders of the program with a branch each, on which one of them works. */
 export class Worktrees {
   readonly #options: WorktreesOptions;
+  readonly #serial = new KeyedSerial();
 
   constructor(options: WorktreesOptions) {
     this.#options = options;
@@ -37,7 +39,7 @@ export class Worktrees {
         `A worktree needs a git repository, and ${folder} is not in one. Start without worktree.`,
       );
     const name = sessionId.slice(-worktreeNameLength);
-    return this.#explain(main, async () => {
+    return this.#change(main, async () => {
       const git = await this.openGit(main);
       const head = await git.run(["rev-parse", "--verify", "--quiet", "HEAD"]);
       if (head.exitCode !== 0)
@@ -59,16 +61,17 @@ export class Worktrees {
   /** Returns the worktree with its folder, which is created again if it is gone. Throws {@link UserError}. */
   async reopen(worktree: Worktree, sessionId: string): Promise<Worktree> {
     const { root, branch, main } = worktree;
-    if (isFolder(root)) return worktree;
+    if (this.exists(worktree)) return worktree;
     if (!isFolder(main))
       throw new UserError(`The folder ${main}, to which this session belongs, no longer exists.`);
-    return this.#explain(main, async () => {
+    const hasFolder = await this.#change(main, async () => {
       const git = await this.openGit(main);
       await git.text(["worktree", "prune"]);
-      if (!(await hasBranch(git, branch))) return this.create(main, sessionId);
+      if (!(await hasBranch(git, branch))) return false;
       await git.text(["worktree", "add", "--quiet", root, branch]);
-      return worktree;
+      return true;
     });
+    return hasFolder ? worktree : this.create(main, sessionId);
   }
 
   /** Returns a commit with the state of the worktree's files, except ignored ones. Changes no file and no branch. */
@@ -100,10 +103,21 @@ export class Worktrees {
     await (await this.openGit(main)).text(["update-ref", toRef(branch), commit]);
   }
 
-  /** Whether the worktree differs from the state. */
-  async hasChanges({ root }: Worktree, base: string): Promise<boolean> {
+  /** Whether the program has any worktree. */
+  hasAny(): boolean {
+    return isFolder(this.#options.folder);
+  }
+
+  exists({ root }: Worktree): boolean {
+    return isFolder(root);
+  }
+
+  /** Returns the files that differ from the state, relative to the worktree. */
+  async listChanges({ root }: Worktree, base: string): Promise<string[]> {
     const now = await this.snapshot(root, { tracked: false });
-    return (await (await this.openGit(root)).run(["diff", "--quiet", base, now])).exitCode !== 0;
+    const git = await this.openGit(root);
+    const names = await git.bytes(["diff-tree", "-r", "-z", "--name-only", "--no-renames", base, now]);
+    return names.toString("utf8").split("\0").slice(0, -1);
   }
 
   /** Discards all changes since the state, except ignored files. */
@@ -114,7 +128,11 @@ export class Worktrees {
   }
 
   /** Removes the worktree. The branch stays if it has commits that no other branch has. */
-  async remove({ root, branch, main, base }: Worktree): Promise<void> {
+  remove(worktree: Worktree): Promise<void> {
+    return this.#serial.run(worktree.main, () => this.#remove(worktree));
+  }
+
+  async #remove({ root, branch, main, base }: Worktree): Promise<void> {
     const git = await this.openGit(main);
     if (isFolder(root)) await git.text(["worktree", "remove", "--force", "--force", root]);
     else await git.text(["worktree", "prune"]);
@@ -138,9 +156,10 @@ export class Worktrees {
     return Git.open(folder, this.#options.env);
   }
 
-  async #explain<T>(main: string, task: () => Promise<T>): Promise<T> {
+  /** Changes the worktrees of a checkout one after the other, because git locks its files without waiting. */
+  async #change<T>(main: string, task: () => Promise<T>): Promise<T> {
     try {
-      return await task();
+      return await this.#serial.run(main, task);
     } catch (error) {
       if (error instanceof UserError) throw error;
       throw new UserError(`The worktree for ${main} could not be made: ${messageOf(error)}`, {

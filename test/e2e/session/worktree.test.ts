@@ -120,9 +120,11 @@ describe("a session in a worktree", () => {
       await editor.load(sessionId);
       await play(editor, model, sessionId, write("e.txt", "e\n"));
       await editor.prompt(sessionId, "/merge drop");
-      expect(JSON.stringify(editor.permissionRequests.at(-1))).toContain("Discard these changes");
+      expect(JSON.stringify(editor.permissionRequests.at(-1))).toContain("Discard the changes of");
       expect(existsSync(join(folder, "a.txt"))).toBe(true);
       expect(existsSync(join(folder, "e.txt"))).toBe(false);
+      await editor.closeSession(sessionId);
+      expect(existsSync(folder)).toBe(false);
     });
   });
 
@@ -135,7 +137,7 @@ describe("a session in a worktree", () => {
       expect(failure.message).toContain("A worktree needs a git repository");
       const plain = (await editor.newSession()).sessionId;
       await editor.prompt(plain, "/merge");
-      expect(agentText(editor.updates(plain))).toContain("not in a worktree");
+      expect(agentText(editor.updates(plain))).toContain("Nothing to merge: no worktree");
       const { sessionId } = await editor.newSession(isolated);
       await play(editor, model, sessionId, edit("a.txt", "two", "2"));
       await editor.prompt(sessionId, "/merge");
