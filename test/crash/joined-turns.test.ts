@@ -60,6 +60,20 @@ const phases: readonly Phase[] = [
     release: ({ repository }) => writeFile(join(repository.path, "go"), ""),
   },
   {
+    name: "in a tool while a job runs",
+    prompt: "Serve",
+    calls: 4,
+    prepare: async ({ model }) =>
+      void model
+        .reply(reply.call("bash", { command: "echo serving; sleep 1000", background: true }))
+        .reply(bash("until [ -e stop ]; do sleep 0.05; done; echo ran"))
+        .reply(reply.call("job", { action: "stop" }))
+        .reply("Done."),
+    reached: ({ editor, sessionId }) =>
+      editor.waitFor(sessionId, (update) => "title" in update && update.title?.includes("-e stop") === true),
+    release: ({ repository }) => writeFile(join(repository.path, "stop"), ""),
+  },
+  {
     name: "at a question",
     prompt: "Ask",
     calls: 2,
@@ -89,7 +103,7 @@ const phases: readonly Phase[] = [
   },
 ];
 
-const rounds = isLong ? 60 : phases.length;
+const rounds = phases.length * (isLong ? 10 : 1);
 /** Longest pause between the moments of a round. */
 const pauseMs = 150;
 const pause = () => delay(Math.random() * pauseMs);

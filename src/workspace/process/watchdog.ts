@@ -6,7 +6,8 @@ import { childProcess } from "./child-process.ts";
  * Reads commands from stdin until `.` or its end, which happens however the program ends: `+ group` guards a
  * group, `& group` notes that its first process has ended, `- group` forgets it. Remaining processes then get
  * TERM, and KILL a second later: the guarded groups, and on Linux all processes with the mark. A group whose
- * first process exists again is foreign, because its id was reused.
+ * first process exists again is foreign, because its id was reused. It looks at least twice, because a process shows no
+ * mark for a moment while it starts a program.
  */
 const script = `
 trap '' HUP INT TERM
@@ -29,7 +30,7 @@ for one in $first; do kill -TERM "$one" 2>/dev/null; done
 for look in 1 2 3 4 5; do
   alive=$(marked "$1")
   for one in $groups; do kill -0 -"$one" 2>/dev/null && alive="$alive $one"; done
-  [ -n "$alive" ] || exit 0
+  [ -n "$alive" ] || [ "$look" = 1 ] || exit 0
   sleep 0.2 2>/dev/null || sleep 1
 done
 for one in $groups; do kill -KILL -"$one" 2>/dev/null; done
@@ -37,10 +38,7 @@ for one in $(marked "$1"); do kill -KILL "$one" 2>/dev/null; done
 exit 0
 `;
 
-/**
- * Ends started processes if this program is killed. A small process that starts with the first of them. Not
- * on Windows.
- */
+/** Ends started processes if this program is killed. A small process that starts before the first of them. Not on Windows. */
 export class Watchdog {
   #made: string | undefined;
   readonly #path: string;
@@ -57,16 +55,19 @@ export class Watchdog {
     return this.#made;
   }
 
-  /** Creates a unique mark for the environment of guarded processes, in {@link PROCESS_MARK}. */
+  /**
+   * Creates a unique mark for the environment of guarded processes, in {@link PROCESS_MARK}. On Linux a marked process
+   * is guarded from its start: until it has the mark, its copy of the pipe keeps the watchdog waiting.
+   */
   newMark(): string {
+    this.#startOnce();
     return `${this.#mark}${++this.#count}/`;
   }
 
   guard(group: number): void {
-    if (process.platform === "win32") return;
     this.#groups.add(group);
     if (this.#input) this.#input.write(`+ ${group}\n`);
-    else this.#start();
+    else this.#startOnce();
   }
 
   /** Guards a group whose first process has ended. */
@@ -87,7 +88,8 @@ export class Watchdog {
   }
 
   /** Errors are ignored: without the watchdog, processes remain only if the program is killed. */
-  #start(): void {
+  #startOnce(): void {
+    if (this.#input !== undefined || process.platform === "win32") return;
     const dog = childProcess().spawn("/bin/sh", ["-c", script, "fairlead-watchdog", this.#mark], {
       env: { PATH: this.#path },
       cwd: "/",

@@ -329,6 +329,33 @@ test("guards a process started without file handles as soon as one can be opened
   await expect.poll(() => findRunningGroups(groups), { timeout: 10_000 }).toEqual([]);
 });
 
+/** Is killed at the moment when its first command has started. */
+const killedAtStart = `
+  import childProcess from "node:child_process";
+  import { openProcesses } from "${new URL("../../../src/workspace/process/process.ts", import.meta.url).href}";
+  import { Watchdog } from "${new URL("../../../src/workspace/process/watchdog.ts", import.meta.url).href}";
+  import { writeSync } from "node:fs";
+  const { spawn } = childProcess;
+  childProcess.spawn = (program, args, options) => {
+    const child = spawn(program, args, options);
+    if (args.includes("sleep 1000")) {
+      writeSync(1, String(child.pid));
+      process.kill(process.pid, "SIGKILL");
+    }
+    return child;
+  };
+  const env = () => ({ PATH: process.env.PATH });
+  const command = { command: "sleep 1000", cwd: "/", signal: new AbortController().signal };
+  await openProcesses({ env, watchdog: new Watchdog(process.env.PATH) }).run(command);
+`;
+
+test.runIf(onLinux)("ends the first command also if the program is killed as soon as it has started", async () => {
+  const script = ["--input-type=module", "--experimental-strip-types", "-e", killedAtStart];
+  const { stdout, signal } = await execa(process.execPath, script, { reject: false });
+  expect([signal, Number(stdout)]).toEqual(["SIGKILL", expect.any(Number)]);
+  await expect.poll(() => findRunningGroups([Number(stdout)]), { timeout: 10_000 }).toEqual([]);
+});
+
 test.runIf(onLinux)("what ignores TERM gets KILL, however long a look at the processes takes", async () => {
   const stubborn = spawn("/bin/sh", ["-c", "trap '' TERM; echo on; while :; do sleep 0.1; done"], {
     detached: true,
