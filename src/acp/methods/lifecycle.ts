@@ -1,5 +1,5 @@
-import { isAbsolute, resolve } from "node:path";
-import { realpath, stat } from "node:fs/promises";
+import { resolve } from "node:path";
+import { realpath } from "node:fs/promises";
 import type {
   ListSessionsRequest,
   ListSessionsResponse,
@@ -8,7 +8,6 @@ import type {
 } from "@agentclientprotocol/sdk/unstable";
 import { UserError } from "../../base/errors.ts";
 import { isSessionId } from "../../message/ids.ts";
-import type { Folders } from "../../conversation/project.ts";
 import { omitBefore, type ReplayStart } from "../../conversation/visible-messages.ts";
 import type { Session } from "../../session/session.ts";
 import { describeWorktree } from "../../session/session-worktree.ts";
@@ -19,6 +18,7 @@ import type { SessionView } from "../view/session-view.ts";
 import { invalidParams, messageNotFound, SessionInUse, sessionNotFound } from "../errors.ts";
 import { ClientPaths } from "../client-paths.ts";
 import type { AcpConnection } from "../connection.ts";
+import { checkAbsolute, checkFolders } from "../session-folders.ts";
 import { type ClientPromptParams, parseClientPrompt } from "./client-prompt.ts";
 import { toServers } from "./mcp-servers.ts";
 import type { Call } from "./method-table.ts";
@@ -119,8 +119,7 @@ export async function listSessions(
   params: ListSessionsRequest,
 ): Promise<ListSessionsResponse> {
   const { cwd, cursor } = params;
-  if (cwd !== undefined && cwd !== null && !isAbsolute(cwd))
-    throw invalidParams(`cwd must be an absolute path, not "${cwd}".`);
+  if (cwd !== undefined && cwd !== null) checkAbsolute("cwd", cwd);
   const folder = cwd ? { cwd: await resolveRealPath(cwd) } : {};
   const query = { limit: pageSize, ...toArchiveFilter(params.archived), ...folder };
   try {
@@ -267,33 +266,6 @@ async function open(
       throw new SessionInUse(id, opened.pid);
     }
   }
-}
-
-/**
- * Validates the folders of a setup and returns notices for the user. A missing additional folder is skipped with a
- * notice: an editor that stores its list of folders could otherwise not open the session again.
- */
-export async function checkFolders(params: {
-  cwd: string;
-  additionalDirectories?: string[] | null;
-}): Promise<{ folders: Folders; notices: string[] }> {
-  const { cwd } = params;
-  if (!(await isFolder("cwd", cwd))) throw invalidParams(`cwd: the folder "${cwd}" does not exist.`);
-  const additionalDirectories: string[] = [];
-  const notices: string[] = [];
-  for (const path of params.additionalDirectories ?? []) {
-    if (await isFolder("additionalDirectories", path)) additionalDirectories.push(path);
-    else notices.push(`The folder ${path} does not exist; the session continues without it.`);
-  }
-  return { folders: { cwd, additionalDirectories }, notices };
-}
-
-/** Returns false if the path does not exist. Throws if it is relative or not a folder. */
-async function isFolder(name: string, path: string): Promise<boolean> {
-  if (!isAbsolute(path)) throw invalidParams(`${name} must be an absolute path, not "${path}".`);
-  const found = await stat(path).catch(() => undefined);
-  if (found !== undefined && !found.isDirectory()) throw invalidParams(`${name}: "${path}" is not a folder.`);
-  return found !== undefined;
 }
 
 /** Parses the client's skills from `_meta.skills`. */

@@ -4,10 +4,10 @@ import { normalizeTitle } from "../../session-state/title.ts";
 import { ClientPaths } from "../client-paths.ts";
 import type { AcpConnection } from "../connection.ts";
 import { invalidParams, sessionNotFound } from "../errors.ts";
+import { checkFolders } from "../session-folders.ts";
 import { parseClientPrompt } from "./client-prompt.ts";
 import {
   changeOption,
-  checkFolders,
   giveSkills,
   parseSkills,
   sendInitialUpdates,

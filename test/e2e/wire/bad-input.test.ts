@@ -179,6 +179,13 @@ describe("bad parameters", () => {
     ["a relative cwd", { cwd: "src", mcpServers: [] }, 'absolute path, not "src"'],
     ["an empty cwd", { cwd: "", mcpServers: [] }, "absolute path"],
     ["a folder that is not there", { cwd: "/not/there", mcpServers: [] }, '"/not/there" does not exist'],
+    ["a folder of Windows", { cwd: "C:\\Users\\me", mcpServers: [] }, "is a path of Windows"],
+    [
+      "a folder of WSL as Windows names it",
+      { cwd: "\\\\wsl.localhost\\Ubuntu\\home\\me", mcpServers: [] },
+      "Use an editor that names folders as that machine does",
+    ],
+    ["a path that is too long", { cwd: `/${"x".repeat(300)}`, mcpServers: [] }, "cannot be opened: "],
     ["a file as a folder", { cwd: launcher, mcpServers: [] }, "is not a folder"],
     ["no cwd", { mcpServers: [] }, "Invalid params: cwd: "],
     ["a cwd that is no text", { cwd: { a: 1 }, mcpServers: [] }, "Invalid params: cwd: "],
