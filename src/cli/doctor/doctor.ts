@@ -19,6 +19,7 @@ import { mcpFindings, otherServerFindings } from "./mcp-findings.ts";
 import { agentFindings, providerFindings, unusedFindings } from "./provider-findings.ts";
 import { languageFindings } from "./language-findings.ts";
 import { sandboxFinding } from "./sandbox-findings.ts";
+import { sshFindings } from "./ssh-findings.ts";
 import { damageFindings, worktreeFindings } from "./store-findings.ts";
 import { findSystem, systemFinding } from "./system-findings.ts";
 import { styleFor } from "../terminal/style.ts";
@@ -39,6 +40,7 @@ export async function doctor(call: Call): Promise<number> {
     ...(await mcpFindings(app, project, call.has("offline"))),
     ...(await otherServerFindings(project, home)),
     ...(await editorFindings(home)),
+    ...(await sshFindings(process.env)),
     await storeFinding(app.folders),
     ...(await damageFindings(app)),
     ...(await worktreeFindings(app)),

@@ -230,6 +230,20 @@ test("doctor and models say that a model's calls are text", async () => {
   expect((await doctor(refused, ["--offline"])).stdout).toContain('or set "tool_calls": "text" for it under');
 });
 
+test("over SSH, doctor gives the command for editors and finds noisy start-up files", async () => {
+  await using shells = await temporaryFolder();
+  const report = async (start: string) => {
+    const path = join(shells.path, "sh");
+    await writeFile(path, `#!/bin/sh\n${start}\nexec /bin/sh "$@"\n`, { mode: 0o755 });
+    const remote = { SSH_CONNECTION: "192.0.2.1 1 192.0.2.2 22", SHELL: path };
+    return (await doctor({}, ["--offline"], {}, remote)).stdout;
+  };
+  expect(await report(":")).toMatch(/^ok +SSH +from other machines: ssh -T \S+ exec \/\S+ \S+ acp$/m);
+  expect(await report("echo Welcome")).toMatch(/^todo SSH[^]* print "Welcome"[^]*\*\) return ;; esac$/m);
+  expect(await report("exit 3")).toMatch(/^todo SSH[^]* failed as ssh runs it/m);
+  expect((await doctor({}, ["--offline"])).stdout).not.toContain("SSH");
+});
+
 test("doctor and models say what a model runs without, and what to do", async () => {
   const chat = { api: "chat", options: { apiKey: "sk-work-0123456789abcdef" } };
   const config = { model: "anthropic/claude-opus-5-5", provider: { anthropic: chat, openai: chat } };
