@@ -20,7 +20,9 @@ export async function serveEditor(args: readonly string[]): Promise<void> {
   if (ignored.length > 0)
     process.stderr.write(`fairlead acp takes --verbose only; ignored: ${ignored.join(" ")}\n`);
   if (process.stdin.isTTY)
-    process.stderr.write("Editors start this. To work in a terminal, use: fairlead run\n");
+    process.stderr.write(
+      "Editors start this, without a terminal (ssh -T, docker exec -i). To work in a terminal, use: fairlead run\n",
+    );
   // Loading blocks this thread, so it starts after the first answer.
   await wire.started;
   const { openServer } = await import("./acp-server.ts");

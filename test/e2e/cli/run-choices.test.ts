@@ -131,7 +131,8 @@ test("an unknown command suggests run, and acp explains itself on a terminal", a
   expect(served).toEqual({
     exitCode: 0,
     stdout: "",
-    stderr: "Editors start this. To work in a terminal, use: fairlead run",
+    stderr:
+      "Editors start this, without a terminal (ssh -T, docker exec -i). To work in a terminal, use: fairlead run",
   });
   expect((await fairlead(home.path, ["acp"])).stderr).toBe("");
 });

@@ -43,6 +43,8 @@ export interface EditorOptions {
   cwd: string;
   /** Script and arguments for this Node; the built program unless given. */
   program?: readonly string[];
+  /** A whole command line in place of `program`. */
+  command?: readonly string[];
   env?: Record<string, string>;
   client?: ClientKind;
   permission?: PermissionPolicy;
@@ -296,6 +298,11 @@ export class Editor {
     return this.#closing;
   }
 
+  /** Prepares for a connection that something else breaks. */
+  expectCut(): void {
+    this.wire.cut = true;
+  }
+
   /** Breaks the connection; the agent may go on. Returns its exit. */
   hangUp(): Promise<Exit> {
     this.#process.hangUp();
@@ -357,8 +364,8 @@ export class Editor {
   }
 
   #spawn(): AgentProcess {
-    const { home, program = fairlead, env = {} } = this.#options;
-    return new AgentProcess([process.execPath, ...program], {
+    const { home, program = fairlead, command = [process.execPath, ...program], env = {} } = this.#options;
+    return new AgentProcess(command, {
       env: { ...environment(home), ...env },
       cwd: home,
     });

@@ -349,12 +349,15 @@ const killedAtStart = `
   await openProcesses({ env, watchdog: new Watchdog(process.env.PATH) }).run(command);
 `;
 
-test.runIf(onLinux)("ends the first command also if the program is killed as soon as it has started", async () => {
-  const script = ["--input-type=module", "--experimental-strip-types", "-e", killedAtStart];
-  const { stdout, signal } = await execa(process.execPath, script, { reject: false });
-  expect([signal, Number(stdout)]).toEqual(["SIGKILL", expect.any(Number)]);
-  await expect.poll(() => findRunningGroups([Number(stdout)]), { timeout: 10_000 }).toEqual([]);
-});
+test.runIf(onLinux)(
+  "ends the first command also if the program is killed as soon as it has started",
+  async () => {
+    const script = ["--input-type=module", "--experimental-strip-types", "-e", killedAtStart];
+    const { stdout, signal } = await execa(process.execPath, script, { reject: false });
+    expect([signal, Number(stdout)]).toEqual(["SIGKILL", expect.any(Number)]);
+    await expect.poll(() => findRunningGroups([Number(stdout)]), { timeout: 10_000 }).toEqual([]);
+  },
+);
 
 test.runIf(onLinux)("what ignores TERM gets KILL, however long a look at the processes takes", async () => {
   const stubborn = spawn("/bin/sh", ["-c", "trap '' TERM; echo on; while :; do sleep 0.1; done"], {
