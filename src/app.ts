@@ -361,7 +361,7 @@ export class App {
     return (await this.#personalConfig()).experimental?.acp_v2 !== false;
   }
 
-  /** Minutes for which a turn goes on after its client disconnected. */
+  /** Minutes for which a turn continues after its client disconnected. */
   async keepRunningMinutes(): Promise<number> {
     return (await this.#personalConfig()).sessions?.keep_running_minutes ?? 0;
   }

@@ -11,7 +11,7 @@ const positionPattern = /^([\w.-]+):(\d+):(\d+)/;
 
 /**
  * Returns a function that replaces positions in the bundled files of a folder with positions in the sources. Reads the
- * compressed source maps beside the files; positions in files without a map stay.
+ * compressed source maps next to the files; positions in files without a map stay.
  */
 export function createStackMapper(folder: string): (stack: string) => string {
   const positions = new Map<string, string>();

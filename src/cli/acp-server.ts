@@ -9,9 +9,9 @@ import { orAfter } from "../base/async.ts";
 import { limitHeapGrowth } from "./heap.ts";
 
 export interface RunningServer {
-  /** Resolves when the client is gone, and no turn goes on without it. */
+  /** Resolves when the client is gone, and no turn continues without it. */
   readonly closed: Promise<unknown>;
-  /** Disconnects the client if its turn goes on without it. Returns whether one does. */
+  /** Disconnects the client if its turn continues without it. Returns whether one does. */
   hangUp(): Promise<boolean>;
   close(): Promise<void>;
   /** Kills running commands and answers open requests with an error. Resolves when the answers are written. */

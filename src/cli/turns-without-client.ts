@@ -26,7 +26,7 @@ export interface TurnsWithoutClientDeps {
 /** Time for a process that connects to send its first message. */
 const firstMessageMs = 5_000;
 
-/** Lets running turns go on after the client disconnected, as the user configured, and serves those who join them. */
+/** Lets running turns continue after the client disconnected, as the user configured, and serves those who join them. */
 export class TurnsWithoutClient {
   readonly #deps: TurnsWithoutClientDeps;
 
@@ -34,7 +34,7 @@ export class TurnsWithoutClient {
     this.#deps = deps;
   }
 
-  /** Minutes for which turns go on; 0 if they end with their client. */
+  /** Minutes for which turns continue; 0 if they end with their client. */
   async minutes(): Promise<number> {
     const { app } = this.#deps;
     try {

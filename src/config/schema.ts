@@ -401,7 +401,7 @@ export const configSchema = z
           .number()
           .positive()
           .optional()
-          .describe("Seconds after which a command without a time limit goes on in the background: 120."),
+          .describe("Seconds after which a command without a time limit continues in the background: 120."),
       })
       .optional()
       .describe("Limits of work in the background."),
@@ -519,7 +519,7 @@ export const configSchema = z
           .min(0)
           .max(24 * 60)
           .optional()
-          .describe("Minutes for which a running turn goes on after its editor disconnected (0)."),
+          .describe("Minutes for which a running turn continues after its editor disconnected (0)."),
       })
       .optional()
       .describe(

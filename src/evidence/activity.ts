@@ -131,7 +131,7 @@ function readEnd(state: ToolPart["state"]): CommandEnd | undefined {
   return typeof exitCode === "number" ? { end: "exited", exitCode } : { end: "stopped" };
 }
 
-/** Reads an activity from the result of a task; undefined if it is none. */
+/** Reads an activity from the result of a task; undefined for other results. */
 function readActivity(item: unknown): Activity | undefined {
   if (!isRecord(item)) return undefined;
   const { type, command, folder, title, end, exitCode, changes, isMoved } = item;

@@ -121,7 +121,7 @@ export function findClaims(text: string): readonly CheckKind[] {
   return [...new Set(claimed)];
 }
 
-/** A count of no failures beside a success, which is no negation of it. */
+/** A count of zero failures next to a success, which it does not negate. */
 const noFailures =
   /\b(?:0|no|zero|without|with no|without any)\s+(?:failures?|failed|failing|errors?|warnings?|issues?)\b/gi;
 

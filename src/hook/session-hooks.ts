@@ -54,7 +54,7 @@ export interface AfterCallAnswer {
 /** Runs the hooks of a session. Its methods never reject. */
 export class SessionHooks {
   readonly #deps: SessionHooksDeps;
-  /** Problems that the user was already told. */
+  /** Problems that were already shown to the user. */
   readonly #reported = new Set<string>();
 
   constructor(deps: SessionHooksDeps) {
@@ -113,7 +113,7 @@ export class SessionHooks {
   }
 
   /**
-   * Runs the hooks at the end of a turn. Returns why the model should go on; undefined to stop. `isContinued` is set
+   * Runs the hooks at the end of a turn. Returns why the model should continue; undefined to stop. `isContinued` is set
    * if a hook continued the turn before.
    */
   async stop(isContinued: boolean, lastText: string, signal: AbortSignal): Promise<string | undefined> {

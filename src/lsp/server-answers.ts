@@ -237,7 +237,7 @@ const workspaceEditSchema = z.looseObject({
   documentChanges: z.array(stepSchema).max(itemLimit).nullish(),
 });
 
-/** Parses a WorkspaceEdit; undefined if it is none. Nothing of it is left out: half an edit would break the project. */
+/** Parses a WorkspaceEdit; undefined for other values. Nothing of it is left out: half an edit would break the project. */
 export function parseWorkspaceEdit(answer: unknown): EditStep[] | undefined {
   if (answer === null || answer === undefined) return [];
   const edit = workspaceEditSchema.safeParse(answer).data;

@@ -134,7 +134,7 @@ const inputSchema = z.unknown().optional();
 
 export const jobEndStates = ["completed", "failed", "stopped", "lost"] as const;
 
-/** Work of a call that goes on after the call was answered. */
+/** Work of a call that continues after the call was answered. */
 export const jobSchema = z.object({
   /** Number in the session. */
   id: z.number().int().positive(),

@@ -1,7 +1,7 @@
 import { isRecord } from "../base/text/record.ts";
 import { nearest } from "../base/text/nearest.ts";
 
-/** The permissions of built-in tools, and the names of tools that stand for them. */
+/** The permissions of built-in tools, and the names of tools that mean them. */
 export const permissionNames: readonly string[] = [
   "read edit write multiedit apply_patch patch rename_symbol",
   "bash job glob grep list lsp webfetch websearch codesearch",

@@ -325,7 +325,7 @@ function getSlot(slots: Map<string, HostSlot>, sandbox: ProgramSandbox): HostSlo
 }
 
 /**
- * Returns what a module needs from folders that the sandbox hides: itself with what is beside it, and the packages of
+ * Returns what a module needs from folders that the sandbox hides: the module with its folder, and the packages of
  * configuration folders. Of a configuration folder itself only the file, because keys may be beside it.
  */
 function listReadPaths({ name, from }: ModuleLocation, configFolders: readonly string[]): string[] {

@@ -156,7 +156,7 @@ export class Plugins {
   event(event: PluginEvent): void {
     for (const module of this.#users("event")) {
       if (module.waitingEvents >= waitingEventsLimit) {
-        this.#modules.disable(module, `it was ${waitingEventsLimit} events behind`);
+        this.#modules.disable(module, `${waitingEventsLimit} events waited for it`);
         continue;
       }
       module.waitingEvents++;

@@ -7,7 +7,7 @@ interface BubblewrapOptions {
   readonly cwd: string;
   readonly covers: Covers;
   readonly isFolder: (path: string) => boolean;
-  /** The command gets a network of its own, without a way out. */
+  /** The command gets an isolated network without connections to the outside. */
   readonly unshareNetwork: boolean;
 }
 

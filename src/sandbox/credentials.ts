@@ -36,7 +36,7 @@ const places = [
   ".password-store",
   ".local/share/keyrings",
   "Library/Keychains",
-  // Configuration that Fairlead reads beside its own, and the logins of other agents.
+  // Configuration that Fairlead reads in addition to its own, and the logins of other agents.
   ...[".fairlead", ".opencode", ".config/opencode"].flatMap((folder) =>
     ["fairlead.json", "fairlead.jsonc", "opencode.json", "opencode.jsonc", "config.json"].map((name) =>
       join(folder, name),

@@ -55,7 +55,7 @@ export interface ProjectSandboxDeps {
   readonly warn: (text: string) => void;
 }
 
-/** What a profile is derived from, beside the settings. */
+/** The inputs of a profile, in addition to the settings. */
 type DerivedFrom = Pick<AllowedCommand, "requests" | "start" | "program" | "reads"> &
   Pick<SandboxProfile, "network" | "hosts">;
 
@@ -65,7 +65,7 @@ export type ProgramSandbox = boolean | { readonly network?: SandboxSettings["net
 /** A program of the configuration, such as a server, that runs in the sandbox by itself. */
 export interface ProgramToRun {
   readonly sandbox: ProgramSandbox;
-  /** Files and folders of its own that must stay visible in folders that are hidden; real paths. */
+  /** Files and folders that the program needs, and that stay visible inside hidden folders; real paths. */
   readonly reads?: readonly string[];
   /** The folder in which it starts; an absolute path. */
   readonly start: string;

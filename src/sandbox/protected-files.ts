@@ -63,7 +63,7 @@ export class ProtectedFileSearch {
     };
   }
 
-  /** Undefined if it is no folder, or cannot be listed. */
+  /** Undefined if it is not a folder, or cannot be listed. */
   #list(path: string, cwd: string, filter: ReadFilter): Folder | undefined {
     try {
       const { mtimeMs: changedMs } = statSync(path);

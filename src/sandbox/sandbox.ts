@@ -157,7 +157,7 @@ const missingSeatbelt =
 const namespaceAdvice =
   "It needs user namespaces: on Ubuntu 24.04 and newer allow them for bwrap by an AppArmor profile or with sudo sysctl kernel.apparmor_restrict_unprivileged_userns=0, on other systems with sudo sysctl kernel.unprivileged_userns_clone=1; in a container, start it with a security profile that allows them.";
 
-/** Creates the temporary folder, and a file and a folder without any rights beside it. */
+/** Creates the temporary folder, and a file and a folder without any rights next to it. */
 async function createFolders(): Promise<{ base: string; temporary: string; covers: Covers }> {
   const base = await realpath(await mkdtemp(join(tmpdir(), "fairlead-sandbox-")));
   const temporary = join(base, "tmp");

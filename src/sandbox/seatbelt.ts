@@ -1,6 +1,6 @@
 import type { SandboxProfile } from "./profile.ts";
 
-/** Devices and folders that programs write whatever they do. */
+/** Devices that most programs write. */
 const writableDevices = [
   "/dev/null",
   "/dev/zero",
@@ -17,7 +17,7 @@ export function createSeatbeltProfile(profile: SandboxProfile): string {
   return [
     "(version 1)",
     "(allow default)",
-    // Other programs would do it without the sandbox.
+    // Programs started through the system would run outside the sandbox.
     "(deny appleevent-send)",
     "(deny lsopen)",
     "(deny file-write*)",
@@ -34,7 +34,7 @@ export function createSeatbeltProfile(profile: SandboxProfile): string {
   ].join("\n");
 }
 
-/** Loopback ports are those of this computer. Sockets of services are refused, those in writable folders too. */
+/** Allows connections to ports of this computer, and no sockets of services, not even in writable folders. */
 const networkRules = [
   "(deny network*)",
   '(allow network* (local ip "localhost:*"))',

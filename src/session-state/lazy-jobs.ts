@@ -22,7 +22,7 @@ export class LazyJobs {
     return this.#loaded?.all ?? [];
   }
 
-  /** Running jobs that go on when the user closes the session. */
+  /** Running jobs that continue when the user closes the session. */
   get kept(): readonly Job[] {
     return this.all.filter(({ isKept, end }) => isKept && end === undefined);
   }

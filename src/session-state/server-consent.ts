@@ -33,7 +33,7 @@ export async function askAboutServers(
       return "unasked";
     case "denied":
     case "rejected":
-      // The end of a session is no answer.
+      // The end of a session is not an answer.
       if (decision.outcome === "rejected" && decision.cause === undefined) await offered.answer(false);
       call.fail(
         "rejected",

@@ -295,7 +295,7 @@ export class LiveJob implements Job, StartedJob {
     return this.#ended.promise;
   }
 
-  /** Whether it ended and the model was not told. */
+  /** Whether the job ended and the model does not know yet. */
   get isUnreported(): boolean {
     return this.end !== undefined && this.#call !== undefined && !this.#isReported;
   }

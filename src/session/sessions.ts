@@ -17,7 +17,7 @@ import { omitReverted } from "../conversation/visible-messages.ts";
 /** Settings of a new session. */
 export interface NewSession {
   readonly givenPrompt?: GivenPrompt | undefined;
-  /** Whether it works in a worktree of its own; default: as configured. */
+  /** Whether the session gets a new git worktree; the default comes from the configuration. */
   readonly hasWorktree?: boolean | undefined;
 }
 

@@ -130,7 +130,7 @@ export class Journal {
   }
 
   append(change: Change): void {
-    // Serialized now, because the caller may go on changing it.
+    // Serialized now, because the caller may change it later.
     this.#pending.push(toLine(change));
     this.#writing.start();
   }

@@ -106,7 +106,7 @@ function describeIssue(
   return `${field} is missing${sent.length === 0 ? "" : ` (you sent ${sent.join(", ")})`}`;
 }
 
-/** Whether a key beside the missing one is a parameter; known for the first level only. */
+/** Whether a key next to the missing one is a parameter; known for the first level only. */
 function isParameter(key: string, path: readonly PropertyKey[], { schema }: InvalidInput): boolean {
   return path.length === 1 && isRecord(schema?.properties) && Object.hasOwn(schema.properties, key);
 }

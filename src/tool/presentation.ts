@@ -15,7 +15,7 @@ export interface Presentation {
   readonly command?: CommandFacts;
   /** Whether a completed call is shown as failed: its command did not succeed. */
   readonly hasFailed?: boolean;
-  /** Number of the job that goes on after the call was answered. */
+  /** Number of the job that continues after the call was answered. */
   readonly job?: number;
   /** Set if a child session does the call's work. */
   readonly child?: ChildFacts;

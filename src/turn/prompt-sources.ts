@@ -53,8 +53,8 @@ export function describeChanges(
   messages: readonly Message[],
 ): ChangeReminder | undefined {
   const sources = listSources(input);
-  const told: SourceDigests = Object.assign({}, ...messages.flatMap(listToldSources));
-  const seen: SourceDigests = { ...frozen, ...told };
+  const reported: SourceDigests = Object.assign({}, ...messages.flatMap(listReportedSources));
+  const seen: SourceDigests = { ...frozen, ...reported };
   const fresh = sources.filter((source) => digest(source.text) !== seen[keyOf(source)]);
   const removed = listRemoved(sources, frozen, seen);
   if (fresh.length === 0 && removed.length === 0) return undefined;
@@ -90,7 +90,7 @@ const keyOf = ({ kind, name }: Pick<PromptSource, "kind" | "name">): string => `
 
 const digest = (text: string): string => sha256(text).slice(0, digestLength);
 
-function listToldSources({ parts }: Message): SourceDigests[] {
+function listReportedSources({ parts }: Message): SourceDigests[] {
   return parts.flatMap((part) => (part.type === "text" && part.sources !== undefined ? [part.sources] : []));
 }
 

@@ -243,7 +243,7 @@ class Turn {
     return tasks.length > 0 ? this.#runTasks(tasks, info, model, signal) : this.#step(info, model, signal);
   }
 
-  /** Undefined is "go on". */
+  /** Undefined is "continue". */
   async #checkBudget(signal: AbortSignal): Promise<TurnEnd | undefined> {
     const answer = await this.#deps.maySpend(signal);
     if (answer === "yes") return undefined;
@@ -407,7 +407,7 @@ class Turn {
     if (notice !== undefined) this.#deps.warn(notice);
   }
 
-  /** Undefined is "go on". */
+  /** Undefined is "continue". */
   async #applyFollowUp(question: UserInfo, followUp: FollowUp): Promise<TurnEnd | undefined> {
     if ("remind" in followUp) {
       await addReminder(this.#deps.transcript, question, followUp.remind);
@@ -442,7 +442,7 @@ class Turn {
     return isOnDemand;
   }
 
-  /** Undefined is "go on", perhaps with a compaction. */
+  /** Undefined is "continue", perhaps with a compaction. */
   async #applyVerdict(verdict: WindowVerdict, question: UserInfo): Promise<TurnEnd | undefined> {
     if (verdict === "ask") return undefined;
     if (verdict !== "compact") return { end: "failed", error: verdict };

@@ -14,7 +14,7 @@ export interface Reverted {
   readonly commands: readonly PartlyTrackedCommand[];
   /** Paths of edits that were cut off. */
   readonly interrupted: readonly string[];
-  /** Whether `/redo` can go on. */
+  /** Whether `/redo` can continue. */
   readonly canRedo: boolean;
 }
 

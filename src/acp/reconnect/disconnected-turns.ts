@@ -21,7 +21,7 @@ export interface DisconnectedTurnsDeps {
   readonly sessions: Pick<Sessions, "allLive" | "close">;
   readonly host: SwitchableHost;
   readonly place: SocketPlace;
-  /** Time for which a turn goes on without a client. */
+  /** Time for which a turn continues without a client. */
   readonly minutes: number;
   /** Serves the process at the other end of the socket. `onOpened` is called for each session that it opened. */
   serve(socket: Socket, onOpened: (sessionId: string) => void): Promise<JoinedClient>;
@@ -29,7 +29,7 @@ export interface DisconnectedTurnsDeps {
 }
 
 /**
- * Lets running turns go on after their client disconnected, and another process join them:
+ * Lets running turns continue after their client disconnected, and another process join them:
  * - one client is connected at a time; the next one may connect when it is gone;
  * - a turn that no client has joined is cancelled when its time is over;
  * - a session without a turn and without a client is closed, so that other processes can open it.
@@ -58,7 +58,7 @@ export class DisconnectedTurns {
     await socket?.close();
   }
 
-  /** A turn that cannot be joined goes on nevertheless. */
+  /** A turn that cannot be joined continues nevertheless. */
   async #listen(): Promise<ListeningSocket | undefined> {
     try {
       return await listenForProcesses(this.#deps.place, (socket) => void this.#connect(socket));

@@ -186,7 +186,7 @@ export class SessionView {
     else this.#tasks.runAsync(async () => this.#show(event, await this.#calls.loadDiffs(call)));
   }
 
-  /** Whether the event is of a task that may go on after the turn that started it. */
+  /** Whether the event is of a task that may continue after the turn that started it. */
   #isInBackground(event: SessionEvent): boolean {
     return event.type === "child" && this.#background.has(event.callId);
   }

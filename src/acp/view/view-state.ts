@@ -11,7 +11,7 @@ export type UpdateKind =
   | "turn"
   /** Whether a turn runs, for protocol versions that report it in updates. */
   | "turnState"
-  /** Of a call whose work goes on after its turn. Precedes the questions of that work. */
+  /** Of a call whose work continues after its turn. Precedes the questions of that work. */
   | "background"
   /** About the session: commands, options, title, usage, notices. */
   | "session";
@@ -111,7 +111,7 @@ export class ViewState {
     this.#isPausedByLoad = true;
   }
 
-  /** Called with a request that is no prompt. After a cancelled turn only a prompt resumes the view. */
+  /** Called with a request that is not a prompt. After a cancelled turn only a prompt resumes the view. */
   resumeAfterLoad(): void {
     if (this.#isPausedByLoad) this.resume();
   }

@@ -109,7 +109,7 @@ function readChoices(field: Field): { readonly value: string; readonly option: P
   return values.flatMap((value) => (typeof value === "string" ? [{ value, option: { label: value } }] : []));
 }
 
-/** Returns why a text is no value of a text or number field. */
+/** Returns why a text is not a value of a text or number field. */
 function findProblem(text: string, field: Field): string | undefined {
   const { type, minimum, maximum, minLength, maxLength } = field;
   if (type === "number" || type === "integer") {

@@ -17,7 +17,7 @@ export interface Prompt {
   readonly isOptional?: boolean;
   /** Finds the option that a typed word names, such as "y". */
   readonly findByWord?: (word: string) => number | undefined;
-  /** Returns why a text is no answer; undefined if it is one. */
+  /** Returns why a text is not an answer; undefined if it is one. */
   readonly check?: (text: string) => string | undefined;
 }
 
@@ -30,7 +30,7 @@ export type PromptAnswer =
   /** The question no longer waits for an answer. */
   | { readonly kind: "withdrawn" };
 
-/** Reads a typed line: a number, a word, a label, or else text. Returns a problem if it is no answer. */
+/** Reads a typed line: a number, a word, a label, or else text. Returns a problem if it is not an answer. */
 export function readTyped(
   typed: string,
   prompt: Prompt,

@@ -28,7 +28,7 @@ export async function attach(call: Call): Promise<number> {
 /** The terminal as a client of the process that runs the turn. */
 class Attachment {
   readonly #sessionId: string;
-  /** Whether questions are answered here; otherwise they go on waiting. */
+  /** Whether questions are answered here; otherwise they continue to wait. */
   readonly #isAttended: boolean;
   readonly #startedAt = Date.now();
   readonly #report = createReport({ format: "text", showsAll: false, schema: undefined, cwd: "" });

@@ -11,7 +11,7 @@ import { print, writeNotice } from "../terminal/output.ts";
 /** Longest wait for the first sign of the turn, so that an early failure is reported here. */
 const firstUpdateMs = 3_000;
 
-/** Starts a turn that goes on without this terminal, and prints the session's id. */
+/** Starts a turn that continues without this terminal, and prints the session's id. */
 export async function runDetached(call: Call): Promise<number> {
   if (process.platform === "win32")
     throw new UserError("--detach is not available on Windows: no other process could join the turn there.");

@@ -91,7 +91,7 @@ export async function checkConfigFiles(call: Call): Promise<number> {
   return problems.length === 0 ? 0 : 1;
 }
 
-/** Prints the JSON schema of configuration files, or stores it beside the user's own. */
+/** Prints the JSON schema of configuration files, or stores it next to the user's file. */
 export async function configSchema(call: Call): Promise<number> {
   const path = fileURLToPath(new URL("../schema/config.schema.json", import.meta.url));
   const schema = await readFile(path, "utf8");

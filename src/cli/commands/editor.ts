@@ -30,7 +30,7 @@ export interface EditorOptions {
   ) => Promise<CreateElicitationResponse>;
   /** Whether no user answers permission requests. */
   isUnattended?: boolean;
-  /** Whether the server may go on without this process, which then must not share its stderr. */
+  /** Whether the server may continue without this process, which then must not share its stderr. */
   isDetached?: boolean;
   /** Whether a program reads the output. */
   isScripted?: boolean;
@@ -44,7 +44,7 @@ export interface Editor {
   /** The server's process id. */
   readonly pid: number | undefined;
   close(): Promise<void>;
-  /** Disconnects without waiting for the server, which may go on with its turn. */
+  /** Disconnects without waiting for the server, which may continue with its turn. */
   leave(): void;
 }
 

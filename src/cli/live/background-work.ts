@@ -1,7 +1,7 @@
 import type { SessionUpdate } from "@agentclientprotocol/sdk";
 import { deferred } from "../../base/async.ts";
 
-/** A call whose work goes on after its turn. */
+/** A call whose work continues after its turn. */
 interface BackgroundCall {
   readonly title: string;
   readonly isTask: boolean;

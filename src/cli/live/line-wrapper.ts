@@ -16,7 +16,7 @@ const maxIndent = 12;
  */
 export class LineWrapper {
   readonly #columns: () => number;
-  /** The word that may go on, and the white space before it. */
+  /** The word that may continue, and the white space before it. */
   #word = "";
   #space = "";
   /** Column after the printed text. */
@@ -38,7 +38,7 @@ export class LineWrapper {
     return this.#word !== "" || this.#space !== "";
   }
 
-  /** Returns what to print now: all but the last word, which may go on. */
+  /** Returns what to print now: all but the last word, which may continue. */
   add(text: string): string {
     const found = `${this.#space}${this.#word}${text}`.match(tokens) ?? [];
     this.#space = this.#word = "";
@@ -47,7 +47,7 @@ export class LineWrapper {
     return found.map((token) => this.#accept(token)).join("");
   }
 
-  /** Returns what is left to print. Text that follows without a space goes on in the same line. */
+  /** Returns what is left to print. Text that follows without a space continues in the same line. */
   flush(): string {
     const word = this.#word;
     this.#word = "";

@@ -163,7 +163,7 @@ export class Printer {
     return isTerminal ? new LineWrapper(columns) : undefined;
   }
 
-  /** Prints the word that may go on. */
+  /** Prints the word that may continue. */
   #printWord(): void {
     clearTimeout(this.#wordTimer);
     this.#write(this.#wrapper?.flush() ?? "");

@@ -15,7 +15,7 @@ export class AnswerText {
         this.#text += `${formatChanges(changes, { style: plainStyle })}\n`;
         return undefined;
       }
-      // The card at the end of a turn is no call of the model.
+      // The card at the end of a turn is not a call of the model.
       return update._meta?.["evidence"] === undefined ? this.#takeCommentary() : undefined;
     }
     if (update.sessionUpdate !== "agent_message_chunk" || update.content.type !== "text") return undefined;

@@ -57,7 +57,7 @@ export async function answerPermission(
   policy: Policy,
   options: AnswerOptions,
 ): Promise<RequestPermissionResponse> {
-  // Language servers help only; a run that asks nobody goes on without them, and stores no answer.
+  // Language servers are optional: a run that asks nobody continues without them and stores no answer.
   if (toolOf(request) === serverConsentTool && policy.permission !== "ask")
     throw new RequestError(noAnswerCode, policy.isAttended ? noQuestions : noTerminal);
   const { toolCallId } = request.toolCall;
@@ -164,7 +164,7 @@ export function createPermissionPrompt(options: readonly PermissionOption[]): Pr
     findByWord: (word) => {
       if (/^(y|yes)$/i.test(word)) return find("allow_once");
       if (/^(a|always)$/i.test(word)) return find("allow_always");
-      // One letter is no reason.
+      // A single letter is a typing mistake, not a reason.
       return /^(no?\W*|\p{L})$/iu.test(word) ? find("reject") : undefined;
     },
   };

@@ -48,7 +48,7 @@ export interface RunOptions {
   /** Text to append to the system prompt. */
   readonly systemText: string | undefined;
   readonly isEphemeral: boolean;
-  /** Minutes for which the turn goes on without this terminal; undefined if it ends with it. */
+  /** Minutes for which the turn continues without this terminal; undefined if it ends with it. */
   readonly detachedMinutes: number | undefined;
   /** Whether the new session works in a git worktree; undefined for the configured default. */
   readonly hasWorktree: boolean | undefined;

@@ -55,7 +55,7 @@ export interface Report {
   note(text: string): void;
   cancelling(text: string): void;
   ended(result: RunResult, totals: RunTotals): void;
-  /** Called instead of {@link ended} when the turn goes on without this program. */
+  /** Called instead of {@link ended} when the turn continues without this program. */
   stop(): void;
 }
 

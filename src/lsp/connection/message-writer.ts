@@ -9,7 +9,7 @@ export class CountingMessageWriter extends StreamMessageWriter {
   #waiting = 0;
   #drain: Deferred<void> | undefined;
 
-  /** Resolves when the server has read enough; undefined if it is not behind. */
+  /** Resolves when the server has read enough; undefined if it already has. */
   get drained(): Promise<void> | undefined {
     return this.#drain?.promise;
   }

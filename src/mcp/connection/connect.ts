@@ -120,7 +120,7 @@ class EraMemory {
     return this.#try(() => this.#store.load(this.#settings));
   }
 
-  /** Stores what the next connection needs: programs are taken for legacy ones, addresses for modern ones. */
+  /** Stores what the next connection needs: programs are assumed to be legacy, addresses modern. */
   async note({ era, serverVersion }: McpConnection): Promise<void> {
     const isExpected = era === (this.#settings.type === "local" ? "legacy" : "modern");
     await this.#try(() =>

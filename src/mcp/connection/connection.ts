@@ -31,7 +31,7 @@ import { StdioTransport } from "./stdio-transport.ts";
 
 /** Timeout to end a session at a remote server. */
 const closeTimeoutMs = 500;
-/** How long a server may take to say which generation of the protocol it speaks. */
+/** Time for a server to report which generation of the protocol it uses. */
 const probeTimeoutMs = 5_000;
 /** Maximum number of answers to one request that ask for more input. */
 const inputRoundsLimit = 20;

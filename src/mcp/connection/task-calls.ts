@@ -111,7 +111,7 @@ class TaskCall<T> {
     return this.#connection.request(method, { taskId: this.#task.taskId }, answer, { clock });
   }
 
-  /** Cancels the task if the call ends before it. A task is not repeated: it may go on without the connection. */
+  /** Cancels the task if the call ends before it. A task is not repeated: it may continue without the connection. */
   #end(result: RequestResult<T>): RequestResult<T> {
     if (result.outcome === "answered") return result;
     if (this.#options.clock.signal.aborted) void this.#cancel();

@@ -91,7 +91,7 @@ function describeMissing(
   missing: readonly { readonly name: string }[],
 ): string {
   const names = missing.map(({ name }) => name).join(", ");
-  return `It needs ${names}. Write the values behind the name, in the order ${all.map(({ name }) => name).join(", ")}, or as name=value.`;
+  return `It needs ${names}. Write the values after the name, in the order ${all.map(({ name }) => name).join(", ")}, or as name=value.`;
 }
 
 const contentSchema = z.union([z.array(z.unknown()), z.unknown().transform((one) => [one])]);

@@ -9,7 +9,7 @@ type Kind = TaggedText["kind"];
 /** Divides the text of an answer into text, reasoning and calls while it streams. */
 export class AnswerText {
   readonly #tags = new ThinkTags();
-  /** Finds calls in the text; undefined if text is only text. */
+  /** Finds calls written as text; undefined if the model writes none. */
   readonly #calls: TextCalls | undefined;
   /** A high surrogate at the end of the last text. Dropped if the text does not continue. */
   #highSurrogate = "";
@@ -51,7 +51,7 @@ export class AnswerText {
     const calls = this.#calls;
     if (calls === undefined) return texts;
     return texts.flatMap(({ kind, text }) => [
-      // Visible text ends the reasoning: what was held back of it is no call.
+      // Visible text ends the reasoning: what was held back of it is not a call.
       ...(kind === "text" && hasVisibleText(text) ? this.#release("reasoning") : []),
       { kind, text: calls.add(kind, text) },
     ]);

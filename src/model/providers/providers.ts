@@ -302,7 +302,7 @@ function explainNoModel(providers: readonly string[], models: readonly Model[], 
 }
 
 const wrongAddress = ({ path, message }: AddressProblem): string =>
-  `${path.join(".")} ${message}. "fairlead config show ${path.join(".")}" says in which file it stands.`;
+  `${path.join(".")} ${message}. "fairlead config show ${path.join(".")}" names the file that sets it.`;
 
 function unusableModelError(name: string, config: Config): AgentError {
   return {
@@ -349,7 +349,7 @@ function explainUnusable(name: string, config: Config): string {
   if (preset.local || preset.onlyWhereNamed)
     return `add "provider": {"${id}": {}} to fairlead.json to use ${preset.name}${preset.local ? " on this machine" : ` with the key in ${preset.keyVariables[0]}`}.`;
   if (written?.options?.apiKey === "")
-    return `provider.${id}.options.apiKey is empty. Write a key, or set the variable that it names; "fairlead config show provider.${id}" says where it stands.`;
+    return `provider.${id}.options.apiKey is empty. Write a key, or set the variable that it names; "fairlead config show provider.${id}" names the file that sets it.`;
   return `${preset.name} has no key. Run "fairlead setup" or set ${preset.keyVariables[0]}.`;
 }
 

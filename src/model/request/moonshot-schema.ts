@@ -25,7 +25,8 @@ const keysOfType: Readonly<Record<string, readonly string[]>> = {
 
 /**
  * Converts a schema without references to the subset of JSON Schema that Moonshot accepts for tools: one type per
- * subschema, choices as `anyOf` with the type inside, an object at the root. The result is at most more permissive.
+ * subschema, choices as `anyOf` with the type inside, an object at the root. The result accepts all that the schema
+ * accepts, and possibly more.
  * Source: https://github.com/MoonshotAI/walle/blob/main/docs/mfjs-walle-vs-draft-2020-12.md
  */
 export function toMoonshotSchema(schema: Json): Json {

@@ -26,7 +26,7 @@ export function matchesHost(pattern: string, target: string): boolean {
   return matches(pattern.toLowerCase(), target);
 }
 
-/** Parses `host:port`; undefined if it is none. */
+/** Parses `host:port`; undefined for other texts. */
 export function parseTarget(text: string): Target | undefined {
   const url = `http://${text}/`;
   if (!portAtEnd.test(text) || /[/@]/.test(text) || !URL.canParse(url)) return undefined;

@@ -20,7 +20,7 @@ export class Repairs {
     this.#changes.push(`${used} (you sent ${excerpt(sent, quoteLimit)})`);
   }
 
-  /** Adds a key that is no parameter. */
+  /** Adds a key that is not a parameter. */
   ignore(key: string): void {
     this.steps.push("ignored");
     this.#ignored.push(excerpt(key, quoteLimit));

@@ -15,7 +15,7 @@ const wrappers: ReadonlySet<string> = new Set([
   "tool_input",
 ]);
 
-/** Keys beside a wrapper that describe the call. */
+/** Keys next to a wrapper that describe the call. */
 const companions: ReadonlySet<string> = new Set(["name", "tool", "tool_name", "function", "type", "id"]);
 
 /** Returns the arguments inside `{ arguments: { … } }` if no key outside is a parameter. */

@@ -7,7 +7,7 @@ export type Stopper = "user" | "model" | "session";
 
 export type JobKind = "command" | "task";
 
-/** Work that goes on after its call was answered. */
+/** Work that continues after its call was answered. */
 export interface JobWork {
   readonly kind: JobKind;
   /** The command line, or a task in a few words. */
@@ -54,7 +54,7 @@ export interface Job extends Omit<JobWork, "stop" | "ended"> {
   readonly end: JobEnd | undefined;
   /** Resolves when it has ended. */
   readonly ended: Promise<void>;
-  /** Whether it goes on when the user closes the session. */
+  /** Whether it continues when the user closes the session. */
   readonly isKept: boolean;
   keep(): void;
   stop(by: Stopper): void;

@@ -221,7 +221,7 @@ function findNearLine(
   );
 }
 
-/** Columns at which the last part of a name stands as a word. */
+/** Columns at which the last part of a name occurs as a word. */
 function findColumns(line: string, symbol: string): number[] {
   const name = lastName(symbol);
   const columns: number[] = [];

@@ -15,7 +15,7 @@ import { createReport, noReport } from "./task-result.ts";
 /** Characters of the lines about a running task's steps that a replay shows. */
 const shownLimit = 16 * 1024;
 
-/** Starts a task and answers its call at once: the task goes on as a job. */
+/** Starts a task and answers its call at once: the task continues as a job. */
 export async function runInBackground(
   task: TaskRequest,
   title: string,

@@ -33,7 +33,7 @@ export interface IndexCopy {
   readonly inode: number;
 }
 
-/** Longest path, on average, in a listing with a limit. */
+/** Bytes per path in a limited listing: a longer average counts as too many paths. */
 const pathBytes = 200;
 const listingLimitBytes = 32 * 1024 * 1024;
 const indexLimitBytes = 256 * 1024 * 1024;

@@ -22,7 +22,7 @@ class SessionChanges implements AuthorChanges {
   readonly #author: () => Author;
   readonly #startedAt = Date.now();
   /** Times of the changes that were returned as news, by author and path. */
-  #told = new Map<string, number>();
+  #returned = new Map<string, number>();
 
   constructor(load: () => Promise<SharedChanges>, author: () => Author) {
     this.#load = load;
@@ -45,8 +45,8 @@ class SessionChanges implements AuthorChanges {
 
   async takeNews(): Promise<RecentChange[]> {
     const others = (await this.list()).filter(({ time }) => time >= this.#startedAt);
-    const news = others.filter((change) => this.#told.get(keyOf(change)) !== change.time);
-    this.#told = new Map(others.map((change) => [keyOf(change), change.time]));
+    const news = others.filter((change) => this.#returned.get(keyOf(change)) !== change.time);
+    this.#returned = new Map(others.map((change) => [keyOf(change), change.time]));
     return news;
   }
 }

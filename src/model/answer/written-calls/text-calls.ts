@@ -6,7 +6,7 @@ type Kind = "text" | "reasoning";
 
 /** Text and calls at the end of an answer that were held back while it streamed. */
 export interface AnswerEnd {
-  /** Text that was held back and is no call. */
+  /** Text that was held back and is not a call. */
   readonly shown: Readonly<Record<Kind, string>>;
   readonly calls: readonly WrittenCall[];
   /** A call that was cut off at the end of the output. */
