@@ -58,7 +58,7 @@ function writeScripts({ model, folder, isShort }: Setting): void {
   ]);
 }
 
-/** What loads behind the first answers has its time before: a user's first calls do not come sooner. */
+/** Waits until the modules that load after the first answers are loaded: users do not call tools earlier. */
 const restMs = 1_000;
 
 /** One turn of the script: what lies between the model's answers and its next requests, in ms. */
@@ -105,7 +105,7 @@ async function readRows(setting: Setting): Promise<Row[]> {
       floor: least.cpu / count,
       target: { most: 8 },
     },
-    { name: `turn behind ${count} reads`, own: median(turns), unit: "ms", target: { most: 8 } },
+    { name: `turn after ${count} reads`, own: median(turns), unit: "ms", target: { most: 8 } },
   ];
 }
 

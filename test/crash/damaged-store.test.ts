@@ -17,7 +17,7 @@ import { assistantInfo, openWriter, sessionInfo, textPart, toolPart } from "./su
 
 const [before, after] = ["a".repeat(64), "b".repeat(64)];
 
-/** One session for each kind of file that is harmed, so that each can be told from the others, and two sound ones. */
+/** One session for each kind of damaged file, and two undamaged ones. */
 const newIds = () => ({
   session: newSessionId(),
   message: newSessionId(),

@@ -21,7 +21,7 @@ interface Phase {
   prepare(round: Round): Promise<void>;
   /** Resolves when the turn is in the phase. */
   reached(round: Round): Promise<unknown>;
-  /** Lets the turn go on. */
+  /** Lets the turn continue. */
   release(round: Round): unknown;
 }
 
@@ -164,7 +164,7 @@ async function playRound(
   if (phase.name !== "at the end") await pause();
   const exited = editor.hangUp();
   const load = second.load(sessionId);
-  // In every other series the turn goes on while the client joins it.
+  // In every other series the turn continues while the client joins it.
   const released = (isJoinedFirst ? load : pause()).then(() => phase.release(round));
   const wasRunning = (await load)._meta?.["turn"] !== undefined;
   if (wasRunning) await second.waitFor(sessionId, (update) => update._meta?.["turn"] !== undefined);

@@ -45,7 +45,7 @@ function fileOf(root: string, id: string): string {
 }
 
 test.each(Object.entries(sources))(
-  "a session is listed, loaded and goes on after any damage to its own file, %s",
+  "a session is listed, loaded and continues after any damage to its own file, %s",
   async (source, lose) => {
     await story({ files: { "a.txt": "one\n" } }, async ({ editor, model, home, repository }) => {
       const root = storage(home);

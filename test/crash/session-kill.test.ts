@@ -33,7 +33,7 @@ afterAll(() => console.info(`${done.length} of ${kills} kills survived`));
 
 const sessions = Math.ceil(kills / killsPerSession);
 test.each(Array.from({ length: sessions }, (_, number) => number))(
-  "session %i, killed again and again, loses nothing that was finished and goes on",
+  "session %i, killed repeatedly, continues and loses nothing that was finished",
   { timeout: 240_000 },
   async (number) => {
     await story(options, async ({ editor, model, home }) => {
@@ -69,7 +69,7 @@ interface Stage {
   note: string;
 }
 
-/** Plays the scene, kills in it, loads the session, checks it and lets it go on. Answers what it shows then. */
+/** Plays the scene, kills in it, loads the session, checks it and lets it continue. Answers what it shows then. */
 async function killIn(
   scene: KillScene,
   { editor, model, sessionId, kept: stored, note }: Stage,

@@ -108,7 +108,7 @@ test("a session of another process is busy but readable, and free when that is k
   await writer.close();
 });
 
-test("a full disk gives a readable error, keeps stored data, and the process goes on", async () => {
+test("a full disk gives a readable error, keeps stored data, and the process continues", async () => {
   // A limit on the size of files fails writes half way, as a full disk does, and needs no special user.
   const command = `ulimit -f 64; exec "$0" "$@"`;
   const { stdout } = await promisify(execFile)("sh", [

@@ -156,7 +156,7 @@ export function getStoryOptions(family: Family, { options }: Scene): StoryOption
   };
 }
 
-/** Works, compacts the conversation and goes on. */
+/** Works, compacts the conversation and continues. */
 async function compact({ editor, model }: StoryContext, sessionId: string): Promise<readonly ModelRequest[]> {
   model.when(isSummaryRequest, "## Goal\n\nFind out what a.txt says.\n\n## Done\n\nIt says one.");
   model.reply(read).reply("It says one.").reply("Two lines would be better.");

@@ -157,7 +157,7 @@ class Thrower {
     ])();
   }
 
-  /** Newer sessions take the place of older ones, which go on. */
+  /** Newer sessions take the place of older ones, which continue. */
   #keep(sessionId: string): void {
     this.#known.add(sessionId);
     if (this.#sessions.length < mostSessions) this.#sessions.push(sessionId);

@@ -45,7 +45,7 @@ const requests = fc.array(request, { minLength: 1, maxLength: 4 });
 const ruleSet = fc.constantFrom(...Object.values(ruleSets));
 const command = fc.constantFrom(...rows.map((row) => row.command));
 
-/** What a pattern means, told by a regular expression. */
+/** The meaning of a pattern as a regular expression. */
 function meaning(text: string): RegExp {
   const source = text
     .replace(/[\\^$.|+()[\]{}/]/g, "\\$&")
@@ -270,7 +270,7 @@ describe("command lines", () => {
         (left, right, set, operator) => {
           const expected = strictest([decide(left, set), decide(right, set)]);
           const joined = [decide(left + operator + right, set), decide(right + operator + left, set)];
-          // Names that are looked up on the disk are not known any more behind a command that changes files.
+          // Names on the disk are unknown after a command that changes files.
           const isSure = !/[*?[]|\b(?:find|xargs|tar)\b|\s-\w*[rR]\w*\s/.test(`${left} ${right}`);
           for (const one of joined)
             expect(isSure ? one : strictest([one, expected])).toBe(isSure ? expected : one);

@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
 import { CallSlots } from "../../src/tool-calls/call-slots.ts";
 
-/** Calls that end when told, and a record of what began and ended. */
+/** Calls that end on request, and a record of their starts and ends. */
 function scene() {
   const slots = new CallSlots();
   const record: string[] = [];

@@ -131,7 +131,7 @@ test("contents of changed files remain while a session names them or they are yo
   expect(Date.now() - statSync(join(folder.path, blobOf("a"))).mtimeMs).toBeLessThan(dayMs);
 });
 
-test("sessions stay for ever unless the settings say otherwise", async () => {
+test("sessions stay forever unless the settings say otherwise", async () => {
   const info = await storeSession(10_000);
   await open().runIfDue();
   expect(await store.load(info.id)).toEqual(info);

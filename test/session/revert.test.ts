@@ -130,7 +130,7 @@ describe("an undone file", () => {
     expect([await place.text("edited"), await place.text("recreated")]).toEqual(["mine", "mine"]);
   });
 
-  test("is not changed through a link, outside the workspace, or if it is no file now", async () => {
+  test("is not changed through a link, outside the workspace, or if it is not a file now", async () => {
     await using place = await toolPlace({ "folder/a": "new", b: "new" });
     const { workspace } = place.context;
     const [old, fresh] = [await stored(place, "old"), await stored(place, "new")];

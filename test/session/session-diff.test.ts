@@ -73,7 +73,7 @@ describe("the diff of a session", () => {
     expect(await again.save()).toEqual({ additions: 3, deletions: 1, files: 2 });
   });
 
-  test("takes the calls' own counts where a content was not kept or is no text", async () => {
+  test("takes the calls' own counts where a content was not kept or is not text", async () => {
     await using place = await diffPlace();
     const binary = await place.keep(new Uint8Array([0, 1, 2, 0]));
     const diff = await place.load();

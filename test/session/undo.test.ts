@@ -67,7 +67,7 @@ async function session(place: ToolPlace, turns: readonly string[]) {
   };
   return {
     ...(await open()),
-    /** As after a kill that left this behind. */
+    /** As after a kill that left this file. */
     reopened: async (revert: Revert) => {
       await save({ revert });
       await writer.flush();

@@ -82,7 +82,7 @@ const answer: fc.Arbitrary<Answer> = fc
     end: "stop",
   }));
 
-/** A half without its other half is no text: it may be left out, left as it is or replaced. */
+/** A half without its other half is not text: it may be left out, left as it is or replaced. */
 const withoutHalves = (text: string): string => text.toWellFormed().replaceAll("\ufffd", "");
 
 describe.each(wires)("any text over $name", ({ shapes }) => {

@@ -44,7 +44,7 @@ export interface Wire {
   readonly name: string;
   readonly api: Api;
   readonly shapes: readonly StreamShape[];
-  /** A stream that has said "Hello" and goes on. */
+  /** A stream that has said "Hello" and continues. */
   readonly begun: string;
   /** A call that has begun and whose arguments are not whole. */
   readonly openCall: string;

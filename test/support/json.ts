@@ -18,7 +18,7 @@ export function toText(value: unknown): string | undefined {
   return typeof value === "string" ? value : undefined;
 }
 
-/** The parsed text, or undefined when it is no JSON. */
+/** The parsed text, or undefined when it is not JSON. */
 export function parseJson(text: string): unknown {
   try {
     return JSON.parse(text) as unknown;

@@ -1,6 +1,6 @@
 import { crc32, deflateSync } from "node:zlib";
 
-/** A PNG of black pixels, or with other (perhaps too few) packed bytes behind its header. */
+/** A PNG of black pixels, or with the given compressed bytes after its header, perhaps too few. */
 export function createPng(width: number, height: number, packed?: string): Buffer {
   const header = Buffer.alloc(13);
   header.writeUInt32BE(width, 0);

@@ -10,7 +10,7 @@ import { temporaryFolder } from "./temp.ts";
 /** The transcript of one session on a real store. */
 export interface StoredTranscript extends AsyncDisposable {
   readonly transcript: Transcript;
-  /** What it told, as it was then. */
+  /** The emitted events, copied when they were emitted. */
   readonly events: SessionEvent[];
   /** What is on disk, oldest first. */
   readonly stored: () => Promise<Message[]>;

@@ -1,4 +1,4 @@
-/** Timeout in milliseconds for expected events. Generous, because a busy machine is no failure. */
+/** Timeout in milliseconds for expected events. Generous, because a busy machine is not a failure. */
 const defaultDeadlineMs = 10_000;
 
 /** Notifies waiting tests of a change, so that they need not poll. */

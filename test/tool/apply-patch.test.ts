@@ -344,7 +344,7 @@ describe("an update", () => {
 
   const twins = "def f():\n    x = 1\n    return x\n\ndef g():\n    x = 1\n    return x\n";
 
-  test("is refused where its lines stand in several places", async () => {
+  test("is refused if its lines occur in several places", async () => {
     expect(await refused(twins, "@@", "-    return x", "+    return 2")).toMatch(
       /ToolFailure: a: The hunk fits in 2 places \(line 3, 7\)\./,
     );
@@ -465,7 +465,7 @@ describe("an editor that formats what it saves", () => {
   });
 });
 
-test("hunks that could take for ever to find are answered soon", { timeout: 20_000 }, async () => {
+test("hunks that could take forever to find are answered soon", { timeout: 20_000 }, async () => {
   const hunk = ["@@", ...Array.from({ length: 500 }, () => " same"), "-same", "+other"];
   const hunks = Array.from({ length: 200 }, () => hunk).flat();
   expect(await refused("same\n".repeat(100_000), ...hunks)).toContain(

@@ -280,7 +280,7 @@ test("bounds endless output on disk, live and for the model", async () => {
   expect(readFileSync(join(folder, "outputs", name)).length).toBeLessThanOrEqual(64 * 1024 * 1024);
 });
 
-test("shows the newest of an output that was too fast, and goes on from there", async () => {
+test("shows the newest of an output that was too fast, and continues from there", async () => {
   const { deltas } = await run({ command: "seq 30000; printf 'almost '; sleep 1; echo last" });
   const shown = deltas.join("");
   expect(shown.slice(0, 6)).toBe("1\n2\n3\n");

@@ -216,11 +216,11 @@ describe("the changes of a command", () => {
     await files.write(place.path("new"), Buffer.from("new\n"), null);
     await files.remove(place.path("d"), await hash("d"));
     await place.write({ c: "a user's\n", go: "" });
-    // Nothing tells a user's edit from the command's.
+    // A user's edit cannot be distinguished from the command's.
     expect((await running).operations).toEqual({ b: "update", begun: "add", c: "update", go: "add" });
   });
 
-  test("are known of a command that is cancelled", async () => {
+  test("are recorded for a cancelled command", async () => {
     await using place = await committed({ a: "one\n" });
     const cancel = new AbortController();
     const running = place.run("echo more >> a; sleep 100", cancel.signal);
@@ -246,7 +246,7 @@ describe("the changes of a command", () => {
     ]);
   });
 
-  test("are not looked for if the command only reads", async () => {
+  test("are not searched if the command only reads", async () => {
     await using place = await committed({ a: "one\n" });
     for (const line of ["ls -la", "git status --short", "grep one a | sort | head -3", "sed -n 1p a"])
       expect(await place.isTracked(line)).toBe(false);

@@ -339,7 +339,7 @@ test("a file edited just now can be edited again without reading it", async () =
   expect(await place.text("a")).toBe("three\n");
 });
 
-test("an old text that could take for ever to find is answered soon", { timeout: 20_000 }, async () => {
+test("an old text that could take forever to find is answered soon", { timeout: 20_000 }, async () => {
   await using place = await toolPlace({ a: "a ".repeat(1_000_000) });
   await read("a", place);
   const input = { filePath: "a", oldString: `${"a  ".repeat(3_000)}b`, newString: "b" };

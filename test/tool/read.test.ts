@@ -36,7 +36,7 @@ test("the call is described before it runs", async () => {
   });
 });
 
-test("a part is read, with the way to go on", async () => {
+test("a part is read, with the way to continue", async () => {
   await using place = await toolPlace({ a: "1\n2\n3\n4\n5" });
   const part = await call(readTool, { filePath: "a", offset: 2, limit: 2 }, place);
   expect(part.output).toBe("2: 2\n3: 3\n\n(Lines 2-3 of 5. Go on with offset 4.)");

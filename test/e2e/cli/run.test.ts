@@ -161,7 +161,7 @@ describe("a run without a terminal", () => {
   const bash = (command: string) => reply.call("bash", { command });
   const config = { permission: { bash: "ask" } };
 
-  test("goes on after refused calls, says so in its last line, and ends with the code 4", async () => {
+  test("continues after refused calls, lists them in its last line, and exits with 4", async () => {
     await inPlace(async ({ model, start }) => {
       model.reply(bash("npm test")).reply(bash("make")).reply("Without the tests it looks right.");
       const { code, stdout, stderr } = await start(["run", "Check it"], { input: "" }).ended;
@@ -420,7 +420,7 @@ test("two names for the agent must agree, and two ways to a session exclude each
   });
 });
 
-test("a run that asks nobody goes on without installed language servers", async () => {
+test("a run that asks nobody continues without installed language servers", async () => {
   await using bin = await temporaryFolder();
   await writeFile(join(bin.path, "gopls"), "#!/bin/sh\n", { mode: 0o755 });
   const env = { PATH: [bin.path, "/usr/bin", "/bin"].join(delimiter) };

@@ -39,7 +39,7 @@ async function midCompaction({ editor, model }: StoryContext) {
 }
 
 describe("an automatic compaction", () => {
-  test("starts when a step fills the window; work goes on from summary and last messages", async () => {
+  test("starts when a step fills the window; work continues from the summary", async () => {
     await story(
       { files: { "a.txt": "fact: 42\n" }, config: { compaction: { reserved: 0 } } },
       async ({ editor, model }) => {
@@ -107,7 +107,7 @@ describe("an automatic compaction", () => {
     });
   });
 
-  test("is not tried for ever: without progress the turn fails and says what to do", async () => {
+  test("is not tried forever: without progress the turn fails and says what to do", async () => {
     await story({}, async ({ editor, model }) => {
       const { sessionId } = await editor.newSession();
       const requested = summaries(model, "Still long.");
@@ -163,7 +163,7 @@ describe("an automatic compaction", () => {
     });
   });
 
-  test("that fails says why, and the session goes on", async () => {
+  test("that fails says why, and the session continues", async () => {
     await story({ config: { retry: { delay_ms: 10, attempts: 2 } } }, async ({ editor, model }) => {
       const { sessionId } = await editor.newSession();
       model.when(isSummary, reply.failure(401, "The key was revoked"));

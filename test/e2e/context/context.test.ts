@@ -230,7 +230,7 @@ describe("several outputs that do not fit together", () => {
   const big = ["one", "two", "three"];
   const files = Object.fromEntries(big.map((name, at) => [`${name}.ts`, source(at, 900)]));
 
-  test("are cut so that the next request fits, and the model can go on", async () => {
+  test("are cut so that the next request fits, and the model can continue", async () => {
     await story({ files, limit: { context: 32_768 } }, async ({ editor, model }) => {
       let rounds = 0;
       const seen = serveWindow({

@@ -136,7 +136,7 @@ test("one endless line is bounded too", async () => {
   });
 });
 
-test("a long file is read in parts, with the place to go on", async () => {
+test("a long file is read in parts, with the place to continue", async () => {
   const lines = Array.from({ length: 5_000 }, (_, at) => `line ${at + 1}\n`).join("");
   await story({ files: { "long.txt": lines } }, async ({ editor, model }) => {
     const { sessionId } = await editor.newSession();

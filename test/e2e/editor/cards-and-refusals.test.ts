@@ -216,7 +216,7 @@ test("a title that is given by a command is one line of bounded length", async (
   });
 });
 
-test("closing what is unknown is no error, whatever its id looks like", async () => {
+test("closing what is unknown is not an error, whatever its id looks like", async () => {
   await story({}, async ({ editor }) => {
     for (const id of ["", "nope", "../x", "ses_00000000000000000000000000000000"])
       expect(await editor.closeSession(id)).toEqual({});

@@ -104,7 +104,7 @@ describe("an editor with forms", () => {
   });
 
   test.each(answering(() => ({ action: "decline" })))(
-    "that declines (%s) lets the work go on",
+    "that declines (%s) lets the work continue",
     async (_, client) => {
       await story({ client: client() }, async (context) => {
         const { sessionId, read, stopReason } = await askIn(context, database);
@@ -192,7 +192,7 @@ describe("an editor without forms", () => {
     });
   });
 
-  test("may skip it, and the work goes on", async () => {
+  test("may skip it, and the work continues", async () => {
     await story({ client: plain(), permission: "reject_once" }, async (context) => {
       const { read } = await askIn(context, database);
       expect(read).toEqual([expect.stringContaining("The user skipped this.")]);

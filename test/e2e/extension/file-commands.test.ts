@@ -165,7 +165,7 @@ describe("a project's command with shell text", () => {
 });
 
 describe("files of other programs", () => {
-  test("work unchanged as they stand in a project for OpenCode", async () => {
+  test("work unchanged as in a project for OpenCode", async () => {
     const files = {
       "opencode.json": JSON.stringify({
         $schema: "https://opencode.ai/config.json",
@@ -191,7 +191,7 @@ describe("files of other programs", () => {
     });
   });
 
-  test("work unchanged as they stand in a project for Claude Code", async () => {
+  test("work unchanged as in a project for Claude Code", async () => {
     const files = {
       "CLAUDE.md": "Use tabs.\n",
       ".claude/settings.json": "{}",

@@ -153,7 +153,7 @@ describe("hooks at the end of a turn", () => {
     });
   });
 
-  test("cannot continue a turn for ever", async () => {
+  test("cannot continue a turn forever", async () => {
     const homeFiles = { ".claude/settings.json": settings("Stop", "echo never >&2; exit 2") };
     await story({ homeFiles }, async ({ editor, model }) => {
       const { sessionId } = await editor.newSession();

@@ -309,7 +309,7 @@ export const Decides = () => ({
     });
   });
 
-  test("that throw, hang, answer nonsense or exit are named and disabled; turns go on", async () => {
+  test("that throw, hang, answer nonsense or exit are named and disabled; turns continue", async () => {
     const bad = (body: string) => `export const Bad = async () => ({ ${body} });\n`;
     const homeFiles = {
       ".config/fairlead/plugin/a-throws.js": bad('"chat.params": () => { throw new Error("boom"); }'),
@@ -383,7 +383,7 @@ export const Grouped = async () => ({
     });
   });
 
-  test("that write into the channel are disabled, and the program goes on", async () => {
+  test("that write into the channel are disabled, and the program continues", async () => {
     const plugin = `
 const forge = (from, to, value) => { for (let id = from; id <= to; id++) process.send({ id, value }); };
 // The first that is asked for is to load the first of them.

@@ -150,7 +150,7 @@ describe("the editor", () => {
     await editor.prompt(sessionId, "late");
     await editor.waitForKind(sessionId, "agent_message_chunk");
     expect(editor.problems()).toEqual([
-      "[line] line 5: A line is no JSON object: a stray line",
+      "[line] line 5: A line is not a JSON object: a stray line",
       `[turn] line 9: agent_message_chunk came outside of a turn (session ${sessionId}).`,
     ]);
     editor.allow("line", "turn");

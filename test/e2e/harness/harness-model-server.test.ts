@@ -236,7 +236,7 @@ describe("the model server", () => {
     expect(() => model.assertClean()).toThrow("Request 1 has no scripted reply; its user text is: Hi");
     const other = await modelServer();
     other.reply("never asked");
-    expect(() => other.assertClean()).toThrow("1 scripted replies were never asked for.");
+    expect(() => other.assertClean()).toThrow("1 scripted replies were not used.");
   });
 
   const call = (id: string, more: JsonObject = {}) => ({
@@ -326,7 +326,7 @@ describe("the model server", () => {
     [
       "a late system message",
       conversation({ role: "system", content: "Be good." }),
-      ["A system message stands after the conversation began."],
+      ["A system message follows the beginning of the conversation."],
     ],
     [
       "no usage in the stream",

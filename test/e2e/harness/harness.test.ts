@@ -36,11 +36,11 @@ describe("a story", () => {
     const noisy = story({ program: fakeAgent, client: plain() }, async ({ editor }) => {
       await editor.prompt((await editor.newSession()).sessionId, "noise");
     });
-    await expect(noisy).rejects.toThrow("[line] line 5: A line is no JSON object: a stray line");
+    await expect(noisy).rejects.toThrow("[line] line 5: A line is not a JSON object: a stray line");
     const unasked = story({ program: fakeAgent }, async ({ model }) => {
       model.reply("never asked");
     });
-    await expect(unasked).rejects.toThrow("1 scripted replies were never asked for.");
+    await expect(unasked).rejects.toThrow("1 scripted replies were not used.");
     expect(String(printed.mock.calls[0]?.[0])).toMatch(
       /The wire, its last lines:\n.*→ .*initialize[^]*← a stray line/,
     );

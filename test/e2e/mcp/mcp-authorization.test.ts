@@ -16,7 +16,7 @@ import { agentText } from "../../support/transcript.ts";
 
 const tool = "notes_count_notes";
 
-/** An editor that opens addresses; what the user does there is up to the story. */
+/** An editor that opens addresses. `go` is what the user does there. */
 function withUrls(go: (request: CreateElicitationRequest) => "accept" | "decline" | "cancel"): ClientKind {
   return {
     ...withElicitation(async (request) => ({ action: go(request) })),
@@ -42,7 +42,7 @@ async function play(
   );
 }
 
-/** A turn in which the model counts the notes; what it read. */
+/** Runs a turn in which the model counts the notes. Returns the tool result that it read. */
 async function count({ editor, model }: StoryContext, sessionId: string) {
   model.reply(reply.call(tool, {})).reply("Counted.");
   await editor.prompt(sessionId, "How many notes are there?");
@@ -89,7 +89,7 @@ describe("an editor that opens addresses", () => {
     });
   });
 
-  test("is asked once; who declined can begin by themselves, and try again", async () => {
+  test("asks once; a user who declined can authorize later by command", async () => {
     const requested: string[] = [];
     let action: "accept" | "decline" | "cancel" = "decline";
     const client = withUrls((request) => {
@@ -264,7 +264,7 @@ describe("an editor that opens no addresses", () => {
     });
   });
 
-  test("hears why an authorization failed, and of what is none", async () => {
+  test("is shown why an authorization failed, and that a server does not exist", async () => {
     await play(
       plain(),
       async ({ editor }) => {

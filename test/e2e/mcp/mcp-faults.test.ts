@@ -161,7 +161,7 @@ describe("what a server writes", () => {
     });
   });
 
-  test("that is no answer is an error of the call", async () => {
+  test("that is not an answer is an error of the call", async () => {
     await withServer(faulty("no-answer"), async (context) => {
       expect(await callOnce(context, "bad_echo")).toEqual([
         expect.stringMatching(

@@ -33,7 +33,7 @@ function scriptTurn(server: ModelServer, name: string): readonly string[] {
 /** Ids that a server gives to its answers and their items. */
 const serverIds = /\b(resp|rs|fc)_\d/;
 
-test.each(pairs)("a session goes on from $from to $to and back", async ({ from, to }) => {
+test.each(pairs)("a session continues from $from to $to and back", async ({ from, to }) => {
   await using servers = new AsyncDisposableStack();
   const other = servers.adopt(await startModelServer(), (server) => server.close());
   await story({ files: { "a.txt": "one\n" }, initialize: false }, async ({ editor, model, home }) => {

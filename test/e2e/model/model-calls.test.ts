@@ -71,7 +71,7 @@ describe("calls that the provider refuses", () => {
     ]);
   });
 
-  test("are answered with what the model wrote, where that is no call", async () => {
+  test("are answered with what the model wrote, where that is not a call", async () => {
     const { toolResults } = await resultsOf(refusedInStream("<function=read>a.txt</function>"));
     expect(toolResults).toEqual([expect.stringContaining("<function=read>a.txt</function>")]);
   });
@@ -334,7 +334,7 @@ describe("loops", () => {
     });
   });
 
-  test("the same call in another turn is no loop", async () => {
+  test("the same call in another turn is not a loop", async () => {
     await story({ files: { "a.txt": "one\n" } }, async ({ editor, model }) => {
       const { sessionId } = await editor.newSession();
       for (let turn = 0; turn < 3; turn++) {

@@ -335,7 +335,7 @@ describe("models that a server lists", () => {
 describe("a model that repeats itself", () => {
   const passage = "I will look at the file again, and then I will look at it once more. ";
 
-  test("inside one answer is stopped with words, and the session goes on", async () => {
+  test("inside one answer is stopped with words, and the session continues", async () => {
     await story({}, async ({ editor, model }) => {
       const { sessionId } = await editor.newSession();
       model.reply(reply.tinyDeltas(100_000, passage)).reply("Better.");
@@ -446,7 +446,7 @@ test("sends OpenRouter's reasoning details back unchanged to their own model onl
       .map(({ messages }) =>
         messages.filter(({ tool_calls }) => tool_calls).map((message) => message.reasoning_details),
       );
-    // The second answer broke off behind its call.
+    // The second answer broke off after its call.
     const both = [[whole, sealed], [again]];
     expect(sent).toEqual([[[whole, sealed]], both, both, [undefined, undefined]]);
   });

@@ -59,7 +59,7 @@ const answersIn = (request: ModelRequest | undefined) =>
   request?.messages.filter(({ role }) => role === "assistant").map(({ content }) => content);
 
 /** A fault that a retry fixes: the user and the model see the answer once. */
-async function mendedStory(
+async function recoveredStory(
   fault: (context: FaultStage) => Promise<unknown>,
   { retry = quick, answer = "Hello world" }: { retry?: object; answer?: string } = {},
 ): Promise<void> {
@@ -170,7 +170,7 @@ describe("errors that waiting does not fix", () => {
 
 describe("errors that a retry fixes", () => {
   test("the user sees a retry before it starts", async () => {
-    await mendedStory(
+    await recoveredStory(
       async ({ editor, model, sessionId }) => {
         model.reply(reply.failure(500, "Out of order")).reply("Hello world");
         await editor.waitFor(sessionId, says("Out of order"));
@@ -186,7 +186,7 @@ describe("errors that a retry fixes", () => {
     ["milliseconds", () => ({ "retry-after-ms": "300" }), 250],
   ];
   test.each(waits)("a limit that names its end in %s is waited for", async (_, headers, leastMs) => {
-    await mendedStory(async ({ model }) => {
+    await recoveredStory(async ({ model }) => {
       let limitedAt = 0;
       model.replyWith(() => {
         limitedAt = performance.now();
@@ -211,11 +211,11 @@ describe("errors that a retry fixes", () => {
     ["an answer that ends without an end", [...reply.say("Hello wor"), reply.end()]],
     ["an answer without anything", [reply.headers(), reply.end()]],
   ])("%s", async (_, steps) => {
-    await mendedStory(async ({ model }) => model.reply(steps).reply(reply.say("Hello ", "world")));
+    await recoveredStory(async ({ model }) => model.reply(steps).reply(reply.say("Hello ", "world")));
   });
 
   test("a reset in the middle of a text does not double what streamed", async () => {
-    await mendedStory(async ({ editor, model, sessionId }) => {
+    await recoveredStory(async ({ editor, model, sessionId }) => {
       const gate = reply.gate();
       model.reply(reply.say("Hello wor"), gate, reply.reset()).reply(reply.say("Hel", "lo world"));
       await editor.waitFor(sessionId, says("Hello wor"));
@@ -224,7 +224,7 @@ describe("errors that a retry fixes", () => {
   });
 
   test("does not double text when a fault comes between a broken answer and its retry", async () => {
-    await mendedStory(async ({ editor, model, sessionId }) => {
+    await recoveredStory(async ({ editor, model, sessionId }) => {
       const gate = reply.gate();
       model.reply(reply.say("Hello wor"), gate, reply.reset());
       model.reply(reply.failure(500, "Out of order")).reply("Hello world");
@@ -234,7 +234,7 @@ describe("errors that a retry fixes", () => {
   });
 
   test("a reset after the text but before its end does not double it", async () => {
-    await mendedStory(async ({ editor, model, sessionId }) => {
+    await recoveredStory(async ({ editor, model, sessionId }) => {
       const gate = reply.gate();
       model.reply(reply.say("Hello world"), gate, reply.reset()).reply("Hello world");
       await editor.waitFor(sessionId, says("Hello world"));
@@ -317,13 +317,13 @@ describe("errors that a retry fixes", () => {
     ["with comments only", [reply.headers(), reply.commentsOnly(50)]],
     ["with comments in the middle", [...reply.say("Hello wor"), reply.commentsOnly(50)]],
   ])("a provider that falls silent %s", async (_, steps) => {
-    await mendedStory(async ({ model }) => model.reply(steps).reply("Hello world"), { retry: impatient });
+    await recoveredStory(async ({ model }) => model.reply(steps).reply("Hello world"), { retry: impatient });
   });
 });
 
 describe("answers in a strange form", () => {
   test("lines that are no events are passed over", async () => {
-    await mendedStory(async ({ model }) =>
+    await recoveredStory(async ({ model }) =>
       model.reply(
         reply.line("garbage"),
         reply.say("Hello "),
@@ -355,7 +355,7 @@ describe("answers in a strange form", () => {
   });
 
   test("a character whose bytes come apart is whole", async () => {
-    await mendedStory(
+    await recoveredStory(
       async ({ model }) => {
         const gate = reply.gate();
         model.reply(reply.say("Hello "), reply.splitCharacter("wörld 👋", gate));
@@ -367,7 +367,7 @@ describe("answers in a strange form", () => {
   });
 
   test("10,000 tiny deltas arrive", async () => {
-    await mendedStory(async ({ model }) => model.reply(reply.tinyDeltas(10_000)), {
+    await recoveredStory(async ({ model }) => model.reply(reply.tinyDeltas(10_000)), {
       answer: "x".repeat(10_000),
     });
   });

@@ -82,7 +82,7 @@ describe("a server on this machine whose window is not configured", () => {
     }, provider);
   });
 
-  test("is asked again once the model is loaded, and not for ever", async () => {
+  test("is asked again once the model is loaded, and not forever", async () => {
     await unlimitedStory(async ({ editor, model }) => {
       const { sessionId } = await editor.newSession();
       model.replyWith(() => {

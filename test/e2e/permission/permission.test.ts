@@ -110,7 +110,7 @@ describe("the answers", () => {
     });
   });
 
-  test("no lets the turn go on where the configuration says so", async () => {
+  test("no lets the turn continue where the configuration says so", async () => {
     const config = { ...askBash, experimental: { continue_loop_on_deny: true } };
     await story({ config, permission: "reject_once" }, async ({ editor, model }) => {
       const { sessionId } = await editor.newSession();
@@ -246,7 +246,7 @@ describe("several questions", () => {
 });
 
 describe("rules", () => {
-  test("answers a denied call with the rule, leaves the file, and goes on with the turn", async () => {
+  test("answers a denied call with the rule, leaves the file, and continues the turn", async () => {
     const config = { permission: { edit: { "*": "allow", "src/**": "deny" } } };
     await story({ config, files: { "src/a.txt": "one\n" } }, async ({ editor, model, repository }) => {
       const { sessionId } = await editor.newSession();

@@ -56,7 +56,7 @@ describe("a project with a configuration file", () => {
     });
   });
 
-  test("stays restricted after a no, which holds for the session, and the turn goes on", async () => {
+  test("stays restricted after a no, which holds for the session, and the turn continues", async () => {
     await story(
       { config, files: { "fairlead.json": loosening }, permission: "reject_once" },
       async ({ editor, model }) => {

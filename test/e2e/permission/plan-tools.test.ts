@@ -16,7 +16,7 @@ const kinds = [
 ] as const;
 
 describe.each(kinds)("in an editor that is %s", (_, client) => {
-  test("plan_exit shows the plan, switches the mode, and the turn goes on building", async () => {
+  test("plan_exit shows the plan, switches the mode, and the turn continues building", async () => {
     await story({ client: client(), files: { "a.txt": "one\n" } }, async ({ editor, model, repository }) => {
       const { sessionId } = await editor.newSession();
       await editor.setMode(sessionId, "plan");

@@ -116,7 +116,7 @@ describe("a reason in the answer of any client", () => {
     });
   });
 
-  test("is ignored if the call is allowed, and if it is no text", async () => {
+  test("is ignored if the call is allowed, and if it is not text", async () => {
     const answers = [
       { outcome: "selected", optionId: "allow_once", _meta: { feedback: "Fine." } },
       { outcome: "selected", optionId: "reject_once", _meta: { feedback: 7 } },

@@ -24,7 +24,7 @@ test("works with values of several lines, no TERM and an unknown locale", async 
   });
 });
 
-test("a home that cannot be written is named, and the program goes on", async () => {
+test("a home that cannot be written is named, and the program continues", async () => {
   await using folder = await temporaryFolder();
   const names = ["XDG_CONFIG_HOME", "XDG_DATA_HOME", "XDG_STATE_HOME", "XDG_CACHE_HOME"];
   const env = { HOME: "/dev/null/home", ...Object.fromEntries(names.map((name) => [name, ""])) };

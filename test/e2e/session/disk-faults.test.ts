@@ -29,7 +29,7 @@ async function block(path: string): Promise<() => Promise<void>> {
   };
 }
 
-test("a full disk fails the turn with a clear error, and sessions go on", async () => {
+test("a full disk fails the turn with a clear error, and sessions continue", async () => {
   const limited = [fileURLToPath(new URL("../../crash/programs/limited-agent.ts", import.meta.url)), "128"];
   await story({}, async ({ editor, model, home, repository }) => {
     const tight = new Editor({ home: home.path, cwd: repository.path, program: limited });

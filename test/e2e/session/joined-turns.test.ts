@@ -25,7 +25,7 @@ async function withSecond(
   second.assertClean();
 }
 
-test("a turn goes on after its editor is gone, and the next editor joins it live", async () => {
+test("a turn continues after its editor is gone, and the next editor joins it live", async () => {
   await story(keepsRunning(1), async (context) => {
     const { editor, model, home } = context;
     const { sessionId } = await editor.newSession();

@@ -314,7 +314,7 @@ describe("a loaded session", () => {
     });
   });
 
-  test("shows the turn that runs, which goes on", async () => {
+  test("shows the turn that runs, which continues", async () => {
     await story({}, async ({ editor, model }) => {
       const { sessionId } = await editor.newSession();
       const [first, second] = [reply.gate(), reply.gate()];

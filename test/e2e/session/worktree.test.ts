@@ -91,7 +91,7 @@ describe("a session in a worktree", () => {
       expect(await text(context, "a.txt")).toBe("1\ntwo\nthree\nfour\n");
       await editor.closeSession(sessionId);
       expect(existsSync(folder)).toBe(false);
-      // The session is listed in the folder of the editor, and goes on in a new worktree.
+      // The session is listed in the folder of the editor, and continues in a new worktree.
       expect((await editor.list()).sessions.map((one) => one.sessionId)).toContain(sessionId);
       await editor.load(sessionId);
       expect(await play(editor, model, sessionId, bash("pwd; cat a.txt"))).toContain(`${folder}\n1\ntwo`);

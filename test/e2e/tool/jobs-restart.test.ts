@@ -57,7 +57,7 @@ test("a job ends with its session, and its card is closed when it is loaded", as
   });
 });
 
-test("a job that the user keeps goes on after its session, and ends with the program", async () => {
+test("a job that the user keeps continues after its session, and ends with the program", async () => {
   await story({}, async ({ editor, model, repository, home }) => {
     const { sessionId } = await editor.newSession();
     const kept = "echo pid $$; until [ -e go ]; do sleep 0.05; done; echo all built; exit 4";

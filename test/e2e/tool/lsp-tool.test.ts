@@ -97,7 +97,7 @@ describe("a real language server", () => {
     });
   });
 
-  test("is read by the plan agent, which renames nothing", async () => {
+  test("is available to the plan agent, without renaming", async () => {
     await story({ files, config }, async ({ editor, model, repository }) => {
       const { sessionId } = await editor.newSession();
       await editor.setMode(sessionId, "plan");

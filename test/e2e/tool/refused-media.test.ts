@@ -89,7 +89,7 @@ test("where the model may take others, what it refused counts in its session onl
   });
 });
 
-test("omits a tool's image where it is refused, and goes on with the turn", async () => {
+test("omits a tool's image where it is refused, and continues with the turn", async () => {
   await seerStory(async ({ editor, model, sessionId }) => {
     model.reply(reply.call("read", { filePath: "dot.png" }), reply.finish("tool_calls"));
     model.reply(reply.failure(422, "messages.3: unknown variant image_url")).reply("Not for me.");

@@ -55,7 +55,7 @@ describe("prompts while a turn runs", () => {
     });
   });
 
-  test("can be cancelled one by one while they wait, and the running turn goes on", async () => {
+  test("can be cancelled one by one while they wait, and the running turn continues", async () => {
     await story({}, async ({ editor, model }) => {
       const { sessionId } = await editor.newSession();
       const gate = reply.gate();
@@ -159,7 +159,7 @@ describe("steering", () => {
     });
   });
 
-  test("during the last words of a turn makes it go on", async () => {
+  test("during the last words of a turn makes it continue", async () => {
     await story({}, async ({ editor, model }) => {
       const { sessionId } = await editor.newSession();
       const gate = reply.gate();

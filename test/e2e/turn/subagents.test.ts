@@ -34,7 +34,7 @@ test("an editor that knows child sessions sees, answers and cancels a task's ses
     const { sessionId: childId } = childSchema.parse(await editor.waitFor(sessionId, isOfChild));
     await editor.waitFor(childId, (update) => JSON.stringify(update).includes("I dig."));
     expect(editor.permissionRequests.map(({ sessionId: under }) => under)).toEqual([childId]);
-    // The brief stands on the task's card, and a question's title gives way to the call's own.
+    // The task's card shows the brief, and the call's title replaces a question's.
     expect(agentText(editor.updates(childId))).toBe("I dig.");
     expect(editor.permissionRequests[0]?.toolCall.title).toBe("@general: echo dug");
     expect(editor.updates(childId, "tool_call_update")).toContainEqual(

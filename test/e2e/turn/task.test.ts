@@ -167,7 +167,7 @@ describe("a task", () => {
     });
   });
 
-  test("goes on under its id with what it knows, which only its own session may", async () => {
+  test("continues under its id with what it knows, which only its own session may", async () => {
     await story({}, async ({ editor, model }) => {
       const { sessionId } = await editor.newSession();
       model.reply(reply.together(task("Find it")));
@@ -343,7 +343,7 @@ describe("a task", () => {
     });
   });
 
-  test("that the program's end cut off leaves changes that can be undone, and can go on", async () => {
+  test("that the program's end cut off can continue, and its changes can be undone", async () => {
     await story({}, async ({ editor, model, repository }) => {
       const { sessionId } = await editor.newSession();
       const isWritten = reply.gate();

@@ -374,7 +374,7 @@ describe("attachments", () => {
     expect(content).toMatch(/attached file:.*none\.txt.*could not be read/);
   });
 
-  test("a link to something that is no file is passed on by name", async () => {
+  test("a link to something that is not a file is passed on by name", async () => {
     const content = await sent({}, () => [link("https://example.com/page", "A page")]);
     expect(content).toContain("https://example.com/page (A page)");
   });

@@ -315,7 +315,7 @@ describe("avante", () => {
     });
   });
 
-  test("answers a permission without an option: nothing is approved, the session goes on", async () => {
+  test("a permission answer without an option approves nothing; the session continues", async () => {
     const nothing = () => ({ outcome: "selected" as const, optionId: "" });
     await story(
       { client: avante(), config: ask, permission: nothing },

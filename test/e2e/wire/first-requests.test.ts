@@ -94,7 +94,7 @@ async function copyOfProgram() {
   };
 }
 
-/** The program as it is while its files are replaced: the part in which this stands is not there. */
+/** A copy of the program, as during an update: the file that contains this text is missing. */
 async function programWithout(words: string) {
   const program = await copyOfProgram();
   const { dist } = program;

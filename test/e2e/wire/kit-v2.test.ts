@@ -196,7 +196,7 @@ describe("batches", () => {
     params,
   });
   const invalid = { jsonrpc: "2.0", id: null, error: { code: -32600, message: expect.any(String) } };
-  /** How many messages the line of this answer held; undefined for a line of its own. */
+  /** Number of messages in the line of this answer; undefined if it was alone. */
   const batchOf = (editor: DraftEditor, id: string) =>
     editor.wire.entries.find(({ message }) => message?.kind === "response" && message.id === id)?.batchOf;
 
@@ -549,7 +549,7 @@ describe("turns", () => {
     });
   });
 
-  test("ends a failed turn with an idle state that names the error; the session goes on", async () => {
+  test("ends a failed turn with an idle state that names the error; sessions continue", async () => {
     await draftStory({ config: { retry: { attempts: 1 } } }, async (context) => {
       const { editor, model } = context;
       const sessionId = await newSession(context);
@@ -739,7 +739,7 @@ describe("tools", () => {
   test.each([
     ["tool_call/cancel", "toolCallId", "tool_call_update"],
     ["terminal/cancel", "terminalId", "terminal_update"],
-  ])("%s ends one command, and the turn goes on without it", async (method, idName, kind) => {
+  ])("%s ends one command, and the turn continues without it", async (method, idName, kind) => {
     await draftStory({ config: { permission: { bash: "allow" } } }, async (context) => {
       const { editor, model } = context;
       const sessionId = await newSession(context);

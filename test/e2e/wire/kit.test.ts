@@ -524,7 +524,7 @@ describe("advisory rows", () => {
     });
   });
 
-  test("ACP-DELETE-002 deleting an unknown session is no error, twice and with odd ids", async () => {
+  test("ACP-DELETE-002 deleting an unknown session is not an error, twice and with odd ids", async () => {
     await story({}, async ({ editor }) => {
       for (const id of [unusedId, unusedId, "", "../../etc/passwd", "__proto__"])
         expect(await editor.delete(id)).toEqual({});
@@ -618,7 +618,7 @@ describe("informational rows", () => {
   });
 });
 
-describe("rows of our own about background work", () => {
+describe("additional rows about background work", () => {
   test("ACP-BACKGROUND-001 ACP-BACKGROUND-002 ACP-BACKGROUND-003 ACP-BACKGROUND-004 ACP-BACKGROUND-005 the call of a job stays open after its turn, ends once, and is replayed as it is", async () => {
     await story({}, async ({ editor, model, repository }) => {
       const { sessionId } = await editor.newSession();

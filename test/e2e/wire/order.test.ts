@@ -122,7 +122,7 @@ describe("updates of a session", () => {
 });
 
 describe("setting up a session", () => {
-  test("runs one at a time in order; closing, loading and deleting twice is no error", async () => {
+  test("runs one at a time in order; closing, loading and deleting twice is not an error", async () => {
     await story({}, async ({ editor, model }) => {
       const { sessionId } = await editor.newSession();
       model.reply("Hello.");

@@ -278,7 +278,7 @@ describe("a system prompt of the client", () => {
 });
 
 describe("keys and providers", () => {
-  test("auth/status names the providers, and a missing one is no error", async () => {
+  test("auth/status names the providers, and a missing one is not an error", async () => {
     await story({}, async ({ editor, home }) => {
       const status = await ask(editor, "auth/status", {});
       expect(status).toMatchObject({ state: "authenticated", accounts: [{ label: expect.any(String) }] });

@@ -8,7 +8,7 @@ export type Frame = Json | string;
 export type CallForm = (calls: readonly AnswerCall[]) => readonly Json[];
 type Reason = "stop" | "tool_calls" | "length";
 
-/** How one server streams chat completions: which fields stand in which order, and how calls are cut. */
+/** How one server streams chat completions: the order of fields, and how calls are cut. */
 export interface ChatForm {
   readonly provider: string;
   /** Where the form was seen. */

@@ -11,13 +11,13 @@ import {
 import { z } from "zod";
 import { codeOf } from "../../../src/base/errors.ts";
 
-/** What an editor is able to do and how it does it. */
+/** The capabilities of an editor, and its answers. */
 export interface ClientKind {
   info: Implementation;
   capabilities: ClientCapabilities;
   /** Unsaved buffers by absolute path; files without a buffer come from disk. */
   buffers?: Map<string, string>;
-  /** Answers reads and writes of files otherwise, for editors that do not do what they say. */
+  /** Replaces the answers to reads and writes of files, for editors that break their promises. */
   readFile?: (path: string) => Promise<unknown>;
   writeFile?: (path: string, content: string) => Promise<unknown>;
   elicit?: Elicit;
@@ -29,7 +29,7 @@ export type Elicit = (
 
 const info: Implementation = { name: "test-editor", title: "Test editor", version: "1.0.0" };
 
-/** An editor that is able to do nothing but what every client must. */
+/** An editor with the required capabilities only. */
 export const plain = (): ClientKind => ({ info, capabilities: {} });
 
 /** An editor whose files are read and written through it. */
@@ -39,7 +39,7 @@ export const withFs = (buffers = new Map<string, string>()): ClientKind => ({
   buffers,
 });
 
-/** An editor that shows forms; it declines them unless told what to answer. */
+/** An editor that shows forms; it declines them by default. */
 export const withElicitation = (elicit: Elicit = () => ({ action: "decline" })): ClientKind => ({
   info,
   capabilities: { elicitation: { form: {} } },
@@ -64,7 +64,7 @@ export const zedLike = (
   elicit,
 });
 
-/** Adds the handlers that a kind of client has. */
+/** Adds the handlers of a kind of client. */
 export function serve(app: ClientApp, { buffers, elicit, readFile, writeFile }: ClientKind): void {
   if (elicit) app.onRequest(methods.client.elicitation.create, ({ params }) => elicit(params));
   if (!buffers) return;
@@ -93,7 +93,7 @@ export function serve(app: ClientApp, { buffers, elicit, readFile, writeFile }: 
   }
 }
 
-/** With another parser a method may have any answer. */
+/** A handler with its own parser may return any answer. */
 const fileParams = (params: unknown) =>
   z.object({ path: z.string(), content: z.string().default("") }).parse(params);
 

@@ -35,7 +35,7 @@ export interface DraftOptions {
   env?: Record<string, string>;
 }
 
-/** A scripted editor that speaks the draft of version 2 with a real agent; checks everything on the wire. */
+/** A scripted editor that uses the draft of version 2 with a real agent. Checks all messages. */
 export class DraftEditor {
   readonly permissionRequests: draft.RequestPermissionRequest[] = [];
   readonly #process: AgentProcess;
@@ -184,7 +184,7 @@ export function draftText(updates: readonly JsonObject[], kind: string): string 
 
 type DraftPlay = (context: DraftStoryContext) => Promise<void>;
 
-/** Plays a story with an editor that speaks the draft; the model's requests and the whole wire are checked. */
+/** Plays a story with an editor that uses the draft. Checks the model's requests and all messages. */
 async function draftStory(options: DraftOptions, play: DraftPlay): Promise<void> {
   await using repository = await gitRepository(options.files);
   const context = await open(options, repository);

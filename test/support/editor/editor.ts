@@ -289,7 +289,7 @@ export class Editor {
     return this.#closing;
   }
 
-  /** Kills the agent where it stands. */
+  /** Kills the agent immediately. */
   async kill(signal: NodeJS.Signals = "SIGKILL"): Promise<Exit> {
     const process = this.#process;
     process.kill(signal);
@@ -303,7 +303,7 @@ export class Editor {
     this.wire.cut = true;
   }
 
-  /** Breaks the connection; the agent may go on. Returns its exit. */
+  /** Breaks the connection; the agent may continue. Returns its exit. */
   hangUp(): Promise<Exit> {
     this.#process.hangUp();
     this.#closing ??= this.#process.exited;
@@ -413,7 +413,7 @@ export class Editor {
     }
   }
 
-  /** The answer within the deadline. A test that fails earlier never awaits it, which is no further failure. */
+  /** The answer within the deadline. A test that fails earlier never awaits it, which must not count as another failure. */
   #answer<T>(method: string, answer: Promise<T>): Promise<T> {
     const timely = within(answer, `the answer to ${method}`, answerDeadlineMs);
     timely.catch(() => {});

@@ -42,7 +42,7 @@ type StoryScript = (context: StoryContext) => Promise<void>;
 
 /**
  * Plays a story with a real agent, a scripted model and a real repository. At its end the model's requests, the
- * whole wire and the processes left behind are checked; a failure prints what passed on the wire.
+ * messages and the remaining processes are checked; a failure prints the messages.
  */
 export async function story(options: StoryOptions, play: StoryScript): Promise<void> {
   await using repository = await gitRepository(options.files);

@@ -20,14 +20,14 @@ export interface HttpMcpServer extends AsyncDisposable {
 }
 
 export async function startHttpMcp(options: {
-  /** Which of the two ways it speaks; it refuses the other. */
+  /** The transport of the server; it refuses the other one. */
   speaks: "http" | "sse";
   /** Answers as JSON instead of as a stream. */
   json?: boolean;
-  /** A status for every request, instead of an answer, and what is said with it. */
+  /** A status and a body for each request, instead of an answer. */
   status?: number;
   says?: string;
-  /** The stream of events that is open beside the requests never ends and never rests. */
+  /** The separate stream of events sends events without end. */
   floods?: boolean;
 }): Promise<HttpMcpServer> {
   const remote = new Remote(options);

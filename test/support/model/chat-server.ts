@@ -71,7 +71,7 @@ function messageBlocks(message: JsonObject): PromptBlock[] {
   }));
 }
 
-/** A block and its mark, which is no part of the prompt. */
+/** A block and its cache mark, which does not count as part of the prompt. */
 export function createBlock(value: JsonObject): PromptBlock {
   const { cache_control: mark, ...rest } = value;
   return { text: JSON.stringify(rest), isMarked: mark !== undefined && mark !== null };

@@ -135,7 +135,7 @@ function thinkingViolations(body: JsonObject): string[] {
   ];
 }
 
-/** With a budget, the answer that is going on begins with its thoughts. */
+/** With a thinking budget, an answer that continues must begin with its thoughts. */
 function turnViolations(messages: readonly JsonObject[]): string[] {
   const last = messages.findLast(({ role }) => role === "assistant");
   const isGoingOn = contentOf(messages.at(-1) ?? {}).some(({ type }) => type === "tool_result");

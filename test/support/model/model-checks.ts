@@ -31,7 +31,7 @@ function orderViolations(messages: JsonObject[]): string[] {
   const problems: string[] = [];
   const start = roles.findIndex((role) => role !== "system");
   if (roles.slice(start).includes("system"))
-    problems.push("A system message stands after the conversation began.");
+    problems.push("A system message follows the beginning of the conversation.");
   if (roles[start] !== "user")
     problems.push(`The conversation begins with the role ${String(roles[start])}.`);
   for (const [at, role] of roles.entries()) {

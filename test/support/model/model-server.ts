@@ -22,7 +22,7 @@ export type ReplyFunction = (request: ModelRequest) => Reply | Promise<Reply>;
 
 /** A request for an answer, as the server received it. */
 export interface ModelRequest extends RequestView {
-  /** Counts from 1; titles are counted apart. */
+  /** Counts from 1; requests for titles have their own numbers. */
   readonly number: number;
   readonly headers: IncomingHttpHeaders;
   /** The API that was asked. */
@@ -34,12 +34,12 @@ export interface ModelRequest extends RequestView {
   readonly ended: Promise<"answered" | "cut">;
 }
 
-/** What the scripted model calls every conversation unless told otherwise. */
+/** The title that the scripted model gives each conversation by default. */
 export const usualTitle = "A scripted title";
 
 /**
- * Starts a server on this machine that answers what the test wrote and checks what it is sent. It is asked through chat
- * completions, OpenAI's Responses API or Anthropic's Messages API.
+ * Starts a local model server that sends the answers of the test and checks the requests. It serves chat completions,
+ * OpenAI's Responses API and Anthropic's Messages API.
  */
 export async function startModelServer(): Promise<ModelServer> {
   const server = createServer();
@@ -51,16 +51,16 @@ export async function startModelServer(): Promise<ModelServer> {
 export class ModelServer {
   readonly requests: ModelRequest[] = [];
   readonly titleRequests: ModelRequest[] = [];
-  /** What was wrong with requests, as sentences. Tests of bad requests may empty it. */
+  /** Problems of the requests, one sentence each. Tests of bad requests may clear them. */
   readonly violations: string[] = [];
   readonly #server: Server;
   readonly #bell = new Bell();
   readonly #queue: (Reply | ReplyFunction)[] = [];
-  readonly #standing: { matches: (request: ModelRequest) => boolean; reply: Reply | ReplyFunction }[] = [];
+  readonly #permanent: { matches: (request: ModelRequest) => boolean; reply: Reply | ReplyFunction }[] = [];
   readonly #gates = new Set<Gate>();
   readonly #pages = new Map<string, unknown>();
   readonly #wires = [serveChat(), serveResponses(), serveMessages()];
-  /** Paths that were asked for beside completions. */
+  /** Requested paths other than completions. */
   readonly asked: string[] = [];
   #otherwise: Reply | ReplyFunction | undefined;
   #title: Reply | ReplyFunction = usualTitle;
@@ -84,7 +84,7 @@ export class ModelServer {
     return `http://127.0.0.1:${address.port}/v1`;
   }
 
-  /** Queues one answer for the next request that nothing else answers. */
+  /** Queues an answer for the next request that has no other answer. */
   reply(...reply: Reply[]): this {
     this.#queue.push(reply);
     return this;
@@ -96,13 +96,13 @@ export class ModelServer {
     return this;
   }
 
-  /** Answers every request that matches, whatever the queue says: for requests whose order is not fixed. */
+  /** Answers each matching request, before the queue: for requests without a fixed order. */
   when(matches: (request: ModelRequest) => boolean, reply: Reply | ReplyFunction): this {
-    this.#standing.push({ matches, reply });
+    this.#permanent.push({ matches, reply });
     return this;
   }
 
-  /** Answers every request for which the queue has nothing left. */
+  /** Answers each request after the end of the queue. */
   otherwise(reply: Reply | ReplyFunction): this {
     this.#otherwise = reply;
     return this;
@@ -114,7 +114,7 @@ export class ModelServer {
     return this;
   }
 
-  /** Reports the tokens of each prompt as the vendor's cache has them, where a script says nothing. */
+  /** Reports the tokens of each prompt as the vendor's cache counts them, unless the script sets them. */
   countTokens(): this {
     this.#countsTokens = true;
     return this;
@@ -136,16 +136,16 @@ export class ModelServer {
     return this.#bell.until(() => this.titleRequests[number - 1], `title request ${number}`, deadlineMs);
   }
 
-  /** Throws when a request broke the provider's rules, or when queued answers were never asked for. */
+  /** Throws if a request broke the provider's rules, or queued answers were not used. */
   assertClean(): void {
     const unused = this.#queue.length;
     const problems =
-      unused > 0 ? [...this.violations, `${unused} scripted replies were never asked for.`] : this.violations;
+      unused > 0 ? [...this.violations, `${unused} scripted replies were not used.`] : this.violations;
     if (problems.length > 0)
       throw new Error(`The model server found:\n${problems.map((text) => `- ${text}`).join("\n")}`);
   }
 
-  /** Another model at the same address, which knows nothing of what this one was asked and told. */
+  /** Replaces this server by a new one at the same address, without its requests and scripted answers. */
   successor(): ModelServer {
     for (const gate of this.#gates) gate.release();
     this.#server.removeAllListeners("request");
@@ -180,7 +180,7 @@ export class ModelServer {
   async #complete(wire: ServedWire, incoming: IncomingMessage, response: ServerResponse): Promise<void> {
     const body = parseJson(await readText(incoming));
     if (!isObject(body)) {
-      this.violations.push("A request's body is no JSON object.");
+      this.violations.push("A request's body is not a JSON object.");
       response.writeHead(400).end();
       return;
     }
@@ -230,8 +230,8 @@ export class ModelServer {
 
   #replyFor(request: ModelRequest): Reply | ReplyFunction {
     if (isTitleRequest(request)) return this.#title;
-    const standing = this.#standing.find(({ matches }) => matches(request));
-    const reply = standing?.reply ?? this.#queue.shift() ?? this.#otherwise;
+    const permanent = this.#permanent.find(({ matches }) => matches(request));
+    const reply = permanent?.reply ?? this.#queue.shift() ?? this.#otherwise;
     if (reply !== undefined) return reply;
     this.violations.push(
       `Request ${request.number} has no scripted reply; its user text is: ${request.userText}`,
@@ -240,7 +240,7 @@ export class ModelServer {
   }
 }
 
-/** Paths under which servers of one kind or another say how large a context they have. */
+/** Paths at which local servers report the size of their context. */
 const windowQuestion = /^GET \/(?:api\/ps|api\/v0\/models|props)\b|^POST \/api\/show$/;
 
 function sendJson(response: ServerResponse, status: number, body: unknown): void {
@@ -252,7 +252,7 @@ function flatten(reply: Reply): Step[] {
   return "do" in reply ? [reply] : reply.flatMap(flatten);
 }
 
-/** Titles are asked for without tools, under a system text that begins by speaking of titles. */
+/** Requests for a title have no tools, and a system prompt whose first line mentions titles. */
 function isTitleRequest({ system, toolNames }: RequestView): boolean {
   const [opening = ""] = system.split("\n");
   return toolNames.length === 0 && /\btitles?\b/i.test(opening);

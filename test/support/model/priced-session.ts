@@ -22,7 +22,7 @@ export interface PricedWay {
 export const pricedWays: readonly PricedWay[] = [
   { name: "GPT through chat completions", api: "chat", model: "gpt-5.1", price: openaiPrice },
   { name: "GPT through Responses", api: "responses", model: "gpt-5.1", price: openaiPrice },
-  { name: "Claude behind a gateway", api: "chat", model: "claude-sonnet-4-5", price: anthropicPrice },
+  { name: "Claude through a gateway", api: "chat", model: "claude-sonnet-4-5", price: anthropicPrice },
   { name: "Claude through Messages", api: "messages", model: "claude-sonnet-4-5", price: anthropicPrice },
 ];
 
@@ -54,7 +54,7 @@ export const pricedFiles = (count: number): Record<string, string> =>
 const readOf = (folder: string, file: number) =>
   reply.callScript("read", { filePath: join(folder, `src/file-${file}.ts`) });
 
-/** Two turns, in the first of which so many files are read in each step. */
+/** Two turns; in the first one each step reads this many files. */
 export async function playReads(
   model: ModelServer,
   folder: string,
@@ -87,7 +87,7 @@ export interface SessionPrice {
   readonly cachedShare: number;
   /** In fresh input tokens. */
   readonly cost: number;
-  /** The cost beside that of the same prompts without a cache. */
+  /** The cost, and that of the same prompts without a cache. */
   readonly shareOfFull: number;
 }
 

@@ -36,7 +36,7 @@ export interface Usage {
   reasoningTokens?: number;
 }
 
-/** A place where the model waits until the test lets it go on. */
+/** A point at which the model waits until the test releases it. */
 export class Gate {
   readonly do = "gate";
   readonly #bell = new Bell();
@@ -108,13 +108,13 @@ export const errorEvent = (message: string, more: Record<string, unknown> = {}):
 /** A line of the stream as it is. */
 export const line = (text: string): Step => ({ do: "bytes", bytes: Buffer.from(`${text}\n`) });
 
-/** A comment of the stream, which is no sign of life. */
+/** A comment in the stream, which does not count as an answer. */
 export const comment = (text = "keep-alive"): Step => line(`: ${text}\n`);
 
 /** Nothing but comments from here on, until the client goes away. */
 export const commentsOnly = (everyMs = 20): Step => ({ do: "comments", everyMs });
 
-/** A text delta whose bytes are cut in two inside its first character of several bytes; the gate stands between. */
+/** A text delta whose bytes are sent in two parts, cut inside its first multi-byte character; the gate separates them. */
 export function splitCharacter(text: string, between: Gate): Step[] {
   const bytes = Buffer.from(
     `data: ${JSON.stringify({ choices: [{ index: 0, delta: { content: text } }] })}\n\n`,
@@ -131,7 +131,7 @@ export function splitCharacter(text: string, between: Gate): Step[] {
 /** Many small text deltas, as fast as the client reads. */
 export const tinyDeltas = (count: number, piece = "x"): Step => ({ do: "tiny", count, piece });
 
-/** An answer that is no stream: objects are sent as JSON, strings as they are. */
+/** An answer that is not a stream: objects are sent as JSON, strings as they are. */
 export const status = (code: number, body: unknown, headers: Record<string, string> = {}): Step => ({
   do: "status",
   status: code,

@@ -51,7 +51,7 @@ export class AgentProcess {
     await this.#push(bytes);
   }
 
-  /** Leaves the record to what was, and goes on with one that knows of the connection's beginning alone. */
+  /** Ends the record, and starts another one that contains only the beginning of the connection. */
   renewRecord(): void {
     this.wire = this.wire.beginning();
     this.stderr = "";

@@ -2,7 +2,7 @@ import { readdir, readFile } from "node:fs/promises";
 import { setTimeout as delay } from "node:timers/promises";
 import { execa } from "execa";
 
-/** Milliseconds between two looks at the process table, which announces nothing. */
+/** Milliseconds between two reads of the process table, which has no events. */
 const pollIntervalMs = 25;
 
 export interface RunningProcess {
@@ -26,12 +26,12 @@ export async function findChildren(pid: number): Promise<RunningProcess[]> {
   return (await runningProcesses()).filter(({ parent }) => parent === pid);
 }
 
-/** Whether the process is there and no zombie. */
+/** Whether the process exists and is not a zombie. */
 export async function isRunning(pid: number): Promise<boolean> {
   return (await runningProcesses()).some((one) => one.pid === pid);
 }
 
-/** Processes whose environment has the variable with this value. Only Linux tells; elsewhere there are none. */
+/** Processes whose environment has the variable with this value. Empty on systems other than Linux, which do not show it. */
 export async function findProcessesWith(variable: string, value: string): Promise<RunningProcess[]> {
   if (process.platform !== "linux") return [];
   const pids = await linuxPids();
@@ -40,8 +40,8 @@ export async function findProcessesWith(variable: string, value: string): Promis
 }
 
 /**
- * The processes with this variable, but the one that may stay, that are still there after the deadline; usually none,
- * and then at once.
+ * Returns the processes with this variable that still run after the deadline, except `but`. Returns at once if there are
+ * none.
  */
 export async function findLeftoversWith(
   variable: string,
@@ -79,7 +79,7 @@ async function hasVariable(pid: number, entry: string): Promise<boolean> {
   return (await readGone(`/proc/${pid}/environ`)).split("\0").includes(entry);
 }
 
-/** Processes may end, or belong to others, between the listing and the look. */
+/** Returns an empty text if the process ended meanwhile or belongs to another user. */
 async function readGone(path: string): Promise<string> {
   try {
     return await readFile(path, "utf8");

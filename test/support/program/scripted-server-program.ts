@@ -1,6 +1,6 @@
 /**
  * A language server that answers as a script says. Arguments: the script and a file for the messages it receives, one
- * per line. In the script, `$root` stands where the URI of the server's folder comes.
+ * per line. In the script, `$root` is replaced by the URI of the server's folder.
  */
 import { appendFileSync, readFileSync } from "node:fs";
 import { z } from "zod";

@@ -11,7 +11,7 @@ const wholeOf = new Map([
   ["agent_thought_chunk", "agent_thought"],
 ]);
 
-/** The rules about a connection that speaks the draft of version 2. */
+/** The rules for a connection that uses the draft of version 2. */
 export function draftRules(traffic: readonly Traffic[]): Violation[] {
   const sessions = new Map<string, DraftWatch>();
   let capabilities: JsonObject = {};
@@ -148,7 +148,7 @@ class DraftWatch {
   #seeState({ state, stopReason }: JsonObject): Problem[] {
     const before = this.#state;
     this.#state = state;
-    // A resume tells how things stand.
+    // A resume reports the current state.
     if ([...this.#open].some(({ method }) => method === "session/resume")) return [];
     if (this.#isCancelled) return [["silence", `The state ${String(state)} came after a cancelled turn`]];
     const isAsked = [...this.#open].some(({ method }) => method === "session/prompt");

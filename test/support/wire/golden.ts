@@ -168,7 +168,7 @@ function cleaner(replacements: [string, string][]): (value: unknown) => unknown 
 
 const escape = (text: string): string => text.replaceAll(/[.*+?^${}()|[\]\\]/g, "\\$&");
 
-/** Calls that run at the same time go on in any order, so in a row of their updates each call's are put together. */
+/** Calls that run at the same time continue in any order, so consecutive updates are grouped by call. */
 function separateCalls(messages: unknown[]): unknown[] {
   const rows: { keys: string[]; messages: unknown[] }[] = [];
   for (const message of messages) {
@@ -187,7 +187,7 @@ function separateCalls(messages: unknown[]): unknown[] {
   );
 }
 
-/** What belongs together in such a row: a call's updates, or what was asked of the editor's files. */
+/** The group of an update: its call, or the requests for the editor's files. */
 function parallelKey(message: unknown): string | undefined {
   const { method, params } = toObject(message);
   if (String(method).startsWith("fs/")) return "";

@@ -42,7 +42,7 @@ class SessionWatch {
   readonly #id: string;
   readonly #open = new Set<Call>();
   readonly #tools = new Map<string, "open" | "ended">();
-  /** Open calls whose work goes on after their turn. */
+  /** Open calls whose work continues after their turn. */
   readonly #background = new Set<string>();
   /** The calls that started the child sessions of other calls. */
   readonly #parents = new Map<string, string>();
@@ -50,7 +50,7 @@ class SessionWatch {
   #early: Violation[] = [];
   /** Calls whose cards show what a question asked, in editors that take a question for an update of its call. */
   readonly #asked = new Set<string>();
-  /** A load waits for setups before it, and a turn may go on meanwhile: its replay begins with this message. */
+  /** A load waits for setups before it, and a turn may continue meanwhile: its replay begins with this message. */
   #firstMessage: unknown;
   /** Calls that the newest load may announce again. */
   #toReplay = new Set<string>();
@@ -143,7 +143,7 @@ class SessionWatch {
     return violations;
   }
 
-  /** Whether the update is of a call whose work goes on after its turn. */
+  /** Whether the update is of a call whose work continues after its turn. */
   #isOfBackground(update: JsonObject): boolean {
     return this.#isBackground(String(update.toolCallId)) || this.#isBackground(parentOf(update));
   }
@@ -200,7 +200,7 @@ class SessionWatch {
     return violations;
   }
 
-  /** A client that sends a load right behind a close knows the session again. */
+  /** A client that sends a load directly after a close knows the session again. */
   #isLoading(): boolean {
     return [...this.#open].some(({ method }) => method === "session/load");
   }

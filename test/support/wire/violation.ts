@@ -11,9 +11,9 @@ export type RuleName =
   | "capability"
   /** A current value is one of those offered. */
   | "selection"
-  /** Nothing speaks of a session before the client knows it or after it was closed. */
+  /** No message names a session before the client knows it or after it was closed. */
   | "session"
-  /** Nothing of a turn stands outside of a turn. */
+  /** Updates of a turn are sent only while the turn runs. */
   | "turn"
   /** No update follows a load or a cancelled turn before the next request. */
   | "silence"

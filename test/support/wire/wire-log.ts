@@ -4,7 +4,7 @@ import { Bell } from "../waiting.ts";
 
 export type Direction = "toAgent" | "fromAgent";
 
-/** One line of the connection. `problem` says why it is no JSON-RPC message. */
+/** One line of the connection. `problem` says why it is not a JSON-RPC message. */
 export interface WireEntry {
   readonly order: number;
   /** Milliseconds since the log began. */
@@ -13,7 +13,7 @@ export interface WireEntry {
   readonly line: string;
   readonly message: WireMessage | undefined;
   readonly problem: string | undefined;
-  /** Of the line, where it is an array of messages, each of which has its entry: how many it holds. */
+  /** Number of messages in the line, if it is an array; each message has an entry. */
   readonly batchOf?: number;
 }
 
@@ -42,7 +42,7 @@ export class WireLog {
   /** The session updates among the entries. */
   readonly updates: WireUpdate[] = [];
   readonly bell = new Bell();
-  /** True when the process was killed: what it still owed is no fault then. */
+  /** True when the process was killed: then missing messages are not faults. */
   cut = false;
   /** Version 2 was agreed on, which has batches. */
   #hasBatches = false;
@@ -128,10 +128,10 @@ export class WireLog {
   }
 }
 
-/** The line's message, or why it is none. */
+/** The line's message, or why the line is invalid. */
 function parseMessage(line: string): WireMessage | string {
   const json = parseJson(line);
-  if (!isObject(json)) return "is no JSON object";
+  if (!isObject(json)) return "is not a JSON object";
   if (json.jsonrpc !== "2.0") return 'has no "jsonrpc": "2.0"';
   const method = toText(json.method);
   const params = isObject(json.params) ? json.params : {};

@@ -56,7 +56,7 @@ export function parseTraffic(entries: readonly WireEntry[]): Traffic[] {
   });
 }
 
-/** The session that a message speaks of. */
+/** The session that a message names. */
 export function getSessionId(traffic: Traffic): string | undefined {
   const params = traffic.type === "answer" ? traffic.call?.params : traffic.params;
   return typeof params?.sessionId === "string" ? params.sessionId : undefined;

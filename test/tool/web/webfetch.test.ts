@@ -267,7 +267,7 @@ describe("a redirect", () => {
     expect(text).toContain(`${server.url}/a redirects to https://other.example/b\nThat is another site`);
   });
 
-  test("to no address, to a file, or for ever fails", async () => {
+  test("to no address, to a file, or forever fails", async () => {
     await using server = await webServer({
       "/bad": redirect("http://"),
       "/file": redirect("file:///etc/passwd"),

@@ -101,7 +101,7 @@ describe("a search", () => {
     expect(two).toContain(`${"x".repeat(2_000)}… (cut)`);
   });
 
-  test("takes the texts of a list, and nothing of what is no text", async () => {
+  test("takes the texts of a list, and nothing of what is not text", async () => {
     const deep = `${"[".repeat(100_000)}"x"${"]".repeat(100_000)}`;
     const results = `[{"title":${deep},"url":"u","text":["a",null,"b"]},null,7]`;
     await using server = await webServer({ "/": body(`{"results":${results}}`) });

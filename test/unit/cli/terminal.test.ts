@@ -104,7 +104,7 @@ test("finds escape sequences quickly, however often they begin without an end", 
   }
 });
 
-test("a suspended program that resumes goes on reading until it has its answers", async () => {
+test("a suspended program that resumes continues to read until it has its answers", async () => {
   const input = new PassThrough();
   input.on("data", () => {});
   const leave = resumeInputAfterSuspend(input);

@@ -25,7 +25,7 @@ const cases: readonly Case[] = [
   ["a byte order mark", "\uFEFF---\nname: a\n---\nBody", { name: "a" }, false],
   ["blank lines above", "\n  \n---\nname: a\n---\nBody", { name: "a" }, false],
   ["CRLF", "---\r\nname: a\r\ntools: Read, Grep\r\n---\r\nBody", { name: "a", tools: "Read, Grep" }, false],
-  ["blanks behind the dashes", "---  \nname: a\n---\t\nBody", { name: "a" }, false],
+  ["blanks after the dashes", "---  \nname: a\n---\t\nBody", { name: "a" }, false],
   [
     "a colon in a value",
     "---\ndescription: Use it when: needed\n---\nBody",

@@ -51,7 +51,7 @@ function openStore() {
 interface Scene {
   server: OAuthServer;
   settings: RemoteServer;
-  /** Has the user agree, unless told otherwise. */
+  /** The user agrees by default. */
   run: (how?: Partial<AuthorizeDeps>, signal?: AbortSignal) => Promise<AuthorizeOutcome>;
   tokens: ServerTokens;
 }

@@ -730,7 +730,7 @@ test.each(["text/plain", undefined])("JSON that is called %s is understood too",
   expect(textOf(await ask(answer))).toBe("whole");
 });
 
-test("counts that are texts are counts, and what is no number is no reason to fail", async () => {
+test("counts that are texts are counts, and other values are not a reason to fail", async () => {
   const counts = { prompt_tokens: "10", completion_tokens: 4, cost: {}, completion_tokens_details: "none" };
   const events = await answered(say("x") + delta({}, "stop") + data({ choices: [], usage: counts }) + done);
   expect(events.at(-1)).toEqual({ type: "finish", reason: "stop", tokens });

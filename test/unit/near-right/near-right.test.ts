@@ -71,7 +71,7 @@ test("cut calls are not repaired", () => {
     expect(check({ tool, input: undefined, problem })).toEqual({ problem });
 });
 
-test("a tool name with capital letters is no repair", () => {
+test("a tool name with capital letters is not a repair", () => {
   const named = new Map(
     all.map((tool) => [`notion_API-${tool.name}`, { ...tool, name: `notion_API-${tool.name}` }]),
   );

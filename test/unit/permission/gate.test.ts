@@ -79,7 +79,7 @@ describe("the gate", () => {
     ]);
   });
 
-  test("never asks for a call of which one part is denied", async () => {
+  test("denies a call without a question if one permission is denied", async () => {
     const { gate, asked: requested } = setUp();
     const permissions = ["ls", "rm a"].map((text) => ({
       permission: "bash",
@@ -91,7 +91,7 @@ describe("the gate", () => {
     expect(requested).toEqual([]);
   });
 
-  test("asks with what is open, what always would allow, and why", async () => {
+  test("asks for the open permissions, with the patterns of always and the reason", async () => {
     const { gate, questionNumber } = setUp();
     const edit: PermissionRequest = { permission: "edit", subjects: [{ text: "a" }], always: ["a"] };
     const bash = call("1", "git push").permissions;
@@ -108,7 +108,7 @@ describe("the gate", () => {
     expect(await decision).toEqual({ outcome: "allowed" });
   });
 
-  test("offers no always where one open part has none", async () => {
+  test("does not offer always if one open permission has no pattern", async () => {
     const { gate, questionNumber, approvals } = setUp();
     const permissions = [
       ...call("1", "git push").permissions,
@@ -133,7 +133,7 @@ describe("the gate", () => {
     expect(await decisions[1]).toEqual({ outcome: "allowed" });
   });
 
-  test("after always settles what waits and is covered, and asks for the rest", async () => {
+  test("always also settles waiting calls that it covers; the others are asked", async () => {
     const { gate, asked: requested, approvals, questionNumber } = setUp();
     const first = gate.decide(call("1", "git push"), askAll, never);
     const covered = gate.decide(call("2", "git pull"), askAll, never);
@@ -232,7 +232,7 @@ describe("the gate", () => {
     expect(await broken.decide(call("1"), askAll, never)).toEqual({ outcome: "rejected" });
   });
 
-  test("is cancelled on abort without an answer, and goes on with the next", async () => {
+  test("is cancelled on abort without an answer, and continues with the next", async () => {
     const { gate, questionNumber, entries } = setUp();
     const abort = new AbortController();
     const first = gate.decide(call("1"), askAll, abort.signal);
@@ -278,7 +278,7 @@ describe("the gate", () => {
     expect(requested.length).toBe(1);
   });
 
-  test("settles everything as rejected when it is closed, and what comes after", async () => {
+  test("rejects open and later calls when it is closed", async () => {
     const { gate, questionNumber } = setUp();
     const decisions = [gate.decide(call("1"), askAll, never), gate.decide(call("2"), askAll, never)];
     const { signal } = await questionNumber(0);
@@ -289,7 +289,7 @@ describe("the gate", () => {
     expect(await gate.decide(call("3"), askAll, never)).toEqual(closed);
   });
 
-  test("lets nothing run after a question that fails, at once or later, and says why", async () => {
+  test("does not allow a call whose question fails, and says why", async () => {
     const failures: Ask[] = [
       async () => {
         throw new Error("the editor is gone");
@@ -308,7 +308,7 @@ describe("the gate", () => {
     }
   });
 
-  test("rejects the calls of a step after a no, those too that come later, and no others", async () => {
+  test("a rejection rejects all calls of its step, also later ones, and no others", async () => {
     const allowAll: Rule[] = [{ permission: "*", pattern: "*", action: "allow" }];
     const { gate, asked: requested, questionNumber } = setUp();
     const first = gate.decide(call("1", "one", { step: "a" }), askAll, never);
@@ -344,7 +344,7 @@ describe("the gate", () => {
     });
   });
 
-  test("goes on asking after a failure", async () => {
+  test("continues to ask after a failure", async () => {
     let failed = false;
     const ask: Ask = async () => {
       if (failed) return { reply: "once" };
@@ -381,7 +381,7 @@ describe("limits of a call", () => {
   });
 });
 
-test("a plugin's allow does not help a child where its parent's loop needs a question", async () => {
+test("a plugin cannot allow a child's call if the parent's repeated call must be asked", async () => {
   const permissions: PermissionRequest[] = [
     { permission: "doom_loop", subjects: [{ text: "read" }], always: [] },
   ];

@@ -25,7 +25,7 @@ test.each([
   expect(target && matchesHost(pattern, formatTarget(target))).toBe(isAllowed);
 });
 
-test.each(["example.org", "example.org/path:80", "", ":80", "a b:80"])("%j is no target", (text) => {
+test.each(["example.org", "example.org/path:80", "", ":80", "a b:80"])("%j is not a target", (text) => {
   expect(parseTarget(text)).toBeUndefined();
 });
 

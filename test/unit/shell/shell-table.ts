@@ -2306,7 +2306,7 @@ export const groups: readonly Group[] = [
     ],
   },
   {
-    about: "files that are named in further ways, or behind what looks like a shortened option, are read",
+    about: "files that are named in further ways, or after what looks like a shortened option, are read",
     rules: "defaults",
     action: "ask",
     commands: [

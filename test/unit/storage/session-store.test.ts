@@ -377,7 +377,7 @@ describe("the list", () => {
     },
   );
 
-  test("goes on without a session whose file is damaged or belongs to another", async () => {
+  test("continues without a session whose file is damaged or belongs to another", async () => {
     const good = await created();
     const torn = await created();
     const foreign = await created();

@@ -115,7 +115,7 @@ test("does not wait for what runs on in the background, and ends it at the end",
   expectNoLeftovers();
 });
 
-test("lets a background process go on printing after its command has ended", async () => {
+test("lets a background process continue to print after its command has ended", async () => {
   const script = `(sleep 0.4; seq 200000; echo ok > ${join(folder, "ok")}) &`;
   expect((await sh(script)).outcome.background).toBe(true);
   const { text } = await sh(`until [ -e ok ]; do sleep 0.02; done; cat ok`, { timeoutMs: 10_000 });

@@ -437,7 +437,7 @@ describe.each(engines)("%s shows", (engine) => {
   });
 });
 
-test("an expression that takes for ever without ripgrep is given up", async () => {
+test("an expression that takes forever without ripgrep is given up", async () => {
   const folder = realpathSync(mkdtempSync(join(tmpdir(), "fairlead-search-")));
   writeFileSync(join(folder, "a.txt"), `${"a".repeat(200)}!\n`);
   const search = openSearch({ env: {}, engine: "javascript" });

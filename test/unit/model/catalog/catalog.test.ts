@@ -150,7 +150,7 @@ test.each([
   expect(formatModelRef(ref)).toBe(text);
 });
 
-test.each(["gpt-5", "/x", "openai/", ""])("%j is no model", (text) => {
+test.each(["gpt-5", "/x", "openai/", ""])("%j is not a model", (text) => {
   expect(parseModelRef(text)).toBeUndefined();
 });
 
@@ -176,7 +176,7 @@ test("a provider with an empty or invalid address is reported and not asked else
   const models = open({}, config);
   expect(models.providers()).toEqual([]);
   const empty = "is empty; set the API address (https://…/v1) or the variable that it names, or remove it.";
-  const where = (place: string) => `"fairlead config show ${place}" says in which file it stands.`;
+  const where = (place: string) => `"fairlead config show ${place}" names the file that sets it.`;
   const reply = (name: string) => chosen(models, { configured: name });
   expect(chosen(models)).toMatchObject({
     message: `No model can be used: provider.mine.options.baseURL ${empty} ${where("provider.mine.options.baseURL")}`,

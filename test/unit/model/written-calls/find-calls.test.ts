@@ -133,6 +133,6 @@ describe("calls as text", () => {
   });
 });
 
-test.each(lookAlikes.map((answer) => [answer]))("%j is no call", (answer) => {
+test.each(lookAlikes.map((answer) => [answer]))("%j is not a call", (answer) => {
   expect(find(answer)).toBeUndefined();
 });
