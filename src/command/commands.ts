@@ -6,7 +6,7 @@ import { findFiles, type Report } from "../config/files/folder-walk.ts";
 import type { ConfigSource } from "../config/load.ts";
 import { readMarkdownFile } from "../config/files/markdown-file.ts";
 import { type CommandFrontMatter, commandFrontMatterSchema, type Config } from "../config/schema.ts";
-import { toSlashes } from "../workspace/paths.ts";
+import { toSlashes } from "../base/files/paths.ts";
 import type { Command } from "./command.ts";
 import { hasShell } from "./template.ts";
 

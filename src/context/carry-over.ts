@@ -7,7 +7,8 @@ import type { Carried, Part, ToolPart } from "../message/part.ts";
 import { endNote, removeEndNote } from "../tool/bash/command-end.ts";
 import type { Job } from "../tool/job/jobs.ts";
 import { cutMiddle } from "../tool/output-limit.ts";
-import { formatPath, toSlashes } from "../workspace/paths.ts";
+import { toSlashes } from "../base/files/paths.ts";
+import { formatPath } from "../workspace/paths.ts";
 import { changesOf, type FileStep, fileSteps } from "../conversation/checkpoints.ts";
 import { compactionOf } from "../conversation/visible-messages.ts";
 

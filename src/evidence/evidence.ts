@@ -1,3 +1,4 @@
+import { toSlashes } from "../base/files/paths.ts";
 import { extname, relative } from "node:path";
 import { isPlanFile } from "../agent/plan-files.ts";
 import type { Activity, ChangedPath } from "../message/activity.ts";
@@ -137,7 +138,7 @@ function toCommandEvents(activity: CommandActivity, folders: EvidenceFolders): E
 
 /** Whether a command's change counts: outputs and plans do not. */
 function isRelevant({ path }: ChangedPath, { cwd }: EvidenceFolders): boolean {
-  return !isPlanFile(path, cwd) && !outputPath.test(relative(cwd, path));
+  return !isPlanFile(path, cwd) && !outputPath.test(toSlashes(relative(cwd, path)));
 }
 
 function toRunEnd(activity: CommandActivity, { exit }: LineCommand): Pick<CommandRun, "end" | "exitCode"> {

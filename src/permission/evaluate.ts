@@ -1,3 +1,4 @@
+import { toSlashes } from "../base/files/paths.ts";
 import { lazy } from "../base/lazy.ts";
 import { covers, expandHome, isCatchAll, matches, overlaps } from "./pattern.ts";
 import type { PermissionConfig, ToolsConfig } from "./permission-config.ts";
@@ -177,15 +178,21 @@ export function getToolPermission(tool: string): string {
  * Converts the configuration key `permission`: an action for everything, or for each permission an action or actions by
  * pattern. Keeps the order.
  */
-export function parseRules(config: PermissionConfig, home: string): Rule[] {
+export function parseRules(config: PermissionConfig, home: string, separator?: string): Rule[] {
   if (typeof config === "string") return [{ permission: "*", pattern: "*", action: config }];
   return Object.entries(config).flatMap(([name, value]) => {
     const patterns = typeof value === "string" ? { "*": value } : value;
     return Object.entries(patterns).map(([pattern, action]) => {
-      return { permission: getToolPermission(name), pattern: expandHome(pattern, home), action };
+      const permission = getToolPermission(name);
+      const expanded = expandHome(pattern, home, separator);
+      const isPath = pathPermissions.has(permission);
+      return { permission, pattern: isPath ? toSlashes(expanded, separator) : expanded, action };
     });
   });
 }
+
+/** Permissions whose patterns are paths, which rules compare with `/` as separator. */
+const pathPermissions: ReadonlySet<string> = new Set(["read", "edit", "list", "external_directory"]);
 
 /** Converts the older key `tools`, which switches tools on and off by name. */
 export function parseToolSwitches(config: ToolsConfig): Rule[] {
@@ -196,10 +203,9 @@ export function parseToolSwitches(config: ToolsConfig): Rule[] {
 
 /** Returns the first layer of every agent's rules. The folders are absolute real paths outside the workspace to allow. */
 export function defaultRules(folders: { outputFolder: string; skillFolders: readonly string[] }): Rule[] {
-  const open = [folders.outputFolder, ...folders.skillFolders].flatMap((folder) => [
-    allow("external_directory", folder),
-    allow("external_directory", `${folder}/*`),
-  ]);
+  const open = [folders.outputFolder, ...folders.skillFolders]
+    .map((folder) => toSlashes(folder))
+    .flatMap((folder) => [allow("external_directory", folder), allow("external_directory", `${folder}/*`)]);
   return [
     { ...allow("*", "*"), asksIfIrreversible: true },
     ask("doom_loop", "*"),
@@ -224,7 +230,8 @@ export const readingTools: readonly string[] = ["read", "list", "glob", "grep"];
 const outputReaders = ["cat", "head", "tail", "grep", "rg", "sed -n", "wc"];
 
 /** Returns rules that allow reading the folder of tool outputs; none for permissions that do not read. */
-export function outputRules(permission: string, folder: string): Rule[] {
+export function outputRules(permission: string, nativeFolder: string): Rule[] {
+  const folder = toSlashes(nativeFolder);
   if (permission === "bash")
     return outputReaders
       .flatMap((name) => [`${name} ${folder}/*`, `${name} * ${folder}/*`])

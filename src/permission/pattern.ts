@@ -1,3 +1,4 @@
+import { toSlashes } from "../base/files/paths.ts";
 import { collapseStars, matchesWildcards } from "../base/text/wildcards.ts";
 
 /** Maximum number of steps to compare two patterns; above, they count as overlapping. */
@@ -32,9 +33,9 @@ export function overlaps(pattern: string, texts: string): boolean {
   return intersects(a, b) || (a.endsWith(" *") && intersects(a.slice(0, -2), b));
 }
 
-/** Replaces a leading `~` or `$HOME` of a pattern by the home folder. */
-export function expandHome(pattern: string, home: string): string {
-  return pattern.replace(/^(?:~|\$HOME)(?=\/|$)/, () => home);
+/** Replaces a leading `~` or `$HOME` of a pattern by the home folder, with `/` as separator. */
+export function expandHome(pattern: string, home: string, separator?: string): string {
+  return pattern.replace(/^(?:~|\$HOME)(?=\/|$)/, () => toSlashes(home, separator));
 }
 
 /** `reach[j]`: some text matches both the first i characters of `a` and the first j of `b`. */

@@ -4,7 +4,8 @@ import { deflateSync } from "node:zlib";
 import { findHunks, formatHunk, splitLines } from "../base/text/line-diff.ts";
 import { defaultMode, type NetChange, type StoredContent, toMergeableText } from "../undo/net-changes.ts";
 import type { Snapshots } from "../workspace/files/snapshot.ts";
-import { isInside, toSlashes } from "../workspace/paths.ts";
+import { toSlashes } from "../base/files/paths.ts";
+import { isInside } from "../workspace/paths.ts";
 
 /** A file that a patch cannot contain. */
 export interface OmittedFile {

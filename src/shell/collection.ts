@@ -1,4 +1,4 @@
-import { dirname, isAbsolute } from "node:path";
+import { dirname, isAbsolute } from "node:path/posix";
 import { addCommand } from "./command.ts";
 import type { EvalContext, Scan, ShellContext, ShellEffect, SimpleCommand } from "./facts.ts";
 
@@ -40,7 +40,8 @@ export class Collection implements Scan {
     addCommand(this, command, { ...evalContext, depth: evalContext.depth + 1 });
   }
 
-  realPath(base: string, path: string): string {
+  realPath(base: string, named: string): string {
+    const path = this.context.readPath?.(named) ?? named;
     let current = isAbsolute(path) ? "/" : base;
     for (const component of path.split("/")) {
       if (component === "..") current = dirname(this.#resolve(current));

@@ -1,4 +1,4 @@
-import { basename, join, relative } from "node:path";
+import { basename, join, relative } from "node:path/posix";
 import { createAlwaysPatterns, isNamedByWords, countRunnerWords } from "./arity.ts";
 import { describe } from "./describe.ts";
 import { findAssignmentReason } from "./opaque-reason.ts";

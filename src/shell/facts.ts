@@ -9,6 +9,10 @@ export interface ShellContext {
   /** Workspace folders as absolute real paths; every other path is external. */
   roots: readonly string[];
   home: string;
+  /** Converts a path as a command names it to one with `/` that begins with `/`, if it is absolute: `C:\a` to `/c/a`. */
+  readPath?: ((text: string) => string) | undefined;
+  /** Converts an absolute path to the form in which rules and users write it: `/c/a` to `C:/a`. */
+  showPath?(path: string): string;
   /** Returns the real path of an absolute path: links are resolved as far as it exists. */
   resolve(path: string): string;
   /** Returns why a change of an absolute path, or with `below` of everything below it, is critical. */

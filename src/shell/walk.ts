@@ -351,9 +351,10 @@ export class ShellWalk {
   }
 
   #evalContext(scope: Scope, workingDirs: WorkingDirs): EvalContext {
-    const { home } = this.#context;
+    const { home, readPath } = this.#context;
     return {
       home,
+      readPath,
       workingDirs,
       depth: scope.depth,
       input: scope.input ?? (() => undefined),

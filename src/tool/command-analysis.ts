@@ -1,7 +1,7 @@
 import type { PermissionRequest } from "../permission/rule.ts";
 import { toInputRequests, toShellRequests } from "../permission/shell-requests.ts";
 import type { ShownText } from "../shell/facts.ts";
-import { createShellContext } from "../workspace/shell-context.ts";
+import { createShellContext, toWindowsPath } from "../workspace/shell-context.ts";
 import type { ShellFolders } from "./paths.ts";
 
 /** What a command line does, without running it. */
@@ -31,7 +31,9 @@ export const shellAnalysis: ShellAnalysis = {
   },
   findShown: async (command, folders) => {
     const { findShownText } = await loadEngine();
-    return findShownText(command, createShellContext(folders));
+    const shown = findShownText(command, createShellContext(folders));
+    if (process.platform !== "win32") return shown;
+    return shown.map((text) => ({ ...text, path: toWindowsPath(text.path), base: toWindowsPath(text.base) }));
   },
 };
 

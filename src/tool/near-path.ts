@@ -2,7 +2,8 @@ import { lstat } from "node:fs/promises";
 import { basename, isAbsolute, parse, sep } from "node:path";
 import { fileURLToPath } from "node:url";
 import { isMissing, UserError } from "../base/errors.ts";
-import { formatPath, isInside, resolvePath, type ResolvedPath, toSlashes } from "../workspace/paths.ts";
+import { formatPath, isInside, resolvePath, type ResolvedPath } from "../workspace/paths.ts";
+import { toSlashes } from "../base/files/paths.ts";
 import type { ToolContext } from "./tool.ts";
 
 type InWorkspace = Pick<ToolContext, "workspace">;

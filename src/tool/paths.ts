@@ -1,3 +1,4 @@
+import { toSlashes } from "../base/files/paths.ts";
 import { titleOfPath } from "../base/text/call-titles.ts";
 import { basename, dirname, sep } from "node:path";
 import { readdir } from "node:fs/promises";
@@ -5,14 +6,7 @@ import { distance } from "fastest-levenshtein";
 import { codeOf, messageOf, UserError } from "../base/errors.ts";
 import { isOwnConfiguration } from "../permission/own-configuration.ts";
 import type { PermissionRequest, Subject } from "../permission/rule.ts";
-import {
-  isInside,
-  isKernelPath,
-  formatPath,
-  resolvePath,
-  toAbsolute,
-  toSlashes,
-} from "../workspace/paths.ts";
+import { isInside, isKernelPath, formatPath, resolvePath, toAbsolute } from "../workspace/paths.ts";
 import type { ResolvedPath } from "../workspace/paths.ts";
 import type { Workspace } from "../workspace/workspace.ts";
 import { findNearPaths, nearPathNote, type NearPath, toPlainPath } from "./near-path.ts";
@@ -258,7 +252,7 @@ function isTooWide(folder: string, home: string): boolean {
 }
 
 function otherSpellings(text: string, spellings: readonly string[]): string[] {
-  return [...new Set(spellings.map(toSlashes))].filter((spelling) => spelling !== text);
+  return [...new Set(spellings.map((path) => toSlashes(path)))].filter((spelling) => spelling !== text);
 }
 
 /** Whether the name has no wildcards, and so allows only itself when offered as a pattern. */

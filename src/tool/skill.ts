@@ -8,7 +8,7 @@ import { excerpt } from "../base/text/excerpt.ts";
 import { findFiles } from "../config/files/folder-walk.ts";
 import { readMarkdownFile } from "../config/files/markdown-file.ts";
 import type { Skill, StoredSkill } from "../skill/skill.ts";
-import { toSlashes } from "../workspace/paths.ts";
+import { toSlashes } from "../base/files/paths.ts";
 import { defineTool, type Tool, ToolFailure, type ToolResult } from "./tool.ts";
 
 /** File names listed with a skill. */

@@ -2,7 +2,7 @@ import { lstat, readlink, realpath, stat } from "node:fs/promises";
 import { basename, dirname, join, relative, resolve, sep } from "node:path";
 import type { Stats } from "node:fs";
 import { codeOf, isMissing, UserError } from "../base/errors.ts";
-import { isBelow } from "../base/files/paths.ts";
+import { isBelow, toSlashes } from "../base/files/paths.ts";
 
 export interface ResolvedPath {
   /** Real path of the deepest existing ancestor, followed by the missing rest. */
@@ -136,8 +136,3 @@ const pathProblems: ReadonlyMap<string, string> = new Map([
   ["ELOOP", "there is a link cycle on the way."],
   ["ENAMETOOLONG", "the name is too long for the file system."],
 ]);
-
-/** Returns the path with `/` as separator on every system. */
-export function toSlashes(path: string): string {
-  return sep === "/" ? path : path.replaceAll(sep, "/");
-}

@@ -1,17 +1,16 @@
 import { readFileSync, statSync } from "node:fs";
 import { findOwnConfigurationReason } from "../permission/own-configuration.ts";
+import { toSlashes } from "../base/files/paths.ts";
 import type { ShellContext } from "../shell/facts.ts";
 import { listNamesSync } from "./folder-names.ts";
 import { realPathSync } from "./files/real-path.ts";
 
+type Folders = Pick<ShellContext, "cwd" | "start" | "roots" | "home">;
+
 /** Context for analysing a command line. */
-export function createShellContext({
-  cwd,
-  start,
-  roots,
-  home,
-}: Pick<ShellContext, "cwd" | "start" | "roots" | "home">): ShellContext {
-  return {
+export function createShellContext(folders: Folders, platform = process.platform): ShellContext {
+  const { cwd, start, roots, home } = folders;
+  const context = {
     cwd,
     ...(start !== undefined && { start }),
     roots,
@@ -21,6 +20,42 @@ export function createShellContext({
     list: listNamesSync,
     readText,
   };
+  return platform === "win32" ? toWindowsContext(context) : context;
+}
+
+/** Converts to and from the paths of Git's bash, in which `C:\Users` is `/c/Users`. */
+function toWindowsContext(native: Required<Omit<ShellContext, "start" | "readPath" | "showPath">> & Folders) {
+  const { start, resolve, findCriticalReason, list, readText } = native;
+  const drive = /^[a-z]:/i.exec(native.cwd)?.[0].toLowerCase();
+  return {
+    cwd: toShellPath(native.cwd),
+    ...(start !== undefined && { start: toShellPath(start) }),
+    roots: native.roots.map(toShellPath),
+    home: toShellPath(native.home),
+    // `D:a` is below the current folder of that drive: unknown, unless it is the drive of `cwd`.
+    readPath: (text) => {
+      const [, other, rest = ""] = /^([a-z]:)([^\s\\/].*)$/is.exec(text) ?? [];
+      if (other === undefined) return toShellPath(text);
+      return toShellPath(other.toLowerCase() === drive ? rest : `${other}/${rest}`);
+    },
+    showPath: (path) => toSlashes(toWindowsPath(path), "\\"),
+    resolve: (path) => toShellPath(resolve(toWindowsPath(path))),
+    findCriticalReason: (path, below) => findCriticalReason(toWindowsPath(path), below),
+    list: (folder) => list(toWindowsPath(folder)),
+    readText: (path) => readText(toWindowsPath(path)),
+  } satisfies ShellContext;
+}
+
+function toShellPath(path: string): string {
+  return toSlashes(path, "\\").replace(
+    /^([a-z]):(?=\/|$)/i,
+    (_, letter: string) => `/${letter.toLowerCase()}`,
+  );
+}
+
+export function toWindowsPath(path: string): string {
+  const drive = path.replace(/^\/([a-z])(?=\/|$)/i, (_, letter: string) => `${letter.toUpperCase()}:`);
+  return (/^[A-Z]:$/.test(drive) ? `${drive}/` : drive).replaceAll("/", "\\");
 }
 
 /** Longer files are not read. */

@@ -1,4 +1,4 @@
-import { basename, extname, isAbsolute } from "node:path";
+import { basename, extname, isAbsolute } from "node:path/posix";
 import { hasFlag, splitWords } from "./options.ts";
 import type { ParsedOptions } from "./options.ts";
 import type { EvalContext, Scan } from "../facts.ts";
@@ -318,6 +318,6 @@ function pathsInTarget(scan: Scan, target: Argument, source: Argument, evalConte
 function namesInSource(scan: Scan, { text }: Value, { workingDirs }: EvalContext): readonly string[] {
   const folder = /^(.*?)\/+(?:\.|\*|)$/s.exec(text)?.[1];
   if (folder === undefined || /[*?]/.test(folder)) return [];
-  const from = isAbsolute(text) ? ["/"] : (workingDirs ?? []);
+  const from = isAbsolute(scan.context.readPath?.(text) ?? text) ? ["/"] : (workingDirs ?? []);
   return from.flatMap((base) => scan.context.list?.(scan.realPath(base, folder || "/")) ?? []);
 }

@@ -1,4 +1,4 @@
-import { basename } from "node:path";
+import { basename } from "node:path/posix";
 import { matchesWildcards } from "../../base/text/wildcards.ts";
 import { findFlags, hasFlag, parseOptions, findUnknownFlags, splitWords } from "./options.ts";
 import type { NameTerminator, EvalContext, Scan } from "../facts.ts";

@@ -1,4 +1,4 @@
-import { basename, dirname, join } from "node:path";
+import { basename, dirname, join } from "node:path/posix";
 import { describeProgram, findOpaqueReason } from "./program.ts";
 import { addOperands, addOptionFiles } from "./operands.ts";
 import { hasFlag, parseOptions } from "./options.ts";

@@ -1,4 +1,4 @@
-import { basename } from "node:path";
+import { basename } from "node:path/posix";
 import { hasFlag, parseOptions, splitWords } from "./options.ts";
 import type { ParsedOptions } from "./options.ts";
 import type { EvalContext, Scan, ShownText } from "../facts.ts";

@@ -1,4 +1,4 @@
-import { basename } from "node:path";
+import { basename } from "node:path/posix";
 import type { OpaqueReason } from "../opaque-reason.ts";
 import { addFilesWithPrefix } from "./operands.ts";
 import { parseOptions } from "./options.ts";

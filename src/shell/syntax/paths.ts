@@ -1,4 +1,4 @@
-import { basename, dirname, isAbsolute, join, normalize, relative } from "node:path";
+import { basename, dirname, isAbsolute, join, normalize, relative } from "node:path/posix";
 import { isBelow } from "../../base/files/paths.ts";
 import { matchesWildcards } from "../../base/text/wildcards.ts";
 import type { EvalContext, Scan, ShellEffect } from "../facts.ts";
@@ -109,7 +109,8 @@ export function parseFileUrl(url: string): string | undefined {
   return path?.replace(/%([0-9a-f]{2})/gi, (_, hex: string) => String.fromCharCode(Number.parseInt(hex, 16)));
 }
 
-function addValuePath(scan: Scan, value: Value, use: PathUse, evalContext: EvalContext): void {
+function addValuePath(scan: Scan, named: Value, use: PathUse, evalContext: EvalContext): void {
+  const value = readValue(scan, named);
   const { text } = value;
   if (text === "" || text === "-" || text.length > pathLimit) return;
   if (/^\/dev\/(?:tcp|udp)\//.test(text))
@@ -122,6 +123,17 @@ function addValuePath(scan: Scan, value: Value, use: PathUse, evalContext: EvalC
   for (const base of evalContext.workingDirs) addPathFrom(scan, base, value, use, evalContext);
 }
 
+/** Returns the value with its paths in the form that the analysis uses. */
+function readValue({ context }: Scan, value: Value): Value {
+  if (context.readPath === undefined) return value;
+  const { text, written } = value;
+  return {
+    ...value,
+    text: context.readPath(text),
+    ...(written !== undefined && { written: context.readPath(written) }),
+  };
+}
+
 function addPathFrom(scan: Scan, base: string, value: Value, use: PathUse, evalContext: EvalContext): void {
   if (value.written !== undefined)
     addPathFrom(scan, base, { text: value.written, glob: false }, use, evalContext);
@@ -132,7 +144,11 @@ function addPathFrom(scan: Scan, base: string, value: Value, use: PathUse, evalC
   const real = value.glob ? resolveGlob(scan, base, value.text) : scan.realPath(base, value.text);
   if (real === undefined)
     return addUnknownPath(scan, value.text, use, "`..` after a wildcard may lead anywhere");
-  const also = omitSpelling(real, [normalize(written), shortenPath(scan, normalize(written)), value.text]);
+  const also = omitSpelling(real, [
+    showPath(scan, normalize(written)),
+    shortenPath(scan, normalize(written)),
+    value.text,
+  ]);
   if (!isInRoots(scan, real)) addExternal(scan, real, value, { ...use, folder: use.folder ?? false }, also);
   else if (use.follows) addFollowedLinks(scan, real, value, evalContext);
   if (use.access === "visible") return;
@@ -154,7 +170,7 @@ function addPathFrom(scan: Scan, base: string, value: Value, use: PathUse, evalC
   scan.add({
     type: use.access,
     text,
-    also: omitSpelling(text, [real, ...also]),
+    also: omitSpelling(text, [showPath(scan, real), ...also]),
     ...(value.glob && { glob: true }),
     ...(names &&
       use.access === "read" &&
@@ -213,15 +229,16 @@ function addRemovedLink(scan: Scan, base: string, path: string, real: string): v
 
 function addExternal(scan: Scan, real: string, value: Value, use: PathUse, also: readonly string[]): void {
   const folder = use.folder ? real : dirname(real);
+  const text = showPath(scan, folder);
   const part: ShellEffect = {
     type: "outside",
-    text: folder,
-    also: omitSpelling(folder, [real, ...also]),
-    reason: `uses ${real}, which is outside the workspace`,
+    text,
+    also: omitSpelling(text, [showPath(scan, real), ...also]),
+    reason: `uses ${showPath(scan, real)}, which is outside the workspace`,
     similar:
       value.glob || dirname(folder) === folder || isBelow(scan.context.home, folder)
         ? []
-        : createFolderPatterns(folder),
+        : createFolderPatterns(text),
   };
   scan.add(value.glob ? { ...part, glob: true } : part);
 }
@@ -305,7 +322,11 @@ function resolveGlob(scan: Scan, base: string, path: string): string | undefined
 /** Returns the path relative to `cwd` if it is below it, else absolute. */
 function shortenPath(scan: Scan, path: string): string {
   const cwd = scan.context.cwd;
-  return isBelow(path, cwd) ? relative(cwd, path) || "." : path;
+  return isBelow(path, cwd) ? relative(cwd, path) || "." : showPath(scan, path);
+}
+
+function showPath({ context }: Scan, path: string): string {
+  return context.showPath?.(path) ?? path;
 }
 
 function omitSpelling(text: string, spellings: readonly string[]): string[] {

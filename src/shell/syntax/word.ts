@@ -28,6 +28,8 @@ export interface Argument {
 /** The shell state that expansions refer to. */
 export interface ExpansionContext {
   readonly home: string;
+  /** Converts a path as a command names it, as in `ShellContext`. */
+  readonly readPath?: ((text: string) => string) | undefined;
   /** Returns the possible texts of a variable; undefined if unknown. */
   variable(name: string): readonly Value[] | undefined;
   /** `IFS` may be set: texts are not only split at blanks. */

@@ -1,4 +1,4 @@
-import { isAbsolute, resolve } from "node:path";
+import { isAbsolute, resolve } from "node:path/posix";
 import type { EvalContext } from "../facts.ts";
 import type { VariableAssignments } from "./variable-assignments.ts";
 import { resolveArgument, knownText } from "./word.ts";
@@ -73,13 +73,13 @@ function findDirsAfterText(args: readonly Argument[], workingDirs: WorkingDirs):
 
 function findCdDirs(
   args: readonly Argument[],
-  { home, workingDirs }: ExpansionContext,
+  { home, workingDirs, readPath = (text) => text }: ExpansionContext,
   assignments: VariableAssignments,
 ): WorkingDirs {
   const [target] = findCdTarget(args);
   if (!target) return assignments.count("HOME") === 0 ? [home] : undefined;
   if (!target.values || target.text === "-" || target.values.some((value) => value.glob)) return undefined;
-  const texts = target.values.map((value) => value.text);
+  const texts = target.values.map((value) => readPath(value.text));
   if (assignments.count("CDPATH") > 0 && !texts.every((text) => /^\.{0,2}(?:\/|$)/.test(text)))
     return undefined;
   if (!workingDirs && !texts.every((text) => isAbsolute(text))) return undefined;
@@ -88,8 +88,9 @@ function findCdDirs(
 
 /** Returns the context of a program that changes to the folder first (`git -C`). */
 export function enterFolder(evalContext: EvalContext, folder: Argument): EvalContext {
-  const text = knownText(folder);
-  if (text === undefined) return { ...evalContext, workingDirs: undefined };
+  const named = knownText(folder);
+  if (named === undefined) return { ...evalContext, workingDirs: undefined };
+  const text = evalContext.readPath?.(named) ?? named;
   if (isAbsolute(text)) return { ...evalContext, workingDirs: [text] };
   return { ...evalContext, workingDirs: evalContext.workingDirs?.map((base) => resolve(base, text)) };
 }

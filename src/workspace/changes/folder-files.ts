@@ -1,6 +1,6 @@
 import { readdir } from "node:fs/promises";
 import { join, relative } from "node:path";
-import { toSlashes } from "../paths.ts";
+import { toSlashes } from "../../base/files/paths.ts";
 import { toPathFilter } from "../search/glob.ts";
 import { IgnoreRules } from "../search/ignore-rules.ts";
 import type { NamedPath } from "./command-changes.ts";

@@ -5,7 +5,7 @@ import { dirname, join, relative, resolve } from "node:path";
 import { codeOf } from "../../base/errors.ts";
 import { randomUuid } from "../../base/text/hash.ts";
 import { snapshotLimitBytes } from "../files/snapshot.ts";
-import { toSlashes } from "../paths.ts";
+import { toSlashes } from "../../base/files/paths.ts";
 import type { NamedPath } from "./command-changes.ts";
 import type { FileVersion } from "./file-state.ts";
 import { findIndexEntries, type IndexEntry } from "./git-index.ts";

@@ -1,5 +1,5 @@
 import { Minimatch } from "minimatch";
-import { toSlashes } from "../paths.ts";
+import { toSlashes } from "../../base/files/paths.ts";
 
 /** Tests a path relative to the searched folder, with `/`. */
 export type PathFilter = (path: string) => boolean;
