@@ -1,9 +1,10 @@
-import { appendFile, readdir, readFile, rm, stat } from "node:fs/promises";
+import { readdirSync } from "node:fs";
+import { appendFile, readFile, rm } from "node:fs/promises";
 import { join } from "node:path";
 import { z } from "zod";
 import { Serial } from "../../base/async.ts";
 import { errorFields } from "../../base/error-fields.ts";
-import { isMissing } from "../../base/errors.ts";
+import { statOrUndefined } from "../../base/files/file-stat.ts";
 import { makeFolder } from "../../base/files/make-folder.ts";
 import { randomUuid } from "../../base/text/hash.ts";
 import { writeAtomically } from "../files/files.ts";
@@ -94,13 +95,13 @@ export class SharedChanges {
     const { folder } = this.#options;
     await makeFolder(folder, 0o700);
     this.#isFolderReady = true;
-    for (const { path, modified } of await this.#listFiles())
+    for (const { path, modified } of this.#listFiles())
       if (modified < Date.now() - removeAfterMs) await rm(path, { force: true });
   }
 
   async #readOthers(since: number): Promise<RecentChange[]> {
     try {
-      const files = (await this.#listFiles())
+      const files = this.#listFiles()
         .filter(({ modified, size }) => modified >= since && size <= fileLimitBytes)
         .sort((one, other) => other.modified - one.modified)
         .slice(0, processLimit);
@@ -122,22 +123,17 @@ export class SharedChanges {
     return changes;
   }
 
-  /** Lists the files of other processes. */
-  async #listFiles(): Promise<SharedFile[]> {
+  /** Lists the files of other processes. Synchronous: each prompt waits for it, and the thread pool takes longer. */
+  #listFiles(): SharedFile[] {
     const { folder } = this.#options;
-    const names = await readdir(folder).catch((error: unknown) => {
-      if (isMissing(error)) return [];
-      throw error;
-    });
-    const others = names.filter((name) => name.endsWith(ending) && name !== this.#name);
-    const files = others.map(async (name) => {
+    if (statOrUndefined(folder) === undefined) return [];
+    const others = readdirSync(folder).filter((name) => name.endsWith(ending) && name !== this.#name);
+    return others.flatMap((name) => {
       const path = join(folder, name);
-      const { mtimeMs, size } = await stat(path);
-      return { path, modified: mtimeMs, size };
+      // Another process may have removed it in the meantime.
+      const stat = statOrUndefined(path);
+      return stat === undefined ? [] : [{ path, modified: stat.mtimeMs, size: stat.size }];
     });
-    // Another process may have removed a file in the meantime.
-    const found = await Promise.allSettled(files);
-    return found.flatMap((one) => (one.status === "fulfilled" ? [one.value] : []));
   }
 
   #warn(message: string, error: unknown): void {
