@@ -103,15 +103,18 @@ export class UserMessages {
     const parts = await toParts(input.blocks, context, { rules, resources: servers, maxBytes });
     const draft = await this.#applyHooks({ info, parts }, context.signal);
     const before = this.#reminderContext(info);
+    const newest = this.#newest();
     const reminders = [
       ...notes,
-      planReminder(info.agent, this.#newest()?.agent, before),
+      planReminder(info.agent, newest?.agent, before),
       dateReminder(info.time.created, infoStore.info.time.created, before.messages),
     ].filter((text) => text !== undefined);
     transcript.addMessage(draft.info);
     for (const part of [...draft.parts, ...reminders.map(synthetic)]) transcript.putPart(info.id, part);
     await transcript.seal(info.id);
-    await infoStore.save({});
+    // The first message makes a session that lists show. After it, the turn's end stores the time.
+    if (newest === undefined) await infoStore.save({});
+    else infoStore.note({});
     await this.#warnUnseen(info, parts);
     this.#warnMissingEffort(info);
   }
