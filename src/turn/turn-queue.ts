@@ -1,4 +1,4 @@
-import { deferred, type Deferred, sleep } from "../base/async.ts";
+import { deferred, type Deferred } from "../base/async.ts";
 import type { PromptInput } from "../conversation/prompt-input.ts";
 import { noTokens, type TurnResult } from "../conversation/turn-result.ts";
 import { InputQueue } from "../user-input/input-queue.ts";
@@ -128,14 +128,14 @@ interface QueuedPrompt {
 
 /** Resolves with undefined when the limit has passed since the signal aborted. */
 function afterAbort(signal: AbortSignal, limitMs: number): { promise: Promise<undefined>; stop(): void } {
-  const stop = new AbortController();
-  const aborted = new Promise<void>((resolve) => {
-    if (signal.aborted) resolve();
-    else signal.addEventListener("abort", () => resolve(), { once: true, signal: stop.signal });
-  });
-  const promise = aborted.then(async () => {
-    await sleep(limitMs, stop.signal);
-    return undefined;
-  });
-  return { promise, stop: () => stop.abort() };
+  const passed = deferred<undefined>();
+  let timer: NodeJS.Timeout | undefined;
+  const start = () => (timer = setTimeout(() => passed.resolve(undefined), limitMs));
+  if (signal.aborted) start();
+  else signal.addEventListener("abort", start, { once: true });
+  const stop = () => {
+    signal.removeEventListener("abort", start);
+    clearTimeout(timer);
+  };
+  return { promise: passed.promise, stop };
 }
