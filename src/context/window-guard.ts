@@ -269,18 +269,20 @@ function computeSizeByUsage(messages: readonly Message[]): number | undefined {
   )
     return undefined;
   const { completed = 0 } = last.info.time;
-  const isCleared = messages.some(({ parts }) =>
-    parts.some((part) => part.type === "tool" && wasClearedAt(part.state) >= completed),
-  );
-  if (isCleared) return undefined;
+  if (isClearedSince(completed, messages)) return undefined;
   return sumContextTokens(last.info.tokens) + outputTokens(last) + estimateMessages(messages.slice(at + 1));
 }
 
 const outputTokens = ({ parts }: Message): number =>
   parts.reduce((sum, part) => sum + estimateOutput(part), 0);
 
-function wasClearedAt(state: { status: string; compactedAt?: number | undefined }): number {
-  return state.compactedAt ?? -1;
+/** Whether an output was cleared at the time or later. */
+function isClearedSince(time: number, messages: readonly Message[]): boolean {
+  for (const { parts } of messages)
+    for (const part of parts)
+      if (part.type === "tool" && part.state.status === "completed" && (part.state.compactedAt ?? -1) >= time)
+        return true;
+  return false;
 }
 
 const thousands = (tokens: number): string =>

@@ -101,7 +101,11 @@ function findSyntheticText(
 ): string | undefined {
   const isFound = (part: Part): part is TextPart =>
     part.type === "text" && part.synthetic === true && isWanted(part.text);
-  return messages.findLast(({ parts }) => parts.some(isFound))?.parts.findLast(isFound)?.text;
+  for (const { parts } of messages.toReversed()) {
+    const found = parts.findLast(isFound);
+    if (found !== undefined) return found.text;
+  }
+  return undefined;
 }
 
 /** Tells the model to summarize, because the turn ends with this answer. */

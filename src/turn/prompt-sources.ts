@@ -53,8 +53,7 @@ export function describeChanges(
   messages: readonly Message[],
 ): ChangeReminder | undefined {
   const sources = listSources(input);
-  const reported: SourceDigests = Object.assign({}, ...messages.flatMap(listReportedSources));
-  const seen: SourceDigests = { ...frozen, ...reported };
+  const seen: SourceDigests = { ...frozen, ...collectReportedSources(messages) };
   const fresh = sources.filter((source) => digest(source.text) !== seen[keyOf(source)]);
   const removed = listRemoved(sources, frozen, seen);
   if (fresh.length === 0 && removed.length === 0) return undefined;
@@ -90,8 +89,11 @@ const keyOf = ({ kind, name }: Pick<PromptSource, "kind" | "name">): string => `
 
 const digest = (text: string): string => sha256(text).slice(0, digestLength);
 
-function listReportedSources({ parts }: Message): SourceDigests[] {
-  return parts.flatMap((part) => (part.type === "text" && part.sources !== undefined ? [part.sources] : []));
+function collectReportedSources(messages: readonly Message[]): SourceDigests {
+  const reported: Record<string, string> = {};
+  for (const { parts } of messages)
+    for (const part of parts) if (part.type === "text") Object.assign(reported, part.sources);
+  return reported;
 }
 
 /** Returns the sources that the model has seen and that no longer exist. */

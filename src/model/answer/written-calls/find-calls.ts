@@ -47,8 +47,9 @@ const wrapperLimit = 200;
 export function findWrittenCalls(answer: string, offered: OfferedTools): WrittenCalls | undefined {
   const offset = Math.max(0, answer.length - searchLimit);
   const text = answer.slice(offset);
-  const tools = indexTools(offered);
   const starts = findStarts(text);
+  if (starts.tried.length === 0) return undefined;
+  const tools = indexTools(offered);
   for (const start of starts.tried) {
     const run = readRun(text, start, tools);
     if (run === undefined) continue;
