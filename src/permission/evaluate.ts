@@ -269,3 +269,10 @@ export const readingCommandRules = lazy((): readonly Rule[] => {
 function addPagerVariant(pattern: string): string[] {
   return pattern.startsWith("git ") ? [pattern, pattern.replace("git ", "git --no-pager ")] : [pattern];
 }
+
+/** Whether the rules ask before edits, of all files or of some. */
+export function asksForEdits(rules: Ruleset): boolean {
+  return [{ text: "*" }, { text: "*", glob: true }].some(
+    (subject) => evaluate({ permission: "edit", subjects: [subject], always: [] }, rules).action === "ask",
+  );
+}

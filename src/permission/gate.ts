@@ -14,6 +14,7 @@ import {
   connectPermission,
   type Decision,
   type PermissionRequest,
+  type QuestionAnswers,
   type Rule,
   type Ruleset,
   sandboxPermission,
@@ -34,6 +35,8 @@ export interface GateCall {
   readonly preview?: QuestionPreview | undefined;
   readonly input: unknown;
   readonly permissions: readonly PermissionRequest[];
+  /** The usual answers by default. */
+  readonly answers?: QuestionAnswers | undefined;
   /** Further rules that must allow it; see {@link Authority}. */
   readonly limits?: readonly Ruleset[] | undefined;
   /** Rules of the parent agents; see {@link Authority}. */
@@ -66,6 +69,8 @@ export interface Question extends GateCall {
 
 const answerSchema = z.discriminatedUnion("reply", [
   z.object({ reply: z.literal("once") }),
+  /** The second answer of {@link QuestionAnswers}. */
+  z.object({ reply: z.literal("other") }),
   z.object({ reply: z.literal("always"), scope: z.enum(["session", "project"]) }),
   z.object({
     reply: z.literal("reject"),
@@ -298,6 +303,8 @@ export class Gate {
     switch (answer.reply) {
       case "once":
         return this.#settle(waiting, { outcome: "allowed" }, "person");
+      case "other":
+        return this.#settle(waiting, { outcome: "allowed", isOther: true }, "person");
       case "always":
         return this.#approve(waiting, question, answer.scope);
       case "reject":
@@ -367,7 +374,7 @@ export class Gate {
 
   #record(call: GateCall, decided: Decision, by: CallDecision["by"], rule?: Rule): Decision {
     const isSandboxed = decided.outcome === "allowed" && this.#deps.mode?.() === "sandboxed";
-    const decision: Decision = isSandboxed ? { outcome: "allowed", isSandboxed } : decided;
+    const decision: Decision = isSandboxed ? { ...decided, isSandboxed } : decided;
     const stored = toCallDecision(call, decision, by, rule);
     call.onDecided?.(stored);
     this.#deps.onDecided?.(call.callId, stored);

@@ -75,10 +75,25 @@ export interface PermissionRequest {
   requested?: boolean;
 }
 
+/** The answers to the question about a call, if they are not the usual ones. */
+export interface QuestionAnswers {
+  readonly allow: string;
+  /** Allows the call in another way, which the call itself carries out. */
+  readonly allowOther?: string;
+  readonly reject: string;
+  /** Added to `reject` where the user is asked for the reason next. */
+  readonly rejectWhy: string;
+  /** Asks for the reason of the rejection. */
+  readonly why: string;
+}
+
 /** The gate's verdict on a call. */
 export type Decision =
-  /** `isSandboxed` is set if the session's approval setting was *Sandboxed*: a command must run in a sandbox. */
-  | { outcome: "allowed"; isSandboxed?: true }
+  /**
+   * `isSandboxed` is set if the session's approval setting was *Sandboxed*: a command must run in a sandbox. `isOther` is
+   * set if the user chose the second answer of {@link QuestionAnswers}.
+   */
+  | { outcome: "allowed"; isSandboxed?: true; isOther?: true }
   /** `plugin` is set if a plugin denied it, not a configured rule. */
   | { outcome: "denied"; permission: string; subject: string; rule: Rule; plugin?: string }
   /**

@@ -8,6 +8,7 @@ import type { Inquire } from "../message/inquiry.ts";
 import type { SessionServers } from "../mcp/session-servers.ts";
 import type { Approvals } from "../permission/approvals.ts";
 import type { TraceContext } from "../message/trace-context.ts";
+import { asksForEdits } from "../permission/evaluate.ts";
 import type { Decider } from "../permission/gate.ts";
 import type { JsonStore } from "../storage/json/json-store.ts";
 import type { SessionWriter } from "../storage/session-store.ts";
@@ -357,7 +358,7 @@ export class SessionTurns {
   }
 
   async #toolContext(trace: TraceContext | undefined, signal: AbortSignal): Promise<ToolContext> {
-    const { project, settings, steering, tasks, jobs, todos } = this.#services;
+    const { project, settings, steering, tasks, jobs, todos, infoStore } = this.#services;
     return {
       sessionId: this.#deps.sessionId,
       agent: settings.agent.name,
@@ -369,8 +370,12 @@ export class SessionTurns {
       inquire: this.#deps.inquire,
       agents: {
         names: settings.agentNames,
-        switchTo: async (name) => {
+        asksForEdits: (name) => asksForEdits(settings.agentNamed(name).rules),
+        switchTo: async (name, edits) => {
           await settings.setAgent(name);
+          if (edits === "ask") await settings.setApproval("ask");
+          else if (edits === "accept" && (infoStore.info.approval ?? "ask") === "ask")
+            await settings.setApproval("accept-edits");
           steering.handOver();
         },
       },

@@ -285,9 +285,15 @@ export class ToolRunner {
         signal,
         isAllowed: (permissions) => this.#isAllowed(permissions),
         isSandboxed,
+        isOther: decision.isOther === true,
         rules: () => this.#allRules,
         request: (permissions, text) =>
-          this.#decide(record, { ...prepared, permissions, preview: { text } }, false, signal),
+          this.#decide(
+            record,
+            { ...prepared, permissions, preview: { text }, answers: undefined },
+            false,
+            signal,
+          ),
         output: (delta) => record.output(this.#deps.secrets.redact(delta)),
         waitUntilReady: () => this.#deps.waitUntilReady(),
         limits: this.#limits(share),
@@ -347,6 +353,7 @@ export class ToolRunner {
       preview: looping ? { ...description.preview, text: loopText } : description.preview,
       input: part.state.input,
       permissions,
+      answers: looping ? undefined : description.answers,
       advice: description.advice,
       limits: this.#deps.limitingRules,
       within: this.#within,
@@ -489,7 +496,7 @@ export interface ToolRunnerDeps extends ToolCallRecordDeps, CallHooksDeps {
 }
 
 /** The properties of a call that the gate uses to decide. */
-type CallDescription = Pick<PreparedCall, "title" | "locations" | "preview" | "permissions"> &
+type CallDescription = Pick<PreparedCall, "title" | "locations" | "preview" | "permissions" | "answers"> &
   Pick<GateCall, "advice">;
 
 /** Returns the message part of a call, with the model's own arguments if they were repaired. */

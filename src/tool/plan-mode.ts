@@ -10,7 +10,7 @@ import type { PermissionRequest } from "../permission/rule.ts";
 import { formatPath } from "../workspace/paths.ts";
 import { loadTextFile } from "./text-file.ts";
 import { defineTool, ToolFailure } from "./tool.ts";
-import type { PreparedCall, Preview, ToolContext } from "./tool.ts";
+import type { Preview, ToolContext, ToolResult } from "./tool.ts";
 
 const inputSchema = z.object({});
 
@@ -31,7 +31,15 @@ export const planEnterTool = defineTool({
       );
     if (!context.agents.names.includes(PLAN_AGENT))
       throw new ToolFailure("There is no plan mode here. Go on without it.");
-    return switchCall(context, { to: PLAN_AGENT, title: "Switch to plan mode?", permission: "plan_enter" });
+    return {
+      title: "Switch to plan mode?",
+      locations: [],
+      permissions: [createAgreement("plan_enter")],
+      run: async () => {
+        await context.agents.switchTo(PLAN_AGENT);
+        return toSwitched(PLAN_AGENT);
+      },
+    };
   },
 });
 
@@ -48,26 +56,31 @@ export const planExitTool = defineTool({
       throw new ToolFailure("Plan mode is not on, so you may change files already. Go on with the work.");
     if (to === undefined)
       throw new ToolFailure("There is no other mode to go on in. End your turn with the plan as text.");
-    const title = "Leave plan mode and start building?";
     const preview = await planPreview(context);
-    const call = switchCall(context, { to, title, permission: "plan_exit" });
-    return preview === undefined ? call : { ...call, preview };
+    const asks = context.agents.asksForEdits(to);
+    const answers = {
+      allow: asks ? "Build, ask for edits" : "Build",
+      ...(asks && { allowOther: "Build, accept edits" }),
+      reject: "Keep planning",
+      rejectWhy: ", and say what to change",
+      why: "What should be different in the plan?",
+    };
+    return {
+      title: "Leave plan mode and start building?",
+      locations: [],
+      permissions: [createAgreement("plan_exit")],
+      ...(preview && { preview }),
+      answers,
+      run: async ({ isOther }) => {
+        await context.agents.switchTo(to, asks ? (isOther ? "accept" : "ask") : undefined);
+        return toSwitched(to);
+      },
+    };
   },
 });
 
-function switchCall(
-  { agents }: ToolContext,
-  { to, title, permission }: { to: string; title: string; permission: string },
-): PreparedCall {
-  return {
-    title,
-    locations: [],
-    permissions: [createAgreement(permission)],
-    run: async () => {
-      await agents.switchTo(to);
-      return { status: "completed", output: `The mode is ${to} from now on.` };
-    },
-  };
+function toSwitched(name: string): ToolResult {
+  return { status: "completed", output: `The mode is ${name} from now on.` };
 }
 
 function createAgreement(permission: string): PermissionRequest {

@@ -5,7 +5,7 @@ import type { SessionId } from "../message/ids.ts";
 import type { Inquire } from "../message/inquiry.ts";
 import type { ModelRef, Todo } from "../message/message.ts";
 import type { Attachment, FileChange, Location, ToolKind } from "../message/part.ts";
-import type { Decision, PermissionRequest, Ruleset } from "../permission/rule.ts";
+import type { Decision, PermissionRequest, QuestionAnswers, Ruleset } from "../permission/rule.ts";
 import type { AuthorChanges } from "../workspace/recent/recent-changes.ts";
 import type { Workspace } from "../workspace/workspace.ts";
 import type { Jobs, StartedJob } from "./job/jobs.ts";
@@ -78,8 +78,10 @@ export interface TodoList {
 export interface AgentSwitch {
   /** Names of the agents that the user may choose. */
   readonly names: readonly string[];
-  /** Switches the turn, from its next step, and the session to this agent. */
-  switchTo(name: string): Promise<void>;
+  /** Whether the agent's rules ask before edits, if the session's approval setting allows none. */
+  asksForEdits(name: string): boolean;
+  /** Switches the turn, from its next step, and the session to this agent. Lets its edits ask, or accepts them. */
+  switchTo(name: string, edits?: "ask" | "accept"): Promise<void>;
 }
 
 /** Starts work in child sessions. */
@@ -174,6 +176,8 @@ export interface PreparedCall {
   /** Shown to the user with the permission request. */
   readonly preview?: Preview;
   readonly permissions: readonly PermissionRequest[];
+  /** The answers to the question, if they are not the usual ones. */
+  readonly answers?: QuestionAnswers;
   run(context: RunContext): Promise<ToolResult>;
 }
 
@@ -193,6 +197,8 @@ export interface RunContext {
   isAllowed(permissions: readonly PermissionRequest[]): boolean;
   /** A command must run in a sandbox, because the session's approval setting is *Sandboxed*. */
   readonly isSandboxed?: boolean;
+  /** The user chose the second of the call's own answers. */
+  readonly isOther?: boolean;
   /** The lists of rules that apply to the call; each must allow it. */
   rules?(): readonly Ruleset[];
   /** Asks for a further permission while the call runs; the text is shown with the question. */

@@ -81,7 +81,7 @@ function context(): ToolContext {
     instructed: new Set<string>(),
     todos: { read: unused, write: unused },
     inquire: unused,
-    agents: { names: [], switchTo: unused },
+    agents: { names: [], asksForEdits: () => false, switchTo: unused },
 
     tasks: { agents: [], isRequested: () => false, start: unused },
     jobs: noJobs,

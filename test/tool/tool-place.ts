@@ -145,7 +145,7 @@ function toolContext(folder: string, cwd: string): ToolContext {
       },
     },
     inquire: async () => ({ outcome: "unavailable" }),
-    agents: { names: ["build", "plan"], switchTo: async () => {} },
+    agents: { names: ["build", "plan"], asksForEdits: () => false, switchTo: async () => {} },
 
     tasks: { agents: [], isRequested: () => false, start: unused },
     jobs: noJobs,

@@ -8,7 +8,7 @@ import type { Answer, Question } from "../../permission/gate.ts";
 import { excerpt } from "../../base/text/excerpt.ts";
 import { showInvisible } from "../../base/text/invisible.ts";
 import type { ApprovalScope } from "../../permission/approvals.ts";
-import { connectPermission, sandboxPermission } from "../../permission/rule.ts";
+import { connectPermission, type QuestionAnswers, sandboxPermission } from "../../permission/rule.ts";
 import type { ClientRequests } from "./requester.ts";
 import type { ClientFeatures } from "../client-capabilities.ts";
 import type { ClientPaths } from "../client-paths.ts";
@@ -39,17 +39,21 @@ export async function requestPermission(
 ): Promise<Answer> {
   const scopes = getScopes(question, features);
   const request = toRequest(question, scopes, features, paths);
-  return toAnswer(await requests.permission(request, signal), scopes, getReasonForm(question, features));
+  const reasonForm = getReasonForm(question, features);
+  return toAnswer(await requests.permission(request, signal), { question, scopes, reasonForm });
 }
 
 /**
  * How a client with forms asks for the reason of a rejection: as an option of the question, or after each rejection in
  * clients that show one option per kind. Questions of the program, which no step made, take no reason.
  */
-function getReasonForm({ step }: Question, features: ClientFeatures): "option" | "afterwards" | undefined {
+function getReasonForm({ step, answers }: Question, features: ClientFeatures): ReasonForm {
   if (!features.forms || features.feedback || step === undefined) return undefined;
+  if (answers !== undefined) return "afterwards";
   return features.duplicateOptionKinds ? "option" : "afterwards";
 }
+
+type ReasonForm = "option" | "afterwards" | undefined;
 
 const reasonSchema = z.looseObject({
   action: z.string(),
@@ -63,13 +67,13 @@ export async function requestReason(
   features: ClientFeatures,
   signal: AbortSignal,
 ): Promise<string | undefined> {
-  const { sessionId, askedUnder = sessionId, callId, title, kind } = question;
+  const { sessionId, askedUnder = sessionId, callId, title, kind, answers } = question;
   const response = await requests.elicit(
     {
       sessionId: features.childWork === "sessions" ? sessionId : askedUnder,
       mode: "form",
       toolCallId: callId,
-      message: `Why not? ${formatTitle(title, kind, features)}`,
+      message: answers?.why ?? `Why not? ${formatTitle(title, kind, features)}`,
       requestedSchema: {
         type: "object",
         properties: {
@@ -131,14 +135,32 @@ function createMeta(tool: string, { permissions }: Question): Record<string, unk
 function createOptions(
   question: Question,
   scopes: readonly ApprovalScope[],
-  reasonForm: ReturnType<typeof getReasonForm>,
+  reasonForm: ReasonForm,
 ): PermissionOption[] {
+  if (question.answers !== undefined) return createNamedOptions(question.answers, reasonForm);
   const always = scopes.map((scope) => createAlwaysOption(question, scope));
   return [
     { optionId: allowOnce, name: "Allow once", kind: "allow_once" },
     ...always,
     { optionId: rejectOnce, name: "Reject", kind: "reject_once" },
     ...(reasonForm === "option" ? [rejectWithReasonOption] : []),
+  ];
+}
+
+function createNamedOptions(
+  { allow, allowOther, reject, rejectWhy }: QuestionAnswers,
+  reasonForm: ReasonForm,
+): PermissionOption[] {
+  return [
+    { optionId: allowOnce, name: allow, kind: "allow_once" },
+    ...(allowOther === undefined
+      ? []
+      : [{ optionId: allowAlways.session, name: allowOther, kind: "allow_always" } as const]),
+    {
+      optionId: rejectOnce,
+      name: reasonForm === undefined ? reject : `${reject}${rejectWhy}`,
+      kind: "reject_once",
+    },
   ];
 }
 
@@ -193,11 +215,13 @@ const responseSchema = z.looseObject({
   _meta: metaSchema,
 });
 
-function toAnswer(
-  response: unknown,
-  scopes: readonly ApprovalScope[],
-  reasonForm: ReturnType<typeof getReasonForm>,
-): Answer {
+interface OfferedAnswers {
+  readonly question: Question;
+  readonly scopes: readonly ApprovalScope[];
+  readonly reasonForm: ReasonForm;
+}
+
+function toAnswer(response: unknown, { question, scopes, reasonForm }: OfferedAnswers): Answer {
   const parsed = responseSchema.safeParse(response);
   const outcome = parsed.data?.outcome;
   if (outcome?.outcome === "cancelled") return { reply: "cancelled" };
@@ -208,6 +232,7 @@ function toAnswer(
     if (feedback !== undefined) return { reply: "reject", feedback };
     return { reply: "reject", mayAskWhy: chosen === rejectWithReason || reasonForm === "afterwards" };
   }
+  if (chosen === allowAlways.session && question.answers?.allowOther !== undefined) return { reply: "other" };
   const scope = scopes.find((offered) => allowAlways[offered] === chosen);
   if (scope !== undefined) return { reply: "always", scope };
   throw new Error("The editor's answer is not one of the options.");

@@ -1,4 +1,4 @@
-import { writeFile } from "node:fs/promises";
+import { readFile, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { describe, expect, test } from "vitest";
 import { startInTerminal, type Terminal } from "../../support/program/terminal.ts";
@@ -75,6 +75,33 @@ describe("a question of a rule", () => {
       expect(model.requests[1]?.toolResults[0]).toContain("but use 世界 ppm");
       expect(terminal.screen()).toMatch(/→ No: but use 世界 ppm\n✗ \$ npm test \(rejected\)\nRight\./);
     }, asks);
+  });
+
+  test("offers three ways to go on after a plan", async () => {
+    await inPlace(
+      async ({ model, cwd, run }) => {
+        const write = reply.call("write", { filePath: "b.txt", content: "two\n" });
+        model
+          .reply(reply.call("plan_enter", {}))
+          .reply(reply.call("plan_exit", {}))
+          .reply(reply.call("plan_exit", {}))
+          .reply(write)
+          .reply("Built.");
+        const terminal = run("Plan it");
+        await terminal.shows("2. Reject");
+        terminal.type("1");
+        await terminal.shows("3. Keep planning");
+        expect(terminal.screen()).toMatch(/1\. Build, ask for edits\s+2\. Build, accept edits\s+3\. Keep/);
+        terminal.type("use two files\r");
+        await terminal.shows("No: use two files");
+        await terminal.shows("3. Keep planning");
+        terminal.type("2");
+        expect(await terminal.ended).toBe(0);
+        expect(terminal.screen()).toContain("→ Build, accept edits");
+        expect(await readFile(join(cwd, "b.txt"), "utf8")).toBe("two\n");
+      },
+      { permission: { edit: "ask" } },
+    );
   });
 
   test("is not asked again in the project after the answer for the project", async () => {

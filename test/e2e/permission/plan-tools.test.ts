@@ -1,13 +1,16 @@
+import type { RequestPermissionRequest } from "@agentclientprotocol/sdk";
 import { readFile } from "node:fs/promises";
 import { join } from "node:path";
 import { describe, expect, test } from "vitest";
 import { plain, withElicitation, zedLike } from "../../support/editor/clients.ts";
+import { draftStoriesOfOneAgent } from "../../support/editor/draft-editor.ts";
 import { toObject } from "../../support/json.ts";
 import * as reply from "../../support/model/reply.ts";
-import { storiesOfOneAgent } from "../../support/editor/story.ts";
+import { type StoryContext, storiesOfOneAgent } from "../../support/editor/story.ts";
 import { agentText, toolCalls } from "../../support/transcript.ts";
 
 const story = storiesOfOneAgent();
+const draftStory = draftStoriesOfOneAgent();
 
 const kinds = [
   ["plain", plain],
@@ -40,6 +43,7 @@ describe.each(kinds)("in an editor that is %s", (_, client) => {
         "`.fairlead/plans/p.md`\\n\\n# Make it two\\n",
       );
       expect([...new Set(request?.options.map(({ kind }) => kind))]).toEqual(["allow_once", "reject_once"]);
+      expect(request?.options[0]?.name).toBe("Build");
 
       const modes = editor.updates(sessionId, "current_mode_update");
       expect(modes.map(({ currentModeId }) => currentModeId)).toEqual(["plan", "build"]);
@@ -49,6 +53,93 @@ describe.each(kinds)("in an editor that is %s", (_, client) => {
 
       expect(model.requests[2]?.userText).toContain("The mode changed from plan to build.");
       expect(agentText(editor.updates(sessionId))).toBe("Built.");
+    });
+  });
+});
+
+describe("plan_exit, where edits ask", () => {
+  const config = { permission: { edit: "ask" } };
+  const choices = ["Build, ask for edits", "Build, accept edits"];
+  const write = reply.call("write", { filePath: "b.txt", content: "two\n" });
+  const approvals = ({ editor }: StoryContext, sessionId: string) =>
+    editor
+      .updates(sessionId, "config_option_update")
+      .map(({ configOptions }) => toObject(configOptions.find(({ id }) => id === "approval")).currentValue);
+  const names = ({ options }: RequestPermissionRequest) => options.map(({ name }) => name);
+
+  test.each(kinds)("accepts edits or asks for them, in an editor that is %s", async (_, client) => {
+    await story({ config, client: client(), files: { "a.txt": "one\n" } }, async (context) => {
+      const { editor, model, repository } = context;
+      const { sessionId } = await editor.newSession();
+      await editor.setMode(sessionId, "plan");
+      editor.permission = "allow_always";
+      model.reply(reply.call("plan_exit", {})).reply(write).reply("Built.");
+      await editor.prompt(sessionId, "Plan, then build");
+      expect(await readFile(join(repository.path, "b.txt"), "utf8")).toBe("two\n");
+      const [asked] = editor.permissionRequests;
+      expect(editor.permissionRequests).toHaveLength(1);
+      expect(asked && names(asked).slice(0, 2)).toEqual(choices);
+      expect(asked?.options.map(({ kind }) => kind)).toEqual(["allow_once", "allow_always", "reject_once"]);
+      expect(approvals(context, sessionId).at(-1)).toBe("accept-edits");
+
+      await editor.setMode(sessionId, "plan");
+      editor.permission = "allow_once";
+      model
+        .reply(reply.call("plan_exit", {}))
+        .reply(reply.call("edit", { filePath: "b.txt", oldString: "two", newString: "three" }))
+        .reply("Built.");
+      await editor.prompt(sessionId, "Again");
+      expect(editor.permissionRequests.map(({ toolCall }) => toolCall.kind)).toEqual([
+        "switch_mode",
+        "switch_mode",
+        "edit",
+      ]);
+      expect(approvals(context, sessionId).at(-1)).toBe("ask");
+    });
+  });
+
+  test.each([
+    ["plain", plain(), "Keep planning"],
+    ["with forms", withElicitation(), "Keep planning, and say what to change"],
+  ])("keeps planning, in an editor that is %s", async (kind, client, name) => {
+    const requested: string[] = [];
+    const elicit = ({ message }: { message: string }) => {
+      requested.push(message);
+      return { action: "accept", content: { reason: "Use two files." } } as const;
+    };
+    await story(
+      { config, client: { ...client, elicit }, permission: "reject_once" },
+      async ({ editor, model }) => {
+        const { sessionId } = await editor.newSession();
+        await editor.setMode(sessionId, "plan");
+        const hasForm = kind === "with forms";
+        model.reply(reply.call("plan_exit", {}));
+        if (hasForm) model.reply("With two files then.");
+        await editor.prompt(sessionId, "Plan");
+        expect(editor.permissionRequests.map(names)).toEqual([[...choices, name]]);
+        expect(requested).toEqual(hasForm ? ["What should be different in the plan?"] : []);
+        expect(model.requests.at(-1)?.toolResults.join()).toContain(hasForm ? "Use two files." : "");
+        expect(editor.updates(sessionId, "current_mode_update").at(-1)?.currentModeId).toBe("plan");
+      },
+    );
+  });
+
+  test("offers the same answers in version 2", async () => {
+    const permission = () => ({ outcome: "selected", optionId: "allow_always" }) as const;
+    await draftStory({ config, permission }, async ({ editor, model, repository }) => {
+      const { sessionId } = await editor.request("session/new", { cwd: repository.path, mcpServers: [] });
+      const mode = { sessionId, configId: "mode", type: "id", value: "plan" };
+      await editor.request("session/set_config_option", mode);
+      model.reply(reply.call("plan_exit", {})).reply(write).reply("Built.");
+      await editor.turn(String(sessionId), "Plan, then build");
+      expect(editor.permissionRequests.map(({ options }) => options)).toEqual([
+        [
+          { optionId: "allow_once", name: "Build, ask for edits", kind: "allow_once" },
+          { optionId: "allow_always", name: "Build, accept edits", kind: "allow_always" },
+          { optionId: "reject_once", name: "Keep planning", kind: "reject_once" },
+        ],
+      ]);
+      expect(await readFile(join(repository.path, "b.txt"), "utf8")).toBe("two\n");
     });
   });
 });
