@@ -1,4 +1,6 @@
 import type { SessionUpdate, ToolCall } from "@agentclientprotocol/sdk";
+import type { Editor } from "./editor/editor.ts";
+import type { JsonObject } from "./json.ts";
 
 /** The text of the agent's messages among the updates. */
 export const agentText = (updates: readonly SessionUpdate[]): string =>
@@ -80,4 +82,23 @@ function untagged(update: ToolCall): ToolCall {
   const call = { ...update };
   Reflect.deleteProperty(call, "sessionUpdate");
   return call;
+}
+
+/** Loads the session and returns the replayed texts of the user and the agent. */
+export async function replayTexts(
+  editor: Editor,
+  sessionId: string,
+  _meta: JsonObject = {},
+): Promise<string[]> {
+  const before = editor.updates(sessionId).length;
+  await editor.load(sessionId, { _meta });
+  return editor
+    .updates(sessionId)
+    .slice(before)
+    .flatMap((update) =>
+      (update.sessionUpdate === "user_message_chunk" || update.sessionUpdate === "agent_message_chunk") &&
+      update.content.type === "text"
+        ? [update.content.text]
+        : [],
+    );
 }

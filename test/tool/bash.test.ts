@@ -1,4 +1,4 @@
-import { noJobs, noRecentChanges } from "./tool-place.ts";
+import { toolContext } from "./tool-place.ts";
 import {
   mkdirSync,
   mkdtempSync,
@@ -11,13 +11,8 @@ import {
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach, expect, test } from "vitest";
-import { newSessionId } from "../../src/message/ids.ts";
-import type { Files } from "../../src/workspace/files/files.ts";
 import { openProcesses, type Processes } from "../../src/workspace/process/process.ts";
 import { Watchdog } from "../../src/workspace/process/watchdog.ts";
-import type { Search } from "../../src/workspace/search/search.ts";
-import type { Snapshots } from "../../src/workspace/files/snapshot.ts";
-import { SeenFiles } from "../../src/tool/seen-files.ts";
 import { bashTool } from "../../src/tool/bash/bash.ts";
 import type { ShellFolders } from "../../src/tool/paths.ts";
 import {
@@ -48,45 +43,14 @@ afterEach(async () => {
   rmSync(folder, { recursive: true });
 });
 
-const unused = (): never => {
-  throw new Error("bash uses its processes only");
-};
-
+/** A context whose commands count as changing no files. */
 function context(): ToolContext {
-  const cwd = join(folder, "work");
-  return {
-    sessionId: newSessionId(),
-    agent: "build",
-    workspace: {
-      cwd,
-      roots: [cwd],
-      worktree: undefined,
-      home: folder,
-      outputFolder: join(folder, "outputs"),
-      files: { read: unused, write: unused, remove: unused, lock: unused } satisfies Files,
-      processes,
-      search: {
-        files: async () => ({ paths: [], truncated: false }),
-        lines: unused,
-        warmUp: unused,
-      } satisfies Search,
-      snapshots: { save: unused, load: unused } satisfies Snapshots,
-      changeTracker: {
-        start: async () => ({ finish: async () => ({ files: [], notes: [] }) }),
-        acknowledge: () => {},
-      },
-    },
-    seen: new SeenFiles(),
-    recent: noRecentChanges,
-    instructed: new Set<string>(),
-    todos: { read: unused, write: unused },
-    inquire: unused,
-    agents: { names: [], asksForEdits: () => false, switchTo: unused },
-
-    tasks: { agents: [], isRequested: () => false, start: unused },
-    jobs: noJobs,
-    signal: new AbortController().signal,
+  const base = toolContext(folder, join(folder, "work"));
+  const changeTracker = {
+    start: async () => ({ finish: async () => ({ files: [], notes: [] }) }),
+    acknowledge: () => {},
   };
+  return { ...base, workspace: { ...base.workspace, home: folder, processes, changeTracker } };
 }
 
 function prepare(input: Record<string, unknown>): Promise<PreparedCall> {

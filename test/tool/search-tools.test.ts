@@ -1,4 +1,4 @@
-import { noJobs, noRecentChanges } from "./tool-place.ts";
+import { toolContext } from "./tool-place.ts";
 import {
   mkdirSync,
   mkdtempSync,
@@ -13,9 +13,7 @@ import {
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import { afterEach, beforeEach, expect, test } from "vitest";
-import { newSessionId } from "../../src/message/ids.ts";
 import { openSearch } from "../../src/workspace/search/search.ts";
-import { SeenFiles } from "../../src/tool/seen-files.ts";
 import { globTool } from "../../src/tool/search/glob.ts";
 import { grepTool } from "../../src/tool/search/grep.ts";
 import { listTool } from "../../src/tool/search/list.ts";
@@ -46,36 +44,11 @@ function write(path: string, text: string): void {
   utimesSync(join(folder, path), clock, clock);
 }
 
-const unused = (): never => {
-  throw new Error("searching uses the search only");
-};
-
 function context(): ToolContext {
+  const base = toolContext(folder, cwd);
   return {
-    sessionId: newSessionId(),
-    agent: "build",
-    workspace: {
-      cwd,
-      roots: [cwd],
-      worktree: cwd,
-      home: folder,
-      outputFolder: join(folder, "outputs"),
-      files: { read: unused, write: unused, remove: unused, lock: unused },
-      processes: { warmUp: unused, run: unused, endAll: unused, killAll: unused },
-      search: openSearch({ env: {} }),
-      snapshots: { save: unused, load: unused },
-      changeTracker: { start: unused, acknowledge: unused },
-    },
-    seen: new SeenFiles(),
-    recent: noRecentChanges,
-    instructed: new Set<string>(),
-    todos: { read: unused, write: unused },
-    inquire: unused,
-    agents: { names: [], asksForEdits: () => false, switchTo: unused },
-
-    tasks: { agents: [], isRequested: () => false, start: unused },
-    jobs: noJobs,
-    signal: new AbortController().signal,
+    ...base,
+    workspace: { ...base.workspace, worktree: cwd, home: folder, search: openSearch({ env: {} }) },
   };
 }
 

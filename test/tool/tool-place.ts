@@ -114,7 +114,8 @@ function completed(result: ToolResult): Completed {
   throw new Error(`the call failed: ${result.error}`);
 }
 
-function toolContext(folder: string, cwd: string): ToolContext {
+/** The context of calls in the working directory, with everything else below `folder`. */
+export function toolContext(folder: string, cwd: string): ToolContext {
   let todos: readonly Todo[] = [];
   return {
     sessionId: newSessionId(),

@@ -5,7 +5,7 @@ import { describe, expect, test } from "vitest";
 import { plain, withFs, zedLike, type ClientKind } from "../../support/editor/clients.ts";
 import { toObject, toText } from "../../support/json.ts";
 import * as reply from "../../support/model/reply.ts";
-import { type StoryContext, storiesOfOneAgent } from "../../support/editor/story.ts";
+import { playCalls, type StoryContext, storiesOfOneAgent } from "../../support/editor/story.ts";
 import { temporaryFolder } from "../../support/temp.ts";
 import { toolCalls } from "../../support/transcript.ts";
 
@@ -30,27 +30,6 @@ const onDisk = ({ repository }: StoryContext, name = "a.txt") =>
 const read = reply.call("read", { filePath: "a.txt" });
 const edit = (oldString: string, newString: string) =>
   reply.call("edit", { filePath: "a.txt", oldString, newString });
-
-/** Plays one turn of these calls, one in each step, and returns what the model read after each. */
-async function play(
-  context: StoryContext,
-  ...steps: (reply.Step | (() => Promise<void> | void))[]
-): Promise<string[]> {
-  const { editor, model } = context;
-  const { sessionId } = await editor.newSession();
-  const results: string[] = [];
-  for (const step of steps) {
-    if (typeof step === "function") {
-      await step();
-      continue;
-    }
-    model.reply(step).reply("Next.");
-    await editor.prompt(sessionId, "Go on");
-    results.push(...(model.requests.at(-1)?.toolResults ?? []));
-  }
-  expect(toolCalls(editor.updates(sessionId))).toHaveLength(results.length);
-  return results;
-}
 
 /** Sets the text of an unsaved buffer before the editor is asked for it. */
 const buffer = (client: ClientKind, { repository }: StoryContext, text: string) =>
@@ -106,7 +85,7 @@ describe.each([
     const client = kind();
     await story({ client, files, config }, async (context) => {
       buffer(client, context, "one\ntwo\nunsaved\n");
-      const [seen, edited, again] = await play(context, read, edit("unsaved", "saved"), read);
+      const [seen, edited, again] = await playCalls(context, read, edit("unsaved", "saved"), read);
       expect(seen).toContain("3: unsaved");
       expect(edited).toContain("Changed a.txt (+1 -1 lines)");
       expect(again).toContain("3: saved");
@@ -125,7 +104,7 @@ describe.each([
     const client = kind();
     const options = { client, files: { "utf16.txt": other }, config: { permission: "allow" } };
     await story(options, async (context) => {
-      await play(
+      await playCalls(
         context,
         reply.call("read", { filePath: "utf16.txt" }),
         reply.call("read", { filePath: join(context.home.path, ".config/fairlead/fairlead.json") }),
@@ -137,7 +116,7 @@ describe.each([
   test("gets new files, so that its review shows them", async () => {
     const client = kind();
     await story({ client, files, config }, async (context) => {
-      await play(
+      await playCalls(
         context,
         reply.call("write", { filePath: "deep/er/new.txt", content: "new\n" }),
         reply.call("edit", { filePath: "made.txt", oldString: "", newString: "made\n" }),
@@ -154,7 +133,10 @@ describe.each([
     await story({ client, files, config }, async (context) => {
       const path = join(context.repository.path, "new.txt");
       client.buffers?.set(path, "typed\n");
-      const [refused] = await play(context, reply.call("write", { filePath: "new.txt", content: "new\n" }));
+      const [refused] = await playCalls(
+        context,
+        reply.call("write", { filePath: "new.txt", content: "new\n" }),
+      );
       expect(refused).toContain("is open in the editor and not saved");
       expect(client.buffers?.get(path)).toBe("typed\n");
     });
@@ -163,7 +145,7 @@ describe.each([
 
 test("an editor without file methods is never asked for files", async () => {
   await story({ client: plain(), files, config }, async (context) => {
-    await play(context, read, edit("two", "2"));
+    await playCalls(context, read, edit("two", "2"));
     expect(fileRequests(context)).toEqual([]);
     expect(await onDisk(context)).toBe("one\n2\n");
   });
@@ -173,7 +155,7 @@ test("an editor that only reads gives its text, and the edit goes to the disk", 
   const client = { ...withFs(), capabilities: { fs: { readTextFile: true } } };
   await story({ client, files, config }, async (context) => {
     buffer(client, context, "one\ntwo\nunsaved\n");
-    await play(context, read, edit("unsaved", "kept"));
+    await playCalls(context, read, edit("unsaved", "kept"));
     expect(fileRequests(context)).not.toContain("fs/write_text_file /a.txt");
     expect(await onDisk(context)).toBe("one\ntwo\nkept\n");
   });
@@ -182,7 +164,7 @@ test("an editor that only reads gives its text, and the edit goes to the disk", 
 test("a buffer that the user changed since it was read makes a tolerant edit stale", async () => {
   const client = withFs();
   await story({ client, files, config }, async (context) => {
-    const [, refused] = await play(
+    const [, refused] = await playCalls(
       context,
       read,
       () => void buffer(client, context, "one\ntwo\ntyped\n"),
@@ -197,7 +179,7 @@ test("after a command writes the file, the disk counts and not the editor's old 
   const client = withFs();
   await story({ client, files, config }, async (context) => {
     buffer(client, context, "one\ntwo\n");
-    const results = await play(
+    const results = await playCalls(
       context,
       read,
       reply.call("bash", { command: "printf 'by command\\n' > a.txt" }),
@@ -214,7 +196,7 @@ test("the user's typing is not overwritten when a command also wrote the file", 
   const client = withFs();
   await story({ client, files, config }, async (context) => {
     buffer(client, context, "one\ntwo\n");
-    const results = await play(
+    const results = await playCalls(
       context,
       read,
       () => void buffer(client, context, "one\ntwo\ntyped\n"),
@@ -238,7 +220,7 @@ test("does not read a buffer that missed a change, but reads what is typed into 
   };
   await story({ client, files, config }, async (context) => {
     buffer(client, context, "one\ntwo\nunsaved\n");
-    const results = await play(
+    const results = await playCalls(
       context,
       read,
       edit("two", "2"),
@@ -262,7 +244,7 @@ test("text that the editor formats on save is shown, undone, and sent to the mod
   };
   await story({ client, files, config }, async (context) => {
     const { editor } = context;
-    const [, edited, again] = await play(context, read, edit("two", "2"), edit("two ", "three"));
+    const [, edited, again] = await playCalls(context, read, edit("two", "2"), edit("two ", "three"));
     expect(edited).toContain("The editor changed the text when it saved it");
     expect(again).toContain("Changed a.txt");
     expect(await onDisk(context)).toBe("one\nthree\n");
@@ -287,7 +269,7 @@ const unable: [string, Partial<ClientKind>][] = [
 ];
 test.each(unable)("with an editor that %s the disk is read and written", async (_, more) => {
   await story({ client: { ...withFs(), ...more }, files, config }, async (context) => {
-    const [seen, edited] = await play(context, read, edit("two", "2"));
+    const [seen, edited] = await playCalls(context, read, edit("two", "2"));
     expect(seen).toContain("2: two");
     expect(edited).toContain("Changed a.txt");
     expect(await onDisk(context)).toBe("one\n2\n");
@@ -297,7 +279,7 @@ test.each(unable)("with an editor that %s the disk is read and written", async (
 test("the request to an editor that does not answer is cancelled", async () => {
   const client = { ...withFs(), readFile: () => new Promise(() => {}) };
   await story({ client, files, config }, async (context) => {
-    await play(context, read);
+    await playCalls(context, read);
     const sent = context.editor.wire.entries.flatMap(({ direction, message }) =>
       direction === "fromAgent" && message !== undefined ? [message] : [],
     );
@@ -314,14 +296,14 @@ describe("line ends and marks", () => {
     const client = withFs();
     await story({ client, files: { "a.txt": "one\r\ntwo\r\n" }, config }, async (context) => {
       buffer(client, context, "one\ntwo\n");
-      await play(context, read, edit("two", "2"));
+      await playCalls(context, read, edit("two", "2"));
       expect(await onDisk(context)).toBe("one\r\n2\r\n");
     });
   });
 
   test("a file with a byte order mark is kept with it", async () => {
     await story({ client: withFs(), files: { "a.txt": "\uFEFFone\ntwo\n" }, config }, async (context) => {
-      await play(context, read, edit("two", "2"));
+      await playCalls(context, read, edit("two", "2"));
       expect(await onDisk(context)).toBe("\uFEFFone\n2\n");
     });
   });

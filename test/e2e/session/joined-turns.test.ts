@@ -1,29 +1,13 @@
 import { stat } from "node:fs/promises";
 import { join } from "node:path";
 import { expect, test } from "vitest";
-import { Editor } from "../../support/editor/editor.ts";
 import * as reply from "../../support/model/reply.ts";
-import { type StoryContext, type StoryOptions, story } from "../../support/editor/story.ts";
+import { type StoryOptions, story, withSecond } from "../../support/editor/story.ts";
 import { agentText } from "../../support/transcript.ts";
 
 const keepsRunning = (minutes: number): StoryOptions => ({
   config: { sessions: { keep_running_minutes: minutes }, permission: { bash: "ask" } },
 });
-
-/** Starts a second client on the same home, and checks its messages at the end. */
-async function withSecond(
-  { home, repository }: StoryContext,
-  play: (second: Editor) => Promise<void>,
-): Promise<void> {
-  const second = new Editor({ home: home.path, cwd: repository.path });
-  try {
-    await second.initialize();
-    await play(second);
-  } finally {
-    await second.close();
-  }
-  second.assertClean();
-}
 
 test("a turn continues after its editor is gone, and the next editor joins it live", async () => {
   await story(keepsRunning(1), async (context) => {

@@ -5,9 +5,9 @@ import { type DraftEditor, draftStoriesOfOneAgent, draftText } from "../../suppo
 import { Editor } from "../../support/editor/editor.ts";
 import { type StoryContext, storiesOfOneAgent } from "../../support/editor/story.ts";
 import { expectFailure } from "../../support/failure.ts";
-import { type JsonObject, toList, toObject } from "../../support/json.ts";
+import { toList, toObject } from "../../support/json.ts";
 import * as reply from "../../support/model/reply.ts";
-import { toolCalls } from "../../support/transcript.ts";
+import { replayTexts, toolCalls } from "../../support/transcript.ts";
 import type { ModelServer } from "../../support/model/model-server.ts";
 
 const story = storiesOfOneAgent();
@@ -39,21 +39,6 @@ const exists = (path: string) =>
     () => true,
     () => false,
   );
-
-/** The texts of user and agent that a load replays. */
-async function replay(editor: Editor, sessionId: string, _meta: JsonObject = {}): Promise<string[]> {
-  const before = editor.updates(sessionId).length;
-  await editor.load(sessionId, { _meta });
-  return editor
-    .updates(sessionId)
-    .slice(before)
-    .flatMap((update) =>
-      (update.sessionUpdate === "user_message_chunk" || update.sessionUpdate === "agent_message_chunk") &&
-      update.content.type === "text"
-        ? [update.content.text]
-        : [],
-    );
-}
 
 async function sentTexts(model: ModelServer, act: () => Promise<unknown>): Promise<string> {
   model.reply("I see.");
@@ -139,7 +124,7 @@ describe("a rewind in version 1", () => {
         conversation: { rewound: false, messagesDropped: 3 },
       });
       expect(await exists(join(repository.path, "two.txt"))).toBe(true);
-      expect(await replay(editor, sessionId)).toContain("Wrote two.");
+      expect(await replayTexts(editor, sessionId)).toContain("Wrote two.");
     });
   });
 
@@ -156,13 +141,13 @@ describe("a rewind in version 1", () => {
       });
       expect(await exists(join(repository.path, "one.txt"))).toBe(false);
       expect(await readFile(join(repository.path, "two.txt"), "utf8")).toBe("mine\n");
-      expect(await replay(editor, sessionId)).toEqual([]);
+      expect(await replayTexts(editor, sessionId)).toEqual([]);
       const sent = await sentTexts(model, () => editor.prompt(sessionId, "Afresh"));
       expect(sent).not.toContain("Write one");
       await editor.closeSession(sessionId);
       const second = new Editor({ home: home.path, cwd: repository.path });
       await second.initialize();
-      expect(await replay(second, sessionId)).toEqual(["Afresh", "I see."]);
+      expect(await replayTexts(second, sessionId)).toEqual(["Afresh", "I see."]);
       expect(await getPoints(second, sessionId)).toMatchObject([{ text: "Afresh", index: 1 }]);
       await second.close();
       second.assertClean();
@@ -192,10 +177,12 @@ describe("a rewind in version 1", () => {
         conversation: { rewound: true, messagesDropped: 3 },
       });
       expect(await readFile(join(repository.path, "two.txt"), "utf8")).toBe("2\n");
-      expect(await replay(editor, sessionId)).toEqual(["Write one", "Wrote one."]);
+      expect(await replayTexts(editor, sessionId)).toEqual(["Write one", "Wrote one."]);
       await editor.prompt(sessionId, "/redo");
       expect(await readFile(join(repository.path, "two.txt"), "utf8")).toBe("2\n");
-      expect(await replay(editor, sessionId)).toEqual(expect.arrayContaining(["Write two", "Wrote two."]));
+      expect(await replayTexts(editor, sessionId)).toEqual(
+        expect.arrayContaining(["Write two", "Wrote two."]),
+      );
     });
   });
 
@@ -303,7 +290,7 @@ describe("a rewind in version 2", () => {
       await editor.request("session/close", { sessionId });
       const other = new Editor({ home, cwd: repository.path });
       await other.initialize();
-      expect(await replay(other, sessionId)).toEqual(["Write one", "And?", "I see."]);
+      expect(await replayTexts(other, sessionId)).toEqual(["Write one", "And?", "I see."]);
       const points = await getPoints(other, sessionId);
       expect(points).toMatchObject([{ text: "Write one" }, { text: "And?" }]);
       await rewind(other, { sessionId, messageId: String(points[1]?.messageId), mode: "both" });
@@ -390,7 +377,12 @@ describe("a replay from a message", () => {
       const [, second] = await getPoints(editor, sessionId);
       const [answer] = editor.updates(sessionId, "agent_message_chunk").map(({ messageId }) => messageId);
       await editor.closeSession(sessionId);
-      expect(await replay(editor, sessionId)).toEqual(["Write one", "Wrote one.", "Write two", "Wrote two."]);
+      expect(await replayTexts(editor, sessionId)).toEqual([
+        "Write one",
+        "Wrote one.",
+        "Write two",
+        "Wrote two.",
+      ]);
 
       const before = editor.updates(sessionId).length;
       const replayAfter = String(answer);
@@ -398,9 +390,9 @@ describe("a replay from a message", () => {
       expect(loaded._meta).toEqual({ replayedAfter: replayAfter });
       const calls = toolCalls(editor.updates(sessionId).slice(before));
       expect(calls).toMatchObject([{ title: expect.stringContaining("two.txt"), status: "completed" }]);
-      expect(await replay(editor, sessionId, { replayAfter })).toEqual(["Write two", "Wrote two."]);
+      expect(await replayTexts(editor, sessionId, { replayAfter })).toEqual(["Write two", "Wrote two."]);
       const messageId = String(second?.messageId);
-      expect(await replay(editor, sessionId, { replayAfter: messageId })).toEqual(["Wrote two."]);
+      expect(await replayTexts(editor, sessionId, { replayAfter: messageId })).toEqual(["Wrote two."]);
 
       const load = (id: unknown) => expectFailure(editor.load(sessionId, { _meta: { replayAfter: id } }));
       expect(await load("msg_none")).toMatchObject({ code: -32002, data: { reason: "unknown_message_id" } });

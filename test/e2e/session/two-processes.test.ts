@@ -2,44 +2,14 @@ import { writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { expect, test } from "vitest";
-import { Editor } from "../../support/editor/editor.ts";
+import type { Editor } from "../../support/editor/editor.ts";
 import { expectFailure } from "../../support/failure.ts";
 import * as reply from "../../support/model/reply.ts";
-import { type StoryContext, story } from "../../support/editor/story.ts";
-import { agentText, thoughtText } from "../../support/transcript.ts";
+import { story, withSecond } from "../../support/editor/story.ts";
+import { replayTexts, agentText, thoughtText } from "../../support/transcript.ts";
 
 const file = (path: string) => fileURLToPath(new URL(path, import.meta.url));
 const dayMs = 24 * 3_600_000;
-
-/** A second editor with its own agent on the same home, closed and checked at the end. */
-async function withSecond(
-  { home, repository }: StoryContext,
-  play: (second: Editor) => Promise<void>,
-): Promise<void> {
-  const second = new Editor({ home: home.path, cwd: repository.path });
-  try {
-    await second.initialize();
-    await play(second);
-  } finally {
-    await second.close();
-  }
-  second.assertClean();
-}
-
-/** What the user said and was answered, as the session is loaded. */
-async function replayed(editor: Editor, sessionId: string): Promise<string[]> {
-  const before = editor.updates(sessionId).length;
-  await editor.load(sessionId);
-  return editor
-    .updates(sessionId)
-    .slice(before)
-    .flatMap((update) =>
-      (update.sessionUpdate === "user_message_chunk" || update.sessionUpdate === "agent_message_chunk") &&
-      update.content.type === "text"
-        ? [update.content.text]
-        : [],
-    );
-}
 
 test("two processes share a store at the same time, and each sees the other's work", async () => {
   await story({}, async (context) => {
@@ -57,7 +27,7 @@ test("two processes share a store at the same time, and each sees the other's wo
         expect(sessions.map(({ sessionId }) => sessionId).sort()).toEqual([...ids].sort());
       }
       await editor.closeSession(ids[0]);
-      expect(await replayed(second, ids[0])).toEqual(
+      expect(await replayTexts(second, ids[0])).toEqual(
         [0, 1, 2, 3, 4].flatMap((n) => [`one ${n}`, `Answer to one ${n}`]),
       );
     });
@@ -84,7 +54,7 @@ test("a session open in one process is refused to another, which learns who has 
       expect((await turn).stopReason).toBe("end_turn");
       expect(agentText(editor.updates(sessionId))).toBe("One two.");
       await editor.closeSession(sessionId);
-      expect(await replayed(second, sessionId)).toEqual(["Count", "One two."]);
+      expect(await replayTexts(second, sessionId)).toEqual(["Count", "One two."]);
       model.reply("Three.");
       await second.prompt(sessionId, "Go on");
       expect((await expectFailure(editor.load(sessionId))).message).toContain(`(pid ${second.pid})`);
@@ -103,7 +73,7 @@ test("the session of a killed process is free at once for one that already runs"
       await editor.waitForKind(sessionId, "agent_message_chunk");
       await editor.kill();
       const began = performance.now();
-      const [replyText, answered = ""] = await replayed(second, sessionId);
+      const [replyText, answered = ""] = await replayTexts(second, sessionId);
       expect(replyText).toBe("Say something");
       // What came in the last moment may be lost.
       expect("The start of an answer").toContain(answered);
@@ -131,7 +101,7 @@ test("messages keep their order when the clock changes between two processes", a
       await writeFile(join(home.path, "clock"), String(days * dayMs));
       await editor.restart();
       await editor.initialize();
-      expect(await replayed(editor, sessionId)).toEqual(replyText);
+      expect(await replayTexts(editor, sessionId)).toEqual(replyText);
       for (const n of [1, 2]) {
         const text = `day ${days}, message ${n}`;
         await editor.prompt(sessionId, text);

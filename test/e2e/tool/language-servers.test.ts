@@ -1,21 +1,9 @@
 import { readFile } from "node:fs/promises";
-import { fileURLToPath } from "node:url";
 import { join } from "node:path";
 import { expect, test } from "vitest";
 import * as reply from "../../support/model/reply.ts";
 import { story } from "../../support/editor/story.ts";
-
-const packages = fileURLToPath(new URL("../../../node_modules", import.meta.url));
-
-/** The real server, with the compiler of these tests: the repository has none. */
-const typescript = {
-  command: [process.execPath, join(packages, "typescript-language-server/lib/cli.mjs"), "--stdio"],
-  extensions: [".ts"],
-  initialization: {
-    disableAutomaticTypingAcquisition: true,
-    tsserver: { path: join(packages, "typescript-classic/lib/tsserver.js") },
-  },
-};
+import { typescriptServer } from "../../support/program/typescript-server.ts";
 
 const files = {
   "tsconfig.json": '{ "compilerOptions": { "strict": true, "noEmit": true, "types": [], "lib": ["es5"] } }\n',
@@ -24,31 +12,36 @@ const files = {
 };
 
 test("shows the model only the errors that its edits made, from a real language server", async () => {
-  await story({ files, config: { lsp: { typescript } } }, async ({ editor, model, repository }) => {
-    const { sessionId } = await editor.newSession();
-    model
-      .reply(reply.call("read", { filePath: "use.ts" }), reply.call("read", { filePath: "sum.ts" }))
-      .reply(reply.call("edit", { filePath: "use.ts", oldString: "(1, 2)", newString: '(1, "2")' }))
-      .reply(reply.call("edit", { filePath: "use.ts", oldString: '"2"', newString: "2" }))
-      .reply(reply.call("edit", { filePath: "sum.ts", oldString: "=> a + b", newString: "=> `${a + b}`" }))
-      .reply(reply.call("write", { filePath: "new.ts", content: "export const one: string = 1;\n" }))
-      .reply("Done.");
-    await editor.prompt(sessionId, "Break and fix");
-    const [, , broken, fixed, across, written] = model.requests.map(({ toolResults }) => toolResults.at(-1));
-    const report = "typescript reports new errors:";
-    expect(broken).toContain(
-      `${report}\nuse.ts:2:37: Argument of type 'string' is not assignable to parameter of type 'number'. (2345)`,
-    );
-    expect(fixed).not.toContain("typescript");
-    expect(across).toContain(
-      `${report}\nuse.ts:2:14: Type 'string' is not assignable to type 'number'. (2322)`,
-    );
-    expect(written).toContain(
-      `${report}\nnew.ts:1:14: Type 'number' is not assignable to type 'string'. (2322)`,
-    );
-    expect(editor.updates(sessionId, "agent_thought_chunk")).toEqual([]);
-    expect(await readFile(join(repository.path, "use.ts"), "utf8")).toBe(files["use.ts"]);
-  });
+  await story(
+    { files, config: { lsp: { typescript: typescriptServer } } },
+    async ({ editor, model, repository }) => {
+      const { sessionId } = await editor.newSession();
+      model
+        .reply(reply.call("read", { filePath: "use.ts" }), reply.call("read", { filePath: "sum.ts" }))
+        .reply(reply.call("edit", { filePath: "use.ts", oldString: "(1, 2)", newString: '(1, "2")' }))
+        .reply(reply.call("edit", { filePath: "use.ts", oldString: '"2"', newString: "2" }))
+        .reply(reply.call("edit", { filePath: "sum.ts", oldString: "=> a + b", newString: "=> `${a + b}`" }))
+        .reply(reply.call("write", { filePath: "new.ts", content: "export const one: string = 1;\n" }))
+        .reply("Done.");
+      await editor.prompt(sessionId, "Break and fix");
+      const [, , broken, fixed, across, written] = model.requests.map(({ toolResults }) =>
+        toolResults.at(-1),
+      );
+      const report = "typescript reports new errors:";
+      expect(broken).toContain(
+        `${report}\nuse.ts:2:37: Argument of type 'string' is not assignable to parameter of type 'number'. (2345)`,
+      );
+      expect(fixed).not.toContain("typescript");
+      expect(across).toContain(
+        `${report}\nuse.ts:2:14: Type 'string' is not assignable to type 'number'. (2322)`,
+      );
+      expect(written).toContain(
+        `${report}\nnew.ts:1:14: Type 'number' is not assignable to type 'string'. (2322)`,
+      );
+      expect(editor.updates(sessionId, "agent_thought_chunk")).toEqual([]);
+      expect(await readFile(join(repository.path, "use.ts"), "utf8")).toBe(files["use.ts"]);
+    },
+  );
 });
 
 test("a project's own servers start only after the user agreed", async () => {

@@ -1,28 +1,17 @@
 import { chmod, mkdir, readFile, symlink } from "node:fs/promises";
 import { delimiter, join } from "node:path";
-import { fileURLToPath } from "node:url";
 import { estimateTokenCount } from "tokenx";
 import { describe, expect, test } from "vitest";
 import { toList, toObject } from "../../support/json.ts";
 import type { ModelRequest } from "../../support/model/model-server.ts";
 import * as reply from "../../support/model/reply.ts";
 import { story } from "../../support/editor/story.ts";
+import { typescriptServer } from "../../support/program/typescript-server.ts";
 import { temporaryFolder } from "../../support/temp.ts";
 import { toolCalls } from "../../support/transcript.ts";
 import { withFs } from "../../support/editor/clients.ts";
 
-const packages = fileURLToPath(new URL("../../../node_modules", import.meta.url));
-
-/** The real server, with the compiler of these tests. */
-const typescript = {
-  command: [process.execPath, join(packages, "typescript-language-server/lib/cli.mjs"), "--stdio"],
-  extensions: [".ts"],
-  initialization: {
-    disableAutomaticTypingAcquisition: true,
-    tsserver: { path: join(packages, "typescript-classic/lib/tsserver.js") },
-  },
-};
-const config = { lsp: { typescript } };
+const config = { lsp: { typescript: typescriptServer } };
 
 const files = {
   "tsconfig.json": '{ "compilerOptions": { "strict": true, "noEmit": true, "types": [], "lib": ["es5"] } }\n',
@@ -136,7 +125,7 @@ describe("the tools", () => {
 
   test.each([
     ["no server serves the project's languages", { "notes.md": "# Notes\n" }, config],
-    ["the server is disabled", files, { lsp: { typescript: { ...typescript, disabled: true } } }],
+    ["the server is disabled", files, { lsp: { typescript: { ...typescriptServer, disabled: true } } }],
     ["language servers are off", files, { lsp: false }],
   ])("are not offered where %s", async (_, given, configured) => {
     await story({ files: given, config: configured }, async ({ editor, model }) => {
@@ -166,7 +155,7 @@ describe("an installed server", () => {
   /** A folder for the PATH with a program that a known server has. */
   async function installed(folder: string) {
     await mkdir(folder, { recursive: true });
-    const [node = "", script = ""] = typescript.command;
+    const [node = "", script = ""] = typescriptServer.command;
     await symlink(script, join(folder, "typescript-language-server"));
     await symlink(node, join(folder, "node"));
     await chmod(script, 0o755);

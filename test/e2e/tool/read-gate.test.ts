@@ -2,7 +2,7 @@ import { readFile, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { describe, expect, test } from "vitest";
 import { plain, withFs, type ClientKind } from "../../support/editor/clients.ts";
-import { storiesOfOneAgent, type StoryContext } from "../../support/editor/story.ts";
+import { playCalls, storiesOfOneAgent, type StoryContext } from "../../support/editor/story.ts";
 import * as reply from "../../support/model/reply.ts";
 
 const story = storiesOfOneAgent();
@@ -17,25 +17,6 @@ const edit = (oldString: string, newString: string, filePath = "src/a.js") =>
 /** Not exactly as in the file. */
 const tolerant = edit("    return  list.length;", "    return list.size;");
 
-/** Makes each call in one step of a turn, and returns what the model read after each. */
-async function play(
-  { editor, model }: StoryContext,
-  ...steps: (reply.Step | (() => Promise<void> | void))[]
-): Promise<string[]> {
-  const { sessionId } = await editor.newSession();
-  const results: string[] = [];
-  for (const step of steps) {
-    if (typeof step === "function") {
-      await step();
-      continue;
-    }
-    model.reply(step).reply("Next.");
-    await editor.prompt(sessionId, "Go on");
-    results.push(...(model.requests.at(-1)?.toolResults ?? []));
-  }
-  return results;
-}
-
 /** Plays the steps with an editor that has no buffers, and returns the last result and the file's text. */
 async function playPlain(
   ...steps: (reply.Step | ((context: StoryContext) => Promise<void>))[]
@@ -43,7 +24,7 @@ async function playPlain(
   let answer = { last: undefined as string | undefined, now: "" };
   await story({ files, config, client: plain() }, async (context) => {
     const bound = steps.map((step) => (typeof step === "function" ? () => step(context) : step));
-    const results = await play(context, ...bound);
+    const results = await playCalls(context, ...bound);
     answer = { last: results.at(-1), now: await onDisk(context) };
   });
   return answer;
@@ -154,7 +135,7 @@ describe("text that the user has not saved", () => {
     await story({ files, config, client }, async (context) => {
       const path = join(context.repository.path, "src/a.js");
       client.buffers?.set(path, typed);
-      answer.results = await play(context, ...steps);
+      answer.results = await playCalls(context, ...steps);
       answer.buffer = client.buffers?.get(path);
     });
     return answer;

@@ -1,7 +1,8 @@
-import { afterAll } from "vitest";
+import { afterAll, expect } from "vitest";
 import { plain } from "./clients.ts";
 import { Editor, type EditorOptions } from "./editor.ts";
 import { startModelServer, type ModelServer } from "../model/model-server.ts";
+import type { Step } from "../model/reply.ts";
 import { findLeftoversWith } from "../program/processes.ts";
 import {
   gitRepository,
@@ -12,6 +13,7 @@ import {
   type ModelLimit,
   type TemporaryFolder,
 } from "../temp.ts";
+import { toolCalls } from "../transcript.ts";
 
 export interface StoryOptions extends Omit<EditorOptions, "home" | "cwd"> {
   /** The repository's first commit. */
@@ -76,6 +78,41 @@ export function storiesOfOneAgent(): typeof story {
     idle.delete(oldest[0]);
     await playToEnd(oldest[1]);
   };
+}
+
+/** Starts a second client with its own agent on the story's home, and checks its messages at the end. */
+export async function withSecond(
+  { home, repository }: StoryContext,
+  play: (second: Editor) => Promise<void>,
+): Promise<void> {
+  const second = new Editor({ home: home.path, cwd: repository.path });
+  try {
+    await second.initialize();
+    await play(second);
+  } finally {
+    await second.close();
+  }
+  second.assertClean();
+}
+
+/** Runs each call in one step of a turn, and each function between the turns. Returns what the model read of each call. */
+export async function playCalls(
+  { editor, model }: StoryContext,
+  ...steps: (Step | (() => Promise<void> | void))[]
+): Promise<string[]> {
+  const { sessionId } = await editor.newSession();
+  const results: string[] = [];
+  for (const step of steps) {
+    if (typeof step === "function") {
+      await step();
+      continue;
+    }
+    model.reply(step).reply("Next.");
+    await editor.prompt(sessionId, "Go on");
+    results.push(...(model.requests.at(-1)?.toolResults ?? []));
+  }
+  expect(toolCalls(editor.updates(sessionId))).toHaveLength(results.length);
+  return results;
 }
 
 /** Options for starting the story's agent. */

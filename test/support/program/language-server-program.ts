@@ -4,6 +4,7 @@
  */
 import { writeFileSync } from "node:fs";
 import { z } from "zod";
+import { readFramedMessages } from "./framed-messages.ts";
 
 const messageSchema = z.looseObject({
   id: z.union([z.number(), z.string()]).optional(),
@@ -90,15 +91,4 @@ function answer({ id, method, params }: z.infer<typeof messageSchema>): void {
 if (behaviour === "prints-noise") process.stdout.write("Loading, please wait. ".repeat(1_000));
 if (behaviour === "announces-too-much") process.stdout.write("Content-Length: 99999999999\r\n\r\n{");
 
-let held = Buffer.alloc(0);
-process.stdin.on("data", (chunk: Buffer) => {
-  held = Buffer.concat([held, chunk]);
-  while (true) {
-    const head = held.indexOf("\r\n\r\n");
-    const length = Number(/content-length: (\d+)/i.exec(held.toString("latin1", 0, Math.max(0, head)))?.[1]);
-    if (head === -1 || held.length < head + 4 + length) return;
-    const body = held.toString("utf8", head + 4, head + 4 + length);
-    held = held.subarray(head + 4 + length);
-    answer(messageSchema.parse(JSON.parse(body)));
-  }
-});
+readFramedMessages((text) => answer(messageSchema.parse(JSON.parse(text))));

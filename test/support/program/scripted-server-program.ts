@@ -4,6 +4,7 @@
  */
 import { appendFileSync, readFileSync } from "node:fs";
 import { z } from "zod";
+import { readFramedMessages } from "./framed-messages.ts";
 
 const messageSchema = z.looseObject({
   id: z.union([z.number(), z.string()]).optional(),
@@ -58,16 +59,7 @@ function answer(id: number | string, result: unknown): void {
   else if ("$exit" in effect) process.exit(effect.$exit);
 }
 
-let held = Buffer.alloc(0);
-process.stdin.on("data", (chunk: Buffer) => {
-  held = Buffer.concat([held, chunk]);
-  while (true) {
-    const head = held.indexOf("\r\n\r\n");
-    const length = Number(/content-length: (\d+)/i.exec(held.toString("latin1", 0, Math.max(0, head)))?.[1]);
-    if (head === -1 || held.length < head + 4 + length) return;
-    const body = held.toString("utf8", head + 4, head + 4 + length);
-    held = held.subarray(head + 4 + length);
-    appendFileSync(record, `${body}\n`);
-    receive(messageSchema.parse(JSON.parse(body)));
-  }
+readFramedMessages((text) => {
+  appendFileSync(record, `${text}\n`);
+  receive(messageSchema.parse(JSON.parse(text)));
 });
