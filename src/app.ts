@@ -324,7 +324,9 @@ export class App {
   /** Ends all sessions and processes, and waits until they have ended. */
   async close(): Promise<void> {
     this.#isClosing = true;
-    const ended = [this.#processes.endAll(), this.#piped.endAll(), this.#lazyServices.closeAll()];
+    // A notification is a program too: it may tell the user of the turn that has just ended.
+    const piped = Promise.resolve(this.#sessions?.notified()).then(() => this.#piped.endAll());
+    const ended = [this.#processes.endAll(), piped, this.#lazyServices.closeAll()];
     await this.#sessions?.closeAll();
     const closed = [this.#servers?.endAll(), this.#housekeeping?.close(), this.models.close()];
     await Promise.all([...ended, ...closed]);

@@ -51,7 +51,7 @@ export interface SessionDeps
 /** Outcome of a change to a message that was added to a turn or queued. */
 export type InjectionChange = "changed" | "already read" | "unknown";
 
-/** Time for running notifications when a session closes. */
+/** Time for running notifications when a session or the program closes. */
 const notificationWaitMs = 3_000;
 
 /** A live conversation: its state and the operations on it. */
@@ -362,12 +362,17 @@ export class Session {
     title.close();
     await Promise.all([ended, jobs.close()]);
     await tasks.waitForChildren();
-    await orAfter(this.#attention.settled(), notificationWaitMs, undefined);
+    await this.notified();
     plugins.leave();
     if (parent === undefined) this.servers.close();
     gate.close();
     await writer.close();
     this.#closed.resolve();
+  }
+
+  /** Resolves when running notifications have ended, or take too long. */
+  async notified(): Promise<void> {
+    await orAfter(this.#attention.settled(), notificationWaitMs, undefined);
   }
 
   #onAnswered(ended: TurnResult | undefined): void {

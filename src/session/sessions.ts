@@ -304,6 +304,11 @@ export class Sessions {
     await Promise.all(ids.map((id) => this.#opening.run(id, () => this.#closeLive(id))));
   }
 
+  /** Resolves when running notifications have ended, or take too long. */
+  async notified(): Promise<void> {
+    await Promise.all(this.allLive.map((session) => session.notified()));
+  }
+
   /** Shows a warning in every live session; without one it is stored for the next session. */
   warn(text: string): void {
     const { host } = this.#deps;

@@ -48,7 +48,10 @@ test("run notifies through the terminal at the end of a turn", async () => {
   await using repository = await gitRepository();
   await using home = await temporaryFolder();
   const model = await startModelServer();
-  await writeConfig(home.path, model.url, { notify: { terminal: "osc9", command: record } });
+  // A slow program, as on a busy machine.
+  const [shell, option, script, ...values] = record;
+  const command = [shell, option, `sleep 0.3; ${script}`, ...values];
+  await writeConfig(home.path, model.url, { notify: { terminal: "osc9", command } });
   model.reply("Done.");
   // Its agent has the same terminal.
   const env = { TERMINAL_COLUMNS: "0" };
