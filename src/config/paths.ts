@@ -70,7 +70,7 @@ export function xdgFolder(
   return absolutePath(env[name], platform);
 }
 
-/** The home folder from the environment, else from the operating system. */
+/** The home folder from the environment, else from the operating system, else the root folder, as Docker sets it. */
 export function homeFolder({ env, platform }: Pick<Home, "env" | "platform">): string {
   return absolutePath(env["HOME"], platform) ?? absolutePath(env["USERPROFILE"], platform) ?? homeOfUser();
 }
@@ -79,7 +79,8 @@ function homeOfUser(): string {
   try {
     return userInfo().homedir;
   } catch {
-    return homedir();
+    // A container may run as a user id that the system does not know.
+    return process.platform === "win32" ? homedir() : "/";
   }
 }
 

@@ -1,5 +1,4 @@
 import { readFile, writeFile } from "node:fs/promises";
-import { homedir } from "node:os";
 import { join, resolve } from "node:path";
 import { fileURLToPath } from "node:url";
 import { makeFolder } from "../../base/files/make-folder.ts";
@@ -19,6 +18,7 @@ import {
 } from "../../config/files/config-file.ts";
 import { readConfigText } from "../../config/files/config-text.ts";
 import { type ConfigValue, findOrigins } from "../../config/origins.ts";
+import { homeFolder } from "../../config/paths.ts";
 import { substitute } from "../../config/substitution.ts";
 import type { Call } from "../command-line/command.ts";
 import { existingFolder, openApp } from "../local-app.ts";
@@ -201,7 +201,7 @@ function toRow({ path, value, source, line }: ConfigValue): string[] {
 }
 
 function formatLocation(source: string, line: number): string {
-  const home = homedir();
+  const home = homeFolder(process);
   return `${source.startsWith(`${home}/`) ? `~${source.slice(home.length)}` : source}:${line}`;
 }
 

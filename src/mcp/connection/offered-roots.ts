@@ -1,6 +1,6 @@
 import { stat } from "node:fs/promises";
-import { homedir } from "node:os";
 import { isAbsolute, resolve } from "node:path";
+import { homeFolder } from "../../config/paths.ts";
 import type { LocalServer, ServerSettings } from "../server-settings.ts";
 
 /**
@@ -21,7 +21,7 @@ function folderCandidates({ args }: LocalServer): string[] {
 
 /** Returns whether the argument is a folder. Absolute paths count even if missing: the server may create them. */
 async function mayBeFolder(text: string, cwd: string): Promise<boolean> {
-  const path = text.replace(/^~(?=$|[/\\])/, () => homedir());
+  const path = text.replace(/^~(?=$|[/\\])/, () => homeFolder(process));
   try {
     return (await stat(resolve(cwd, path))).isDirectory();
   } catch {

@@ -3,8 +3,11 @@ import { expect, test } from "vitest";
 import { Editor } from "../../support/editor/editor.ts";
 import { story } from "../../support/editor/story.ts";
 import { expectFailure } from "../../support/failure.ts";
+import { fairlead } from "../../support/program/cli.ts";
 import * as reply from "../../support/model/reply.ts";
 import { temporaryFolder } from "../../support/temp.ts";
+
+const unknownUser = join(import.meta.dirname, "../../support/program/preload/unknown-user.cjs");
 
 test("works with values of several lines, no TERM and an unknown locale", async () => {
   const env = {
@@ -37,23 +40,26 @@ test("a home that cannot be written is named, and the program continues", async 
   editor.assertClean();
 });
 
-test("without HOME the folders of XDG variables are used", async () => {
+test.each([
+  ["without HOME", {}],
+  ["without HOME and an entry in the user database", { NODE_OPTIONS: `--require=${unknownUser}` }],
+])("%s the folders of XDG variables are used", async (_name, more) => {
   await using folder = await temporaryFolder();
   const place = (name: string) => join(folder.path, name);
-  const editor = new Editor({
-    home: folder.path,
-    cwd: folder.path,
-    env: {
-      HOME: "",
-      XDG_CONFIG_HOME: place("config"),
-      XDG_DATA_HOME: place("data"),
-      XDG_STATE_HOME: place("state"),
-      XDG_CACHE_HOME: place("cache"),
-    },
-  });
+  const env = {
+    ...more,
+    HOME: "",
+    USERPROFILE: "",
+    XDG_CONFIG_HOME: place("config"),
+    XDG_DATA_HOME: place("data"),
+    XDG_STATE_HOME: place("state"),
+    XDG_CACHE_HOME: place("cache"),
+  };
+  const editor = new Editor({ home: folder.path, cwd: folder.path, env });
   await editor.initialize();
   const { sessionId } = await editor.newSession();
   expect((await editor.list()).sessions.map((session) => session.sessionId)).toEqual([sessionId]);
   await editor.close();
   editor.assertClean();
+  expect(await fairlead(folder.path, ["config", "show"], { env })).toMatchObject({ exitCode: 0 });
 });
