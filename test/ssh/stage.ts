@@ -3,7 +3,7 @@ import { execa } from "execa";
 import { Editor } from "../support/editor/editor.ts";
 import { type ModelServer, startModelServer } from "../support/model/model-server.ts";
 import { environment } from "../support/program/environment.ts";
-import { findLeftoversWith, findProcessesWith } from "../support/program/processes.ts";
+import { findLeftoversWith, findProcess, findProcessesWith } from "../support/program/processes.ts";
 import {
   type GitRepository,
   gitRepository,
@@ -86,12 +86,10 @@ export class Stage implements AsyncDisposable {
 
   /** Returns the id of the server's process for the connection of the agent. */
   async findConnection(): Promise<number> {
-    for (let [pid = 0] = await this.findAgents(); pid > 1;) {
-      const { stdout } = await execa("ps", ["-o", "ppid=", "-o", "args=", "-p", String(pid)]);
-      const [, parent = "", command = ""] = /^\s*(\d+)\s+(.*)$/.exec(stdout) ?? [];
-      if (command.startsWith("sshd")) return pid;
-      pid = Number(parent);
-    }
+    const [agent = 0] = await this.findAgents();
+    let found = await findProcess(agent);
+    while (found !== undefined && !found.command.startsWith("sshd")) found = await findProcess(found.parent);
+    if (found !== undefined) return found.pid;
     throw new Error("The agent was not started by sshd.");
   }
 

@@ -1,10 +1,9 @@
-import { execFile } from "node:child_process";
 import { chmod, readFile } from "node:fs/promises";
 import { join } from "node:path";
-import { promisify } from "node:util";
 import { describe, expect, test } from "vitest";
 import { plain } from "../../support/editor/clients.ts";
 import { Editor } from "../../support/editor/editor.ts";
+import { readMemory } from "../../support/program/processes.ts";
 import { story as storyOfOwnAgent, storiesOfOneAgent } from "../../support/editor/story.ts";
 import * as reply from "../../support/model/reply.ts";
 import { expectFailure } from "../../support/failure.ts";
@@ -93,10 +92,7 @@ describe("JetBrains", () => {
           await one.newSession();
         }),
       );
-      const pids = all.map(({ pid }) => String(pid));
-      const { stdout } = await promisify(execFile)("ps", ["-o", "rss=", "-p", pids.join(",")]);
-      const sizes = stdout.trim().split(/\s+/).map(Number);
-      expect(sizes).toHaveLength(all.length);
+      const sizes = await Promise.all(all.map(({ pid = 0 }) => readMemory(pid)));
       expect(Math.max(...sizes)).toBeLessThan(memoryLimit);
       expect((await editor.list()).sessions).toHaveLength(all.length);
       await Promise.all(others.map((one) => one.close()));

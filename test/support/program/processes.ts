@@ -26,9 +26,21 @@ export async function findChildren(pid: number): Promise<RunningProcess[]> {
   return (await runningProcesses()).filter(({ parent }) => parent === pid);
 }
 
+/** Returns the process unless it has ended. */
+export async function findProcess(pid: number): Promise<RunningProcess | undefined> {
+  return (await runningProcesses()).find((one) => one.pid === pid);
+}
+
 /** Whether the process exists and is not a zombie. */
 export async function isRunning(pid: number): Promise<boolean> {
-  return (await runningProcesses()).some((one) => one.pid === pid);
+  return (await findProcess(pid)) !== undefined;
+}
+
+/** Returns the resident memory of a process in kilobytes. A small Linux has no `ps`. */
+export async function readMemory(pid: number): Promise<number> {
+  if (process.platform !== "linux")
+    return Number((await execa("ps", ["-o", "rss=", "-p", String(pid)])).stdout.trim());
+  return Number(/^VmRSS:\s+(\d+) kB$/m.exec(await readGone(`/proc/${pid}/status`))?.[1]);
 }
 
 /** Processes whose environment has the variable with this value. Empty on systems other than Linux, which do not show it. */
