@@ -32,7 +32,7 @@ export type SessionEvent = { sessionId: SessionId } & (
   | { type: "decision"; callId: string; decision: CallDecision }
   /** An event of the child session that a task call started. */
   | { type: "child"; callId: string; child: Child; event: SessionEvent }
-  | { type: "notice"; severity: "info" | "warning" | "error"; text: string }
+  | { type: "notice"; severity: "info" | "warning" | "error"; text: string; isOfJob?: true }
 );
 
 /** A child session that runs a task call. */

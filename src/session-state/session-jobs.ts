@@ -155,7 +155,7 @@ export class SessionJobs implements Jobs {
     job.isNoticed = true;
     const { emit, sessionId } = this.#deps;
     const text = `Job ${job.id} (${job.shortTitle}) ${job.end.description}. The model learns of it with your next message.`;
-    emit({ sessionId, type: "notice", severity: "info", text });
+    emit({ sessionId, type: "notice", severity: "info", text, isOfJob: true });
   }
 
   async #amend(messageId: MessageId, part: ToolPart): Promise<void> {

@@ -172,8 +172,9 @@ export class SessionView {
   }
 
   receive(event: SessionEvent): void {
-    const isOfTurn = turnEvents.has(event.type) && !this.#isInBackground(event);
-    const treatment = this.state.treatmentOf(isOfTurn ? "turn" : "session");
+    const isOfJob = this.#isOfJob(event);
+    const isOfTurn = turnEvents.has(event.type) && !isOfJob;
+    const treatment = this.state.treatmentOf(isOfTurn ? "turn" : isOfJob ? "background" : "session");
     if (treatment === "drop") return;
     // Output of background work would fill the memory while a client makes no request. The end contains it.
     if (treatment === "hold" && isBackgroundOutput(event)) return;
@@ -186,9 +187,11 @@ export class SessionView {
     else this.#tasks.runAsync(async () => this.#show(event, await this.#calls.loadDiffs(call)));
   }
 
-  /** Whether the event is of a task that may continue after the turn that started it. */
-  #isInBackground(event: SessionEvent): boolean {
-    return event.type === "child" && this.#background.has(event.callId);
+  /** Whether the event is of work that may continue after the turn that started it. */
+  #isOfJob(event: SessionEvent): boolean {
+    if (event.type === "notice") return event.isOfJob === true;
+    if (event.type === "child") return this.#background.has(event.callId);
+    return event.type === "job-output" || event.type === "job-ended";
   }
 
   /** Returns the call of an event whose card needs files from the disk. */
@@ -239,7 +242,7 @@ export class SessionView {
       case "decision":
         return this.#decision(event.callId, event.decision);
       case "notice":
-        return this.notice(event.severity, event.text);
+        return this.notice(event.severity, event.text, event.isOfJob ? "background" : "session");
     }
   }
 
@@ -377,8 +380,9 @@ export class SessionView {
   }
 
   /** Sends a notice. Clients without notices get a thought, sent with the next turn if none is running. */
-  notice(severity: "info" | "warning" | "error", text: string): void {
-    if (this.#client.notices) return this.#send({ sessionUpdate: "notice", severity, title: text });
+  notice(severity: "info" | "warning" | "error", text: string, kind: UpdateKind = "session"): void {
+    if (this.#client.notices)
+      return this.#sendAs(kind, { sessionUpdate: "notice", severity, title: text }, this.session.id);
     this.#pendingNotices.add(removeControls(text));
     if (this.state.hasTurn) this.sendPendingNotices();
   }

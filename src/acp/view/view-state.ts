@@ -19,8 +19,8 @@ export type UpdateKind =
 export type Treatment = "send" | "hold" | "drop";
 
 /**
- * How a view treats an update. Two states override the table: a paused view holds all that it would send except history,
- * which precedes the response to its request; a closed view drops all.
+ * How a view treats an update. Two states override the table: a paused view holds all that it would send, except history,
+ * which precedes the response to its request, and after a load what jobs do; a closed view drops all.
  */
 const treatments: Readonly<Record<Activity, Readonly<Record<UpdateKind, Treatment>>>> = {
   // Work of a turn may continue in the background after its answer.
@@ -67,7 +67,14 @@ export class ViewState {
   treatmentOf(kind: UpdateKind): Treatment {
     if (this.#lifecycle === "closed") return "drop";
     const treatment = treatments[this.activity][kind];
-    return this.#isPaused && treatment === "send" && kind !== "history" ? "hold" : treatment;
+    return this.#holds(kind) && treatment === "send" ? "hold" : treatment;
+  }
+
+  /** What jobs do after a load is not part of the replay. */
+  #holds(kind: UpdateKind): boolean {
+    if (!this.#isPaused || kind === "history") return false;
+    const isOfJob = kind === "background" || kind === "turnState";
+    return !(isOfJob && this.#isPausedByLoad && this.#unanswered === 0);
   }
 
   /** Holds an update. Held updates keep their order. */
@@ -105,7 +112,7 @@ export class ViewState {
     this.#isPausedByLoad = false;
   }
 
-  /** Holds updates after a load until the next request. */
+  /** Holds updates after a load until the next request, except those of jobs. */
   pauseAfterLoad(): void {
     this.#isPaused = true;
     this.#isPausedByLoad = true;

@@ -1,10 +1,13 @@
-import { expect, test, vi } from "vitest";
+import { describe, expect, test, vi } from "vitest";
+import { draftStoriesOfOneAgent } from "../../support/editor/draft-editor.ts";
 import { story, type StoryContext } from "../../support/editor/story.ts";
-import { toObject } from "../../support/json.ts";
+import { type JsonObject, toList, toObject } from "../../support/json.ts";
 import * as reply from "../../support/model/reply.ts";
 import { getRequestText, isSummaryRequest } from "../../support/model/small-window.ts";
 import { isRunning } from "../../support/program/processes.ts";
 import { agentText, toolCalls } from "../../support/transcript.ts";
+
+const draftStory = draftStoriesOfOneAgent();
 
 /** Leaves the process group and the parent, as daemons do. */
 const daemon = "setsid sleep 1000 >/dev/null 2>&1 & echo pid $!; exec sleep 1000";
@@ -197,5 +200,48 @@ test("a fork does not own the jobs of its session, and its model learns it", asy
     expect(await isRunning(pid)).toBe(true);
     await editor.prompt(sessionId, "/jobs stop 1");
     await waitForEnd(pid);
+  });
+});
+
+describe("a load while a job runs", () => {
+  const command =
+    "echo begun; until [ -e go ]; do sleep 0.05; done; printf 'all%sbuilt\\n' _; until [ -e end ]; do sleep 0.05; done; exit 4";
+  const start = reply.call("bash", { command, background: true });
+
+  test("is followed by the job's output and end without a request", async () => {
+    await story({}, async ({ editor, model, repository }) => {
+      const { sessionId } = await editor.newSession();
+      model.reply(start).reply("Started.");
+      await editor.prompt(sessionId, "Go");
+      await editor.load(sessionId);
+      await repository.write({ go: "" });
+      const shows = (text: string) => (update: object) => JSON.stringify(update).includes(text);
+      await editor.waitFor(sessionId, shows("all_built"));
+      await repository.write({ end: "" });
+      await editor.waitFor(sessionId, shows('"status":"failed"'));
+    });
+  });
+
+  test("is followed by the same in version 2", async () => {
+    await draftStory({}, async ({ editor, model, repository }) => {
+      const folders = { cwd: repository.path, mcpServers: [] };
+      const { sessionId } = await editor.request("session/new", folders);
+      const id = String(sessionId);
+      model.reply(start).reply("Started.");
+      await editor.turn(id, "Go");
+      await editor.request("session/resume", { sessionId, ...folders, replayFrom: { type: "start" } });
+      const { length } = editor.updates(id);
+      await repository.write({ go: "" });
+      const output = Buffer.from("all_built").toString("base64");
+      await editor.waitFor(id, (update) => JSON.stringify(update).includes(output), length);
+      await repository.write({ end: "" });
+      const hasEnded = ({ sessionUpdate, status }: JsonObject) =>
+        sessionUpdate === "tool_call_update" && status === "failed";
+      await editor.waitFor(id, hasEnded, length);
+      const hasNone = ({ sessionUpdate, background }: JsonObject) =>
+        sessionUpdate === "state_update" && toList(background).length === 0;
+      await editor.waitFor(id, hasNone, length);
+      await editor.waitFor(id, ({ sessionUpdate }) => sessionUpdate === "notice", length);
+    });
   });
 });

@@ -9,12 +9,23 @@ export class BackgroundWatch {
   /** The terminals of calls. */
   readonly #terminals = new Map<string, string[]>();
   #listed: readonly string[] = [];
+  /** All that were listed since the session was opened. */
+  readonly #jobs = new Set<string>();
 
   /** Returns what is wrong with an update. */
   see(kind: string, update: JsonObject): string[] {
     if (kind === "terminal_update") this.#note(`terminal ${String(update.terminalId)}`, update.exitStatus);
     if (kind === "tool_call_update") this.#seeCall(update);
     return kind === "state_update" ? this.#seeState(update) : [];
+  }
+
+  /** Whether the update is of work that was listed, or of the list. */
+  isOfJob(kind: string, { terminalId, toolCallId }: JsonObject): boolean {
+    if (kind === "state_update") return this.#jobs.size > 0;
+    if (kind !== "tool_call_update") return this.#jobs.has(`terminal ${String(terminalId)}`);
+    const name = `tool_call ${String(toolCallId)}`;
+    const terminals = this.#terminals.get(name) ?? [];
+    return this.#jobs.has(name) || terminals.some((terminal) => this.#jobs.has(`terminal ${terminal}`));
   }
 
   #note(name: string, end: unknown): void {
@@ -33,6 +44,7 @@ export class BackgroundWatch {
     const before = this.#listed;
     const listed = background.map(toObject).map(toName);
     this.#listed = listed;
+    for (const name of listed) this.#jobs.add(name);
     const unknown = listed.filter((name) => !this.#hasEnded.has(name));
     const lost = before.filter((name) => !listed.includes(name) && this.#hasEnded.get(name) !== true);
     const twice = listed.filter(

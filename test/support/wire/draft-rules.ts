@@ -100,7 +100,9 @@ class DraftWatch {
   #seeUpdate(update: JsonObject): Problem[] {
     const kind = String(update.sessionUpdate);
     const quiet: Problem[] =
-      this.quiet && kind !== "notice" ? [["silence", `${kind} came after ${this.quiet}`]] : [];
+      this.quiet && kind !== "notice" && !this.#background.isOfJob(kind, update)
+        ? [["silence", `${kind} came after ${this.quiet}`]]
+        : [];
     const background = this.#background.see(kind, update).map((text): Problem => ["background", text]);
     return [...quiet, ...background, ...this.#seeKind(kind, update)];
   }

@@ -35,6 +35,8 @@ function createdSession(item: Traffic): string | undefined {
   return item.type === "answer" ? toText(toObject(item.result).sessionId) : undefined;
 }
 
+const afterLoad = "the answer to session/load";
+
 /** What the client knows of one session while the messages pass. */
 class SessionWatch {
   /** Why no update may come before the next request. */
@@ -44,6 +46,7 @@ class SessionWatch {
   readonly #tools = new Map<string, "open" | "ended">();
   /** Open calls whose work continues after their turn. */
   readonly #background = new Set<string>();
+  #hasJobEnded = false;
   /** The calls that started the child sessions of other calls. */
   readonly #parents = new Map<string, string>();
   /** Updates of background calls after a cancelled turn, which only their question may follow. */
@@ -111,7 +114,7 @@ class SessionWatch {
 
   #listen(call: Call, { result, error }: Answer): void {
     if (error || this.#open.size > 0 || this.#joined) return;
-    if (call.method === "session/load") this.quiet = "the answer to session/load";
+    if (call.method === "session/load") this.quiet = afterLoad;
     if (toObject(result).stopReason === "cancelled") this.quiet = "a cancelled turn";
   }
 
@@ -127,7 +130,7 @@ class SessionWatch {
     const update = toObject(item.params.update);
     const kind = String(update.sessionUpdate);
     const violations: Violation[] = [];
-    if (this.quiet) {
+    if (this.quiet && !(this.quiet === afterLoad && this.#isOfJob(kind, update))) {
       const violation = this.#violation("silence", item, `${kind} came after ${this.quiet}`);
       (this.#isOfBackground(update) ? this.#early : violations).push(violation);
     } else if (kindsOfTurns.has(kind) && !this.#inTurn() && !this.#isOfBackground(update)) {
@@ -141,6 +144,11 @@ class SessionWatch {
     if (kind === "tool_call" || kind === "tool_call_update")
       violations.push(...this.#seeTool(item, kind, update));
     return violations;
+  }
+
+  /** Whether the update is of a job, which may go on after a load, or the notice of its end. */
+  #isOfJob(kind: string, update: JsonObject): boolean {
+    return kind === "notice" ? this.#hasJobEnded : this.#isOfBackground(update);
   }
 
   /** Whether the update is of a call whose work continues after its turn. */
@@ -173,7 +181,7 @@ class SessionWatch {
     const ended = update.status === "completed" || update.status === "failed";
     if (toObject(update._meta).background !== undefined) this.#background.add(id);
     if (parentOf(update) !== "") this.#parents.set(id, parentOf(update));
-    if (ended) this.#background.delete(id);
+    if (ended && this.#background.delete(id)) this.#hasJobEnded = true;
     this.#tools.set(id, ended || before === "ended" ? "ended" : "open");
     if (kind === "tool_call" || Array.isArray(update.content)) this.#asked.delete(id);
     if (ended && this.#asked.delete(id))
