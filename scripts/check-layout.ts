@@ -6,6 +6,9 @@ const maxFiles = 15;
 const maxReadmeLines = 10;
 /** Words of ARCHITECTURE.md, which is read before everything else. */
 const maxArchitectureWords = 1_200;
+/** The page that names the files of a delta, a call and a load. */
+const walksPage = "docs/development/walks.md";
+const maxWalksWords = 700;
 /** Recorded messages, and a package that only names a version of Node. */
 const dataFolders = ["test/golden", "test/node"];
 
@@ -41,17 +44,29 @@ function duplicateDecisions(folder: string): string[] {
     );
 }
 
-/** Returns what is wrong with ARCHITECTURE.md. */
-function longArchitecture(): string[] {
-  const words = readFileSync("ARCHITECTURE.md", "utf8").split(/\s+/).filter(Boolean).length;
-  if (words <= maxArchitectureWords) return [];
-  return [`ARCHITECTURE.md has ${words} words. Shorten it to ${maxArchitectureWords}.`];
+/** Returns a problem if a page has more words than its readers have time for. */
+function tooManyWords(page: string, limit: number): string[] {
+  const words = readFileSync(page, "utf8").split(/\s+/).filter(Boolean).length;
+  return words <= limit ? [] : [`${page} has ${words} words. Shorten it to ${limit}.`];
+}
+
+/** Returns the files that the walks name and that do not exist. */
+function missingInWalks(): string[] {
+  const names = [...readFileSync(walksPage, "utf8").matchAll(/`([\w/-]+\.ts)`/g)].map(
+    ([, name = ""]) => name,
+  );
+  if (names.length === 0) return [`${walksPage} names no files.`];
+  return names
+    .filter((name) => !existsSync(join("src", name)))
+    .map((name) => `${walksPage} names src/${name}, which does not exist. Name the file that replaces it.`);
 }
 
 const problems = [
   ...["src", "test"].flatMap(problemsOf),
   ...duplicateDecisions("docs/decisions"),
-  ...longArchitecture(),
+  ...tooManyWords("ARCHITECTURE.md", maxArchitectureWords),
+  ...tooManyWords(walksPage, maxWalksWords),
+  ...missingInWalks(),
 ];
 for (const problem of problems) console.error(problem);
 if (problems.length > 0) process.exitCode = 1;
