@@ -87,9 +87,9 @@ function toUserParts(part: Part, model: Model): UserPart[] {
 
 /** A message may hold several model calls: each begins with a step-start. */
 function splitSteps(parts: readonly Part[]): Part[][] {
-  const steps: Part[][] = [[]];
+  const steps: Part[][] = [];
   for (const part of parts) {
-    if (part.type === "step-start") steps.push([]);
+    if (part.type === "step-start" || steps.length === 0) steps.push([part]);
     else steps.at(-1)?.push(part);
   }
   return steps;
@@ -97,15 +97,16 @@ function splitSteps(parts: readonly Part[]): Part[][] {
 
 function toStepMessages(parts: readonly Part[], context: StepContext): Prompt {
   const { isChat } = context;
-  const calls = parts.flatMap((part) => context.calls.get(part) ?? []);
+  const calls = parts.map((part) => context.calls.get(part)).filter((call) => call !== undefined);
   const isUnsigned = calls.every(({ part }) => ownData(part, context)?.thoughtSignature === undefined);
-  const content = parts.flatMap((part): AssistantPart[] => {
+  const content: AssistantPart[] = [];
+  for (const part of parts) {
     const call = context.calls.get(part);
-    if (call !== undefined) return toCall(call, context, isUnsigned && call === calls[0]);
-    if (part.type === "reasoning") return toReasoning(part, parts, context);
-    if (part.type !== "text" || part.ignored || part.text.trim() === "") return [];
-    return [withData(text(part.text), "openai", ownData(part, context))];
-  });
+    if (call !== undefined) content.push(...toCall(call, context, isUnsigned && call === calls[0]));
+    else if (part.type === "reasoning") content.push(...toReasoning(part, parts, context));
+    else if (part.type === "text" && !part.ignored && part.text.trim() !== "")
+      content.push(withData(text(part.text), "openai", ownData(part, context)));
+  }
   // No provider accepts a message with only reasoning.
   if (content.every(({ type }) => type === "reasoning")) return [];
   const lead = isChat ? chatThoughts(parts, context) : {};

@@ -31,7 +31,7 @@ export function toValidCalls(messages: readonly Message[], allowedId: RegExp): R
       id,
       name: toValidName(calledName(part)),
       // Providers reject other inputs even if the call failed for that reason.
-      input: isRecord(input) ? { ...input } : {},
+      input: isRecord(input) ? input : {},
       output: outputOf(part),
     });
   }
