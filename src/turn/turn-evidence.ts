@@ -31,6 +31,7 @@ export interface ReminderConditions {
 export class TurnEvidence {
   readonly #deps: TurnEvidenceDeps;
   readonly #calls: NotedCall[] = [];
+  #latestStart = 0;
   #text = "";
   /** The newest message that was read. */
   #last: MessageId | undefined;
@@ -54,11 +55,13 @@ export class TurnEvidence {
     this.#last = newest.info.id;
     this.#text = textOf(newest);
     // A clock that is set back does not change the order of messages.
-    const earliest = Math.max(0, ...this.#calls.map(({ start }) => start));
+    const earliest = this.#latestStart;
     for (const call of fresh.flatMap(({ parts }) => parts.filter((part) => part.type === "tool"))) {
       const described = describeCall(call);
       const jobCall = hasRunningJob(call.state) ? call.callId : undefined;
-      this.#calls.push({ ...described, start: Math.max(described.start, earliest), jobCall });
+      const start = Math.max(described.start, earliest);
+      this.#calls.push({ ...described, start, jobCall });
+      this.#latestStart = Math.max(start, this.#latestStart);
     }
   }
 
