@@ -5,6 +5,7 @@ import { tmpdir } from "node:os";
 import { dirname, join, resolve } from "node:path";
 import { parseArgs } from "node:util";
 import { z } from "zod";
+import { assertProgramIsFor } from "./program-system.ts";
 import { archiveName, type Target, targetNamed } from "./targets.ts";
 
 // Packs the built program with Node and ripgrep for one target: an archive that runs on a machine without Node, and a
@@ -43,13 +44,16 @@ try {
 
 function fill(folder: string, { platform, arch }: Target, parts: { node: string; ripgrep: string }): void {
   const app = join(folder, "app");
+  const system = `${platform}-${arch}`;
+  const isWindows = platform === "win32";
+  for (const program of [parts.node, join(parts.ripgrep, "bin", isWindows ? "rg.exe" : "rg")])
+    assertProgramIsFor(system, program);
   for (const path of packedFiles())
-    if (!isNativePartOfOther(path, `${platform}-${arch}`)) copy(join(root, path), join(app, path));
+    if (!isNativePartOfOther(path, system)) copy(join(root, path), join(app, path));
   for (const path of ["package.json", "LICENSE", "lib"])
     copy(join(root, "node_modules/@vscode/ripgrep", path), join(app, "node_modules/@vscode/ripgrep", path));
-  copy(parts.ripgrep, join(app, `node_modules/@vscode/ripgrep-${platform}-${arch}`));
+  copy(parts.ripgrep, join(app, `node_modules/@vscode/ripgrep-${system}`));
   copy(join(root, "LICENSE"), join(folder, "LICENSE"));
-  const isWindows = platform === "win32";
   const node = join(folder, isWindows ? "node.exe" : "node");
   copy(parts.node, node);
   const launcher = join(folder, isWindows ? "fairlead.cmd" : "fairlead");

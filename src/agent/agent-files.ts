@@ -1,3 +1,4 @@
+import { toSlashes } from "../base/files/paths.ts";
 import { readdir, realpath, stat } from "node:fs/promises";
 import { isAbsolute, join, relative, sep } from "node:path";
 import { isMissing, messageOf } from "../base/errors.ts";
@@ -75,7 +76,7 @@ async function readAgentFile(
     const { settings, body, note } = parseMarkdown(await readBounded(path));
     if (note !== undefined) report(path, note);
     const raw = body === "" ? settings : { ...settings, prompt: body };
-    return { name: entry.split(sep).join("/"), path, raw };
+    return { name: toSlashes(entry), path, raw };
   } catch (thrown) {
     report(path, messageOf(thrown));
     return undefined;

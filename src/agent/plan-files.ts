@@ -1,4 +1,5 @@
-import { dirname, relative, sep } from "node:path";
+import { toSlashes } from "../base/files/paths.ts";
+import { dirname, relative } from "node:path";
 
 /** Files that the plan agent may write, relative to the workspace. */
 export const PLAN_FILES = [".opencode/plans/*.md", ".fairlead/plans/*.md"] as const;
@@ -7,6 +8,6 @@ const planFolders: ReadonlySet<string> = new Set(PLAN_FILES.map((pattern) => dir
 
 /** Returns whether the file is a plan document of the workspace. `path` is absolute. */
 export function isPlanFile(path: string, cwd: string): boolean {
-  const relativePath = relative(cwd, path).split(sep).join("/");
+  const relativePath = toSlashes(relative(cwd, path));
   return relativePath.endsWith(".md") && planFolders.has(dirname(relativePath));
 }

@@ -1,11 +1,16 @@
 import { dirname, isAbsolute, join } from "node:path";
 import { isInside } from "../workspace/paths.ts";
-import { type Environment, findProgram, isExecutable } from "../workspace/process/find-program.ts";
+import { type Environment, findCommand, findCommandAt } from "../workspace/process/find-program.ts";
 import type { Workspace } from "../workspace/workspace.ts";
 import type { Formatter } from "./choose-formatters.ts";
 
 /** Folders with programs that a project installs. */
-const programFolders = [join("node_modules", ".bin"), join(".venv", "bin"), join("vendor", "bin")];
+const programFolders = [
+  join("node_modules", ".bin"),
+  join(".venv", "bin"),
+  join(".venv", "Scripts"),
+  join("vendor", "bin"),
+];
 
 /** Finds the program of a formatter for files in a folder: as the project installed it, or on the PATH. */
 export async function findFormatterProgram(
@@ -17,18 +22,18 @@ export async function findFormatterProgram(
   const [name = ""] = command;
   if (name.includes("/")) {
     const path = isAbsolute(name) ? name : join(cwd, name);
-    return (await isExecutable(path)) ? path : undefined;
+    return findCommandAt(path);
   }
   const installed = configuredIn === undefined ? undefined : await findInstalled(name, folder, worktree);
-  return installed ?? (await findProgram(name, env));
+  return installed ?? (await findCommand(name, env));
 }
 
 /** Looks in the folders from the file's up to the root. */
 async function findInstalled(name: string, folder: string, root: string): Promise<string | undefined> {
   for (let at = folder; isInside(at, [root]); at = dirname(at)) {
     for (const place of programFolders) {
-      const path = join(at, place, name);
-      if (await isExecutable(path)) return path;
+      const path = await findCommandAt(join(at, place, name));
+      if (path !== undefined) return path;
     }
     if (at === dirname(at)) break;
   }

@@ -3,7 +3,7 @@ import { z } from "zod";
 import { orAfter, orWhenAborted } from "../base/async.ts";
 import { messageOf } from "../base/errors.ts";
 import { excerpt } from "../base/text/excerpt.ts";
-import type { PipedProcesses } from "../workspace/process/piped-process.ts";
+import type { PipedCommand, PipedProcesses } from "../workspace/process/piped-process.ts";
 import type { Confine } from "../workspace/process/process.ts";
 
 /** Characters of an output that are read. */
@@ -67,9 +67,7 @@ async function runToEnd(
   processes: PipedProcesses,
   signal: AbortSignal,
 ): Promise<HookAnswer> {
-  const [program, ...args] =
-    process.platform === "win32" ? ["cmd.exe", "/d", "/s", "/c", command] : ["sh", "-c", command];
-  const child = await processes.start({ command: program ?? "sh", args, cwd, env, confine });
+  const child = await processes.start({ ...shellLine(command), cwd, env, confine });
   const printed = Promise.all([readStart(child.output), readStart(child.errors)]);
   child.input.end(JSON.stringify(input));
   const ended = await orWhenAborted(orAfter(child.exited, timeoutMs, undefined), signal, undefined);
@@ -87,6 +85,16 @@ async function runToEnd(
     return { kind: "failed", problem: `exit code ${ended.code ?? ended.signalName ?? "none"}${text}` };
   }
   return parseOutput(output);
+}
+
+/** Returns the command line of the system's shell. `cmd` does not read quotes as other programs do. */
+export function shellLine(
+  command: string,
+  platform: NodeJS.Platform = process.platform,
+): Pick<PipedCommand, "command" | "args" | "verbatim"> {
+  if (platform === "win32")
+    return { command: "cmd.exe", args: ["/d", "/s", "/c", `"${command}"`], verbatim: true };
+  return { command: "sh", args: ["-c", command] };
 }
 
 /** Text that is not a JSON object has no meaning. */

@@ -1,6 +1,7 @@
 import type { Dirent } from "node:fs";
 import { readdir, stat } from "node:fs/promises";
-import { isAbsolute, join, relative, resolve, sep } from "node:path";
+import { isAbsolute, join, parse, relative, resolve } from "node:path";
+import { toSlashes } from "../base/files/paths.ts";
 import { Minimatch } from "minimatch";
 import { codeOf, messageOf } from "../base/errors.ts";
 
@@ -25,9 +26,10 @@ export async function findFiles(
   context: { home: string; folders: readonly string[] },
 ): Promise<FoundFiles> {
   const pattern = entry.startsWith("~/") ? join(context.home, entry.slice(2)) : entry;
-  const folders = isAbsolute(pattern) ? ["/"] : context.folders;
+  const { root } = parse(pattern);
+  const folders = isAbsolute(pattern) ? [root] : context.folders;
   const found: FoundFiles = { paths: [], notes: [] };
-  for (const folder of folders) await findFrom(folder, pattern, found);
+  for (const folder of folders) await findFrom(folder, pattern.slice(root.length), found);
   if (found.paths.length === 0)
     found.notes.push(`${entry} is configured as instructions, but no file matches`);
   return found;
@@ -97,8 +99,4 @@ async function isFile(path: string, found: FoundFiles): Promise<boolean> {
       found.notes.push(`${path} cannot be read: ${messageOf(thrown)}`);
     return false;
   }
-}
-
-function toSlashes(path: string): string {
-  return path.split(sep).join("/");
 }

@@ -1,4 +1,5 @@
-import { join, relative, sep } from "node:path";
+import { toSlashes } from "../base/files/paths.ts";
+import { join, relative } from "node:path";
 import { Minimatch } from "minimatch";
 import { isFolder } from "../base/files/file-stat.ts";
 import { findFiles } from "./file-patterns.ts";
@@ -23,7 +24,7 @@ const ruleFolders = [
 
 /** Whether the path is that of a rule file. */
 export function isRuleFile(path: string): boolean {
-  const parts = path.split(sep).join("/");
+  const parts = toSlashes(path);
   return /\/\.cursor\/rules\/.*\.mdc$|\/\.github\/instructions\/.*\.instructions\.md$/.test(parts);
 }
 
@@ -57,7 +58,7 @@ export function parseRuleFile(path: string, content: string): RuleFile | undefin
 
 /** Whether a rule applies to a file. Patterns are relative to the rule's folder; one without a slash matches names. */
 export function appliesTo({ patterns }: RuleFile, folder: string, file: string): boolean {
-  const path = relative(folder, file).split(sep).join("/");
+  const path = toSlashes(relative(folder, file));
   return patterns.some((pattern) =>
     new Minimatch(pattern.replace(/^\.?\//, ""), { dot: true, matchBase: true, nocomment: true }).match(path),
   );

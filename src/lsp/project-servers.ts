@@ -3,7 +3,7 @@ import { once } from "../base/async.ts";
 import type { Config } from "../config/schema.ts";
 import type { ConfineProgram } from "../sandbox/project-sandbox.ts";
 import { isInside } from "../workspace/paths.ts";
-import { type Environment, findProgram } from "../workspace/process/find-program.ts";
+import { type Environment, findCommand } from "../workspace/process/find-program.ts";
 import { findFiles, type FoundFiles } from "./servers/find-files.ts";
 import { LanguageQueries, type QueryServer } from "./language-queries.ts";
 import type { LanguageServers, ServerFolders } from "./language-servers.ts";
@@ -49,7 +49,7 @@ export class ProjectServers {
   async choices(): Promise<readonly ServerChoice[]> {
     const { config, root, env, answers } = this.#deps;
     const [files, known] = await Promise.all([this.#files(), answers.load()]);
-    const find = async (name: string) => this.#outsideProject(await findProgram(name, env()));
+    const find = async (name: string) => this.#outsideProject(await findCommand(name, env()));
     return selectServers({ config, files, root, answers: known, findProgram: find });
   }
 

@@ -1,4 +1,5 @@
-import { relative, sep } from "node:path";
+import { toSlashes } from "../../base/files/paths.ts";
+import { relative } from "node:path";
 import { structuredPatch } from "diff";
 
 /** Limits of the diff: two unrelated texts of 5,000 lines would block the process for seconds. */
@@ -42,7 +43,7 @@ const formatRange = (start: number, lines: number): string => `${lines === 0 ? s
 function toRelativeName(cwd: string, path: string): string {
   const inside = relative(cwd, path);
   const name = inside.startsWith("..") ? path : inside;
-  return name.split(sep).join("/").replace(/^\//, "");
+  return toSlashes(name).replace(/^\//, "");
 }
 
 /** Quotes names with special characters like git. */

@@ -1,6 +1,6 @@
 import { existsSync, realpathSync } from "node:fs";
 import { readdir } from "node:fs/promises";
-import { delimiter, isAbsolute, join } from "node:path";
+import { isAbsolute, join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { readRegularFile } from "../../base/files/regular-file.ts";
 import { isRecord } from "../../base/text/record.ts";
@@ -8,6 +8,7 @@ import { configHome, type Home } from "../../config/paths.ts";
 import { parseConfigFile } from "../../config/files/config-file.ts";
 import { editors } from "../setup/editors.ts";
 import type { Finding } from "./finding.ts";
+import { listProgramPaths } from "../../workspace/process/find-program.ts";
 
 /** Reports for each installed editor whether its settings start this program. */
 export async function editorFindings(home: Home): Promise<Finding[]> {
@@ -49,10 +50,10 @@ function readCommand(start: unknown): string[] | undefined {
   return [start["command"], ...args];
 }
 
-function judge(who: string, command: readonly string[], { env }: Home, advice: string): Described {
+function judge(who: string, command: readonly string[], home: Home, advice: string): Described {
   const [program = "", ...args] = command;
   const shown = command.join(" ");
-  const path = findProgram(program, env);
+  const path = findProgram(program, home);
   if (path === undefined)
     return { found: `${who} starts ${shown}`, todo: `${program} does not exist. ${advice}` };
   const script = args.find((arg) => isAbsolute(arg) && arg.endsWith(".js"));
@@ -67,10 +68,9 @@ function judge(who: string, command: readonly string[], { env }: Home, advice: s
 }
 
 /** Finds a command as a shell would; editors started from a desktop may have another PATH. */
-function findProgram(program: string, env: Home["env"]): string | undefined {
+function findProgram(program: string, { env, platform }: Home): string | undefined {
   if (isAbsolute(program)) return existsSync(program) ? program : undefined;
-  const folders = (env["PATH"] ?? "").split(delimiter).filter((folder) => folder !== "");
-  return folders.map((folder) => join(folder, program)).find((path) => existsSync(path));
+  return listProgramPaths(program, env, platform).find((path) => existsSync(path));
 }
 
 function isSame(one: string, other: string): boolean {

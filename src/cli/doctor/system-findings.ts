@@ -1,5 +1,6 @@
 import { z } from "zod";
-import { type Environment, findProgram } from "../../workspace/process/find-program.ts";
+import type { Environment } from "../../workspace/process/find-program.ts";
+import { findBash } from "../../workspace/process/find-shell.ts";
 import type { Finding } from "./finding.ts";
 
 const reportSchema = z.object({ header: z.object({ glibcVersionRuntime: z.string().optional() }) });
@@ -18,7 +19,7 @@ export async function findSystem(env: Environment): Promise<System> {
     platform === "linux"
       ? reportSchema.parse(process.report.getReport()).header.glibcVersionRuntime
       : undefined;
-  return { platform, arch, glibc, bash: await findProgram("bash", env) };
+  return { platform, arch, glibc, bash: await findBash(env) };
 }
 
 /** Names the system, and what Fairlead does differently there than on Linux with glibc. */
@@ -41,7 +42,7 @@ export function systemFinding({ platform, arch, glibc, bash }: System): Finding 
     return {
       what,
       found,
-      todo: "Rules for commands and models expect a POSIX shell. Install Git for Windows, and put its bash.exe on the PATH.",
+      todo: "Rules for commands and models expect a POSIX shell. Install Git for Windows, whose bash Fairlead finds.",
     };
   const note =
     "If Fairlead is killed, commands that it started may go on: there is no watchdog on Windows. A turn that goes on without its editor cannot be joined.";

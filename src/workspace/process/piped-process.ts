@@ -30,6 +30,8 @@ export interface PipedCommand {
   readonly env: Environment;
   /** How a sandbox runs it; without it the program runs directly. Not for Windows. */
   readonly confine?: Confine | undefined;
+  /** On Windows: the arguments are already quoted. */
+  readonly verbatim?: boolean;
 }
 
 export interface PipedProcess {
@@ -158,9 +160,10 @@ async function spawnPiped(command: PipedCommand, env: NodeJS.ProcessEnv): Promis
 const isWindows = process.platform === "win32";
 
 async function spawnOnWindows(
-  { command, args, cwd }: PipedCommand,
+  { command, args, cwd, verbatim = false }: PipedCommand,
   env: Environment,
 ): Promise<SpawnedCommand> {
+  if (verbatim) return { command, args, verbatim };
   const { resolveWindowsCommand } = await import("./windows-command.ts");
   const isFile = (path: string) => statOrUndefined(path)?.isFile() ?? false;
   return resolveWindowsCommand(command, args, { env, cwd, isFile });

@@ -15,9 +15,12 @@ const DRAIN_LIMIT_MS = 1_000;
 /** Output of a background process that is read and discarded before its pipe is closed. */
 const BACKGROUND_LIMIT_BYTES = 64 * 1024 * 1024;
 
-/** Node's pipes are sockets: a program that reads from its own output would wait for our side. */
-export function endWriting(output: Readable): void {
-  if (output instanceof Duplex) output.end();
+/**
+ * Ends our side of a program's output. Node's pipes are sockets: a program that reads from its own output would wait for
+ * us. Not on Windows, whose pipes have one direction, and where Node closes the whole pipe soon after.
+ */
+export function endWriting(output: Readable, platform = process.platform): void {
+  if (platform !== "win32" && output instanceof Duplex) output.end();
 }
 
 /**

@@ -8,7 +8,8 @@ import { isFolder } from "../../base/files/file-stat.ts";
 import type { TextOrBytes } from "../../base/secrets/text-or-bytes.ts";
 import { Secrets } from "../../base/secrets/secrets.ts";
 import { childProcess } from "./child-process.ts";
-import { type Environment, findProgram } from "./find-program.ts";
+import type { Environment } from "./find-program.ts";
+import { findShell } from "./find-shell.ts";
 import { endWriting, ProcessOutput } from "./process-output.ts";
 import { endTree, killGroup, PROCESS_MARK, type ProcessTree, findRunningGroups } from "./process-tree.ts";
 import type { Watchdog } from "./watchdog.ts";
@@ -333,9 +334,4 @@ async function describeStartError(
   }
   if (!isFolder(cwd)) return `The working directory ${cwd} is not a folder. Give one that exists.`;
   return `The shell ${shell} could not be started in ${cwd}: ${messageOf(error)}`;
-}
-
-async function findShell(env: Environment): Promise<string> {
-  const bash = await findProgram("bash", env);
-  return bash ?? (isWindows ? (env["ComSpec"] ?? "cmd.exe") : "/bin/sh");
 }
