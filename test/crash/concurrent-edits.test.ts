@@ -88,7 +88,7 @@ test("a killed process's temporary file is removed when the program starts again
   });
 });
 
-test("cleaning up after a killed process keeps what somebody else saved", async () => {
+test("cleaning up after a killed process keeps files that others saved", async () => {
   await using folder = await temporaryFolder({ "work/a.txt": "ours\n", "work/.b.tmp": "theirs\n" });
   const path = join(folder.path, "work/a.txt");
   const lockFolder = join(folder.path, "file-locks");

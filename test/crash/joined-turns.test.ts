@@ -126,7 +126,7 @@ const options = {
 const series = Array.from({ length: rounds / phases.length }, (_, number) => number);
 
 test.each(series)(
-  "series %i: a turn whose client disconnects is joined whole in each phase",
+  "series %i: a client can join a running turn in each phase and misses nothing",
   { timeout: 240_000 },
   async (number) => {
     await story(options, async (context) => {

@@ -82,7 +82,7 @@ function putPipe(path: string): void {
 }
 
 test(
-  "a pipe in place of any file that the program opens or looks for holds nothing up",
+  "a named pipe in place of any file that the program opens does not block it",
   async () => {
     await story({ files: repositoryFiles, homeFiles, program: recording }, async (context) => {
       const { editor } = context;

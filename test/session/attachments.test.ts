@@ -69,7 +69,7 @@ describe("a link to a file", () => {
     expect(place.context.seen.get(place.path("a.ts"))).toMatch(/^[0-9a-f]{64}$/);
   });
 
-  test.each(["none.txt", "blob.bin"])("that cannot be read is said: %s", async (name) => {
+  test.each(["none.txt", "blob.bin"])("that cannot be read is reported: %s", async (name) => {
     await using place = await toolPlace({ "blob.bin": Buffer.from([0, 1, 2, 0, 255, 254]) });
     const [, notice] = await parts(place, link(href(place, name)));
     expect(notice).toMatchObject({

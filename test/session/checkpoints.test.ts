@@ -130,7 +130,7 @@ describe("what a turn did", () => {
     ]);
   });
 
-  test("has a move as one file that goes and one that comes", () => {
+  test("lists a move as a deleted and an added file", () => {
     const moved: FileChange = { ...change("/new", "1", "2"), operation: "move", fromPath: "/old" };
     expect(fileSteps([moved])).toEqual([
       { path: "/old", before: "1", after: null },

@@ -23,7 +23,7 @@ const lines = (count: number, name: string) =>
   Array.from({ length: count }, (_, at) => `${name} ${at}`).join("\n");
 
 describe("the conversation as material for a summary", () => {
-  test("has the user's words whole, and the request that is worked on first", () => {
+  test("has the user's complete messages, the current request first", () => {
     const spec = `${lines(800, "rule")}\nthe last rule`;
     const text = renderConversation({ messages: [user(spec)], request: "Do it" }, 50_000);
     expect(text).toContain(spec);
@@ -40,7 +40,7 @@ describe("the conversation as material for a summary", () => {
     expect(tail.length).toBeGreaterThan(head.length);
   });
 
-  test("has the reports of sub-agents whole", () => {
+  test("has the complete reports of sub-agents", () => {
     const report = `${lines(900, "finding")}\nthe conclusion`;
     expect(renderConversation({ messages: [step("task", report)] }, 50_000)).toContain(report);
   });

@@ -152,7 +152,7 @@ test("archives or removes old sessions with their children, and keeps young ones
   expect(sessions).toEqual([young]);
 });
 
-test("a session that is open stays as it is, however old it is", async () => {
+test("an open session is not changed, even if it is old", async () => {
   ages = { archiveAfterDays: 10, removeAfterDays: 100 };
   const [old, ancient] = [await storeSession(11), await storeSession(101)];
   const writers = [await openWriter(store, old.id), await openWriter(store, ancient.id)];

@@ -99,7 +99,7 @@ describe("the plan of an undo", () => {
 });
 
 describe("an undone file", () => {
-  test("is restored, removed or made again, and doing it twice does no harm", async () => {
+  test("is restored, removed or created again; a second time changes nothing", async () => {
     await using place = await toolPlace({ changed: "new", added: "new" });
     const { workspace } = place.context;
     const [old, fresh] = [await stored(place, "old"), await stored(place, "new")];

@@ -420,7 +420,7 @@ test.each([
   await expect(prepare(applyPatchTool, { patchText }, place)).rejects.toThrow(problem);
 });
 
-test("what models write around a patch does no harm", async () => {
+test("text that models write around a patch is ignored", async () => {
   await using place = await toolPlace({ a: "a\n", b: "b\n" });
   await read(place, "a", "b");
   const patchText =

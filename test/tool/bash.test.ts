@@ -155,7 +155,7 @@ test("a working directory outside the roots needs its own permission", async () 
   ]);
 });
 
-test("refuses a working directory that is none", async () => {
+test("refuses a missing working directory and a file", async () => {
   writeFileSync(join(folder, "work", "file"), "");
   await expect(prepare({ command: "ls", workdir: "missing" })).rejects.toThrow(ToolFailure);
   await expect(prepare({ command: "ls", workdir: "file" })).rejects.toThrow("file is a file.");
@@ -188,7 +188,7 @@ test("takes colours and overwritten progress out", async () => {
   expect((await run({ command })).result).toEqual(completed("red\n100%\nend"));
 });
 
-test("keeps an escape sequence apart that comes in two pieces", async () => {
+test("recognizes an escape sequence that arrives in two parts", async () => {
   const { result, deltas } = await run({ command: "printf 'x\\033[3'; sleep 0.2; printf '1mred\\n'" });
   expect({ result, live: deltas.join("") }).toEqual({ result: completed("xred"), live: "xred\n" });
 });
@@ -209,7 +209,7 @@ test("shows NUL as a visible character where the rest is text", async () => {
   );
 });
 
-test("shows the end of a long output and keeps the whole in a file", async () => {
+test("shows the end of a long output and stores all of it in a file", async () => {
   const { result } = await run({ command: "seq 5000; exit 2" });
   const files = readdirSync(join(folder, "outputs")).map((name) => join(folder, "outputs", name));
   const shown = Array.from({ length: 2_000 }, (_, index) => 3_001 + index).join("\n");

@@ -197,7 +197,7 @@ test("two unrelated large texts are compared in moderate time", async () => {
   expect(performance.now() - begin).toBeLessThan(3_000);
 });
 
-test("what the editor made of a text is kept, and the model hears when it cannot be", async () => {
+test("keeps the editor's version of a text, or informs the model", async () => {
   await using plain = await toolPlace();
   const place = shouting(plain);
   const wrote = await call(writeTool, { filePath: "a", content: "one\n" }, place);

@@ -15,7 +15,7 @@ const always = (reason: string): ReversibilityRecord => ({
 
 /** The machine: users, services, disks, processes, messages. A key lists several names, separated by blanks. */
 export const machine: Record<string, ReversibilityRecord> = {
-  // Their options with a value are those of the wrapper table.
+  // Options with a value are read from the wrapper table.
   "sudo doas pkexec gksudo run0 runuser ksu": {
     valueFlags: "-u -g -h -p -C -T -r -t -U -D -R --user --group --host --prompt --chdir",
     irreversible: { [asAnother]: "*, -i|-s|--login|--shell|-e|--edit" },

@@ -19,7 +19,7 @@ const RESULT_LENGTH = 24_000;
 /** Characters of a query in a title or an answer. */
 const QUERY_LENGTH = 80;
 
-/** Points of a query's word that is found in a name, in a parameter's name, and in a description. */
+/** Points of a match in a tool's name, in a parameter's name, and in a description. */
 const POINTS = { name: 4, parameter: 2, description: 1 } as const;
 /** Shortest word that may be the beginning of another one. */
 const SHORTEST_STEM = 3;

@@ -278,7 +278,7 @@ test("config set and unset change the user's file, and refuse what would not wor
   expect(await read()).toBe(before);
 });
 
-test("config schema --install stores the schema beside the user's file, which names it", async () => {
+test("config schema --install stores the schema next to the user's file and names it", async () => {
   await using home = await temporaryFolder({ ".config/fairlead/fairlead.jsonc": "{\n  // mine\n}\n" });
   const install = () => fairlead(home.path, ["config", "schema", "--install"], { cwd: home.path });
   const { exitCode } = await install();

@@ -77,7 +77,7 @@ const look = () => reply.say("Looking.");
 const readCall = () => reply.call("read", { filePath: "a.txt" });
 
 describe("stdout of a run in a pipe", () => {
-  test("has the answer alone; commentary goes to stderr, and --all prints it too", async () => {
+  test("contains only the answer; commentary goes to stderr, and --all prints it too", async () => {
     await inPlace(async ({ model, run }) => {
       model.reply(look(), readCall()).reply("It says one.");
       const { code, stdout, stderr } = await run("Look");

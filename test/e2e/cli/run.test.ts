@@ -224,7 +224,7 @@ describe("a run without a terminal", () => {
     }, config);
   });
 
-  test("lets a command be repeated whose output changes", async () => {
+  test("allows repeating a command whose output changes", async () => {
     await inPlace(async ({ model, start }) => {
       for (let time = 0; time < 6; time++) model.reply(bash("echo x >> log; wc -l < log"));
       model.reply("Six lines.");

@@ -288,7 +288,7 @@ describe("/compact", () => {
     });
   });
 
-  test("marks a long summary as cut for the user, logs that, and sends it whole", async () => {
+  test("truncates a long summary for the user, logs that, and sends all to the model", async () => {
     const client = zedLike();
     const capabilities = {
       ...client.capabilities,

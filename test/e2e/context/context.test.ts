@@ -277,7 +277,7 @@ describe("several outputs that do not fit together", () => {
 });
 
 describe("files that are named in a message", () => {
-  test("bring no more text along than fits into the window", async () => {
+  test("carry over no more text than fits into the window", async () => {
     const files = { "a.ts": source(1, 900), "b.ts": source(2, 900) };
     await story({ files, limit: { context: 16_384 } }, async ({ editor, model }) => {
       const seen = serveWindow({ model, window: 16_384, summary: () => "", answer: () => "Seen." });
@@ -347,7 +347,7 @@ describe("a window that is smaller than the configuration says", () => {
 });
 
 describe("the request for an answer", () => {
-  test("asks for no more tokens than the window has left beside the prompt", async () => {
+  test("requests no more tokens than the window has left after the prompt", async () => {
     await story({ limit: { context: 16_384, output: 16_384 } }, async ({ editor, model }) => {
       const seen = serveWindow({ model, window: 16_384, summary: () => "", answer: () => "Hello." });
       const { sessionId } = await editor.newSession();

@@ -48,7 +48,7 @@ test("an output of 10 MB is truncated for model and editor, with all of it in a 
   });
 });
 
-test("the file with the whole is read and searched whatever general rules say", async () => {
+test("the file with the complete output can be read despite general rules", async () => {
   const asks = { read: "ask", grep: "ask", glob: "ask", list: "ask", external_directory: "deny" };
   const config = { permission: { ...asks, bash: { "*": "ask", "seq *": "allow" } } };
   await story({ config, permission: "reject_once" }, async ({ editor, model }) => {
@@ -81,7 +81,7 @@ test("the file with the whole is read and searched whatever general rules say", 
   });
 });
 
-test("the file with the whole is closed by a rule that names its folder", async () => {
+test("a rule that names its folder protects the file with the complete output", async () => {
   const config = { permission: { external_directory: { "*": "ask", "*/tool-output*": "deny" } } };
   await story({ config }, async ({ editor, model }) => {
     const { sessionId } = await editor.newSession();
@@ -102,7 +102,7 @@ test("the file with the whole is closed by a rule that names its folder", async 
   });
 });
 
-test("the file with the whole is for this person only", async () => {
+test("only this user can read the file with the complete output", async () => {
   await story({}, async ({ editor, model }) => {
     const { sessionId } = await editor.newSession();
     model.reply(reply.call("bash", { command: "seq 100000" })).reply("Seen.");

@@ -58,7 +58,7 @@ describe("a request with wrong parameters", () => {
     });
   });
 
-  test("gets a short answer, however long what is wrong with it is", async () => {
+  test("gets a short answer even if its problem is long", async () => {
     await story({}, async ({ editor }) => {
       const { sessionId } = await editor.newSession();
       const long = "x".repeat(2_000_000);
@@ -102,7 +102,7 @@ describe("what says nothing to the model", () => {
     });
   });
 
-  test("is a command that comes to no text: it says so itself", async () => {
+  test("is a command that expands to an empty text, which is reported", async () => {
     const command = { ".fairlead/commands/say.md": "---\ndescription: Say it\n---\n$ARGUMENTS\n" };
     await story({ files: command }, async ({ editor, model }) => {
       const { sessionId } = await editor.newSession();
@@ -193,7 +193,7 @@ describe("an editor's terminal", () => {
     });
   });
 
-  test("shows the end of an output that was too fast to be shown whole", async () => {
+  test("shows the end of an output that was too fast to be shown completely", async () => {
     await story({ client: zedLike() }, async ({ editor, model }) => {
       const { sessionId } = await editor.newSession();
       model.reply(reply.call("bash", { command: "seq 1 200000" })).reply("Done.");

@@ -37,7 +37,7 @@ describe.each([
   ["with files", withFs],
   ["like Zed", zedLike],
 ] as const)("in an editor that is %s", (_, client) => {
-  test("@path, @path#lines and @folder/ bring what they name along", async () => {
+  test("@path, @path#lines and @folder/ attach files, lines and listings", async () => {
     await story({ client: client(), files }, async (storyContext) => {
       const { path } = storyContext.repository;
       const text = await sent(storyContext, "Compare @src/a.ts#L2-3, (@src/b.ts) and @src/.");

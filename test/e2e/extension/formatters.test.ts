@@ -58,7 +58,7 @@ describe("formatters of the user's configuration", () => {
     });
   });
 
-  test("that fail or empty the file do no harm, and the model is informed", async () => {
+  test("that fail or empty the file change nothing, and the model is informed", async () => {
     const config = {
       formatter: {
         broken: { command: shell('echo "bad line 3" >&2; echo junk > "$1"; exit 2'), extensions: [".js"] },

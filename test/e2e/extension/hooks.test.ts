@@ -77,7 +77,7 @@ describe("hooks before and after calls", () => {
     });
   });
 
-  test("answer with JSON: ask, deny, other arguments, and an allow that lifts no rule", async () => {
+  test("answer with JSON: ask, deny, new arguments, and an allow that overrides no rule", async () => {
     const command = (decision: object) => ({ type: "command", command: decide(decision) });
     const group = (matcher: string, decision: object) => ({ matcher, hooks: [command(decision)] });
     const config = {

@@ -260,7 +260,7 @@ const examples: Readonly<Record<string, Example>> = {
   },
 };
 
-describe("files of somebody who comes from OpenCode work as they are", () => {
+describe("OpenCode users' files work unchanged", () => {
   test.for(Object.entries(examples))("%s", async ([, example]) => {
     await using home = await temporaryFolder(example.home);
     await using repository = await gitRepository(example.project);

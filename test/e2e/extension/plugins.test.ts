@@ -18,7 +18,7 @@ interface Heard {
 const goOn = { experimental: { continue_loop_on_deny: true } };
 
 describe("plugins", () => {
-  test("hear and change what their hooks are for, one after the other", async () => {
+  test("receive and change the data of their hooks, in order", async () => {
     const first = `
 import type { Plugin } from "@opencode-ai/plugin";
 import { tool } from "@opencode-ai/plugin";
@@ -150,7 +150,7 @@ export const Listens = async ({ directory }) => ({
     });
   });
 
-  test("hear when an MCP server changes its tools", async () => {
+  test("are notified when an MCP server changes its tools", async () => {
     const listens = `
 import { appendFileSync } from "node:fs";
 export const Listens = async ({ directory }) => ({
@@ -193,7 +193,7 @@ export const Changes = async () => ({
     );
   });
 
-  test("stay as they are while other files change, and one process serves all sessions", async () => {
+  test("are not reloaded when other files change, and one process serves all sessions", async () => {
     const counts = `
 let calls = 0;
 export const Counts = async () => ({ "tool.execute.after": (_, output) => { output.output += " " + ++calls; } });
@@ -309,7 +309,7 @@ export const Decides = () => ({
     });
   });
 
-  test("that throw, hang, answer nonsense or exit are named and disabled; turns continue", async () => {
+  test("that throw, hang, exit or return invalid values are disabled; turns continue", async () => {
     const bad = (body: string) => `export const Bad = async () => ({ ${body} });\n`;
     const homeFiles = {
       ".config/fairlead/plugin/a-throws.js": bad('"chat.params": () => { throw new Error("boom"); }'),

@@ -200,7 +200,7 @@ describe("the model server", () => {
     expect((await (await ask(model)).text()).length).toBeGreaterThan(20_000_000);
   });
 
-  test("answers titles by itself and counts them apart", async () => {
+  test("answers requests for titles itself and counts them separately", async () => {
     const model = await modelServer();
     model.reply("The story");
     const system = { role: "system", content: "You write titles for conversations.\nBe short." };

@@ -255,7 +255,7 @@ describe("a call of a tool on demand", () => {
     });
   });
 
-  test("is served with arguments as text, beside the name, or in a parallel call", async () => {
+  test("accepts arguments as text, next to the name, or in a parallel call", async () => {
     const options = few({ permission: { "bad_*": "allow" } });
     await story(options, async ({ editor, model }) => {
       const { sessionId } = await editor.newSession();
@@ -465,7 +465,7 @@ describe("tools on demand are offered", () => {
     });
   });
 
-  test("to small models beside their few tools", async () => {
+  test("to small models in addition to their few tools", async () => {
     const models = { "qwen3:8b": { limit: { context: 32_000, output: 4_000 }, tool_call: true } };
     const options = { ...many({ model: "test/qwen3:8b" }), models };
     await story(options, async ({ editor, model }) => {

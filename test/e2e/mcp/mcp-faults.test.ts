@@ -117,7 +117,7 @@ describe("a server that cannot be started", () => {
 
 describe("what a server writes", () => {
   test.each(["noise", "wrong-ids", "flood", "restless", "endless-list", "terminal-without-echo"])(
-    "does no harm beside its messages: %s",
+    "is ignored between its messages: %s",
     async (fault) => {
       await withServer(faulty(fault), async (context) => {
         expect(await callOnce(context, "bad_echo")).toEqual(["hello"]);
@@ -252,7 +252,7 @@ describe("a call", () => {
     });
   });
 
-  test("that is cancelled ends at once, and the server hears of it", async () => {
+  test("that is cancelled ends at once, and the server is notified", async () => {
     await using place = await temporaryFolder({ memory: "" });
     const file = join(place.path, "memory");
     await withServer(faulty("none", file), async ({ editor, model, sessionId }) => {
@@ -267,7 +267,7 @@ describe("a call", () => {
     });
   });
 
-  test("over which the server dies is made once more with a new one", async () => {
+  test("during which the server crashes is repeated with a new one", async () => {
     await using place = await temporaryFolder({ memory: "" });
     const file = join(place.path, "memory");
     await withServer(faulty("dies-in-call", file), async (context) => {
@@ -277,7 +277,7 @@ describe("a call", () => {
     });
   });
 
-  test("over which the server dies twice fails, and the server comes back for the next", async () => {
+  test("during which the server crashes twice fails; the next call restarts it", async () => {
     await withServer(faulty("always-dies-in-call"), async (context) => {
       const lost =
         "The MCP server bad lost its connection during the call and again during the retry: its program ended.";

@@ -61,7 +61,7 @@ describe("servers and sessions", () => {
     });
   });
 
-  test("the list that a session is loaded with takes the place of the one before", async () => {
+  test("the list of servers of a load replaces the earlier one", async () => {
     await story({ config: { permission } }, async ({ editor, model, home }) => {
       model.otherwise("Hi.");
       const { sessionId } = await editor.newSession({ mcpServers: [given("bad", faulty("none"))] });
@@ -142,7 +142,7 @@ describe("at the program's end", () => {
     },
   );
 
-  test("when the editor goes away nothing of a server is left", async () => {
+  test("no server process remains when the editor disconnects", async () => {
     await story({ config: { mcp: { bad: faulty("stays") } } }, async ({ editor, model, home }) => {
       const { sessionId } = await editor.newSession();
       model.reply("Hi.");
@@ -194,7 +194,7 @@ describe("/mcp", () => {
     });
   });
 
-  test("says so where there are none", async () => {
+  test("reports that there are no servers", async () => {
     await story({}, async ({ editor }) => {
       const { sessionId } = await editor.newSession();
       await editor.prompt(sessionId, "/mcp");

@@ -153,7 +153,7 @@ describe("a remote server of the protocol of 2026-07-28", () => {
     });
   });
 
-  test("that is put back to the older protocol is used with that", async () => {
+  test("that returns to the older protocol is used with it", async () => {
     await using server = await startModernHttp({ legacy: "stateless" });
     await story({ config: { mcp: remote(server), permission } }, async (context) => {
       const { sessionId } = await context.editor.newSession();

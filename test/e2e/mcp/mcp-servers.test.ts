@@ -220,7 +220,7 @@ test("a server gets the session's folders if it names none or settings ask for r
 });
 
 describe("permission for a server's tools", () => {
-  test("is asked by default, with what the call is and says of itself", async () => {
+  test("asks by default, with the call and its description", async () => {
     const config = { mcp: { everything: everything() } };
     await story({ config, permission: "reject_once" }, async ({ editor, model }) => {
       const { sessionId } = await editor.newSession();
@@ -276,7 +276,7 @@ describe("permission for a server's tools", () => {
     });
   });
 
-  test("is asked in plan mode however much is allowed to all agents", async () => {
+  test("asks in plan mode even if all agents are allowed everything", async () => {
     const config = { mcp: { bad: faulty("none") }, permission: "allow" };
     await story({ config, permission: "reject_once" }, async ({ editor, model }) => {
       const { sessionId } = await editor.newSession();

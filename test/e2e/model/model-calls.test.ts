@@ -172,7 +172,7 @@ describe("calls that cannot be run as they are", () => {
     expect(toolResults).toEqual([expect.stringMatching(/The call names no tool\. Use one of these: .*bash/)]);
   });
 
-  test("odd fields do no harm", async () => {
+  test("unknown fields are ignored", async () => {
     const { toolResults } = await resultsOf([
       reply.call("read", '{"__proto__":{"filePath":"b.txt"},"constructor":1,"filePath":"a.txt"}'),
     ]);

@@ -297,7 +297,7 @@ describe("errors that a retry fixes", () => {
     });
   });
 
-  test("a whole call before a reset is run once, and its result reaches the model", async () => {
+  test("a complete call before a reset runs once, and its result reaches the model", async () => {
     await faultStory(async ({ editor, model, sessionId }) => {
       const gate = reply.gate();
       model.reply(reply.call("bash", { command: "echo once >> ran" }), gate, reply.reset());
@@ -354,7 +354,7 @@ describe("answers in a strange form", () => {
     });
   });
 
-  test("a character whose bytes come apart is whole", async () => {
+  test("a character whose bytes arrive separately is intact", async () => {
     await recoveredStory(
       async ({ model }) => {
         const gate = reply.gate();
@@ -372,7 +372,7 @@ describe("answers in a strange form", () => {
     });
   });
 
-  test("a line of 20 MB does no harm", async () => {
+  test("a line of 20 MB is read", async () => {
     await faultStory(async ({ editor, model, sessionId }) => {
       model.reply(reply.comment("x".repeat(20_000_000)), reply.say("Hello"));
       expect((await editor.prompt(sessionId, "Hi")).stopReason).toBe("end_turn");

@@ -171,7 +171,7 @@ describe("several questions", () => {
     );
   const config = { permission: { bash: "ask", edit: "ask" } };
 
-  test("are put one after the other", async () => {
+  test("are asked one after the other", async () => {
     const first = Promise.withResolvers<"allow_once">();
     const permission = () => first.promise;
     await story({ config, permission }, async ({ editor, model, repository }) => {
@@ -362,7 +362,7 @@ describe("rules", () => {
     });
   });
 
-  test("a tool that is denied whole is not offered", async () => {
+  test("a tool that is always denied is not offered", async () => {
     await story({ config: { permission: { bash: "deny" } } }, async ({ editor, model }) => {
       const { sessionId } = await editor.newSession();
       model.reply("Hello.");

@@ -135,7 +135,7 @@ describe("fairlead permissions check", () => {
     expect(parseLines(stdout).map(({ action }) => action)).toEqual(["allow", "deny", "ask", "deny"]);
   });
 
-  test("takes lines with odd ends of lines as they are, and thousands of them", async () => {
+  test("accepts thousands of lines, and unusual line ends", async () => {
     await using home = await temporaryFolder();
     const odd = ["ls\u2028rm x", "ls \u202e", "echo a\rb"];
     const many = Array.from({ length: 5_000 }, (_, index) => `cat file-${index}.txt | grep x`);

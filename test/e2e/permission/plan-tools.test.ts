@@ -145,7 +145,7 @@ describe("plan_exit, where edits ask", () => {
 });
 
 describe("plan_exit", () => {
-  test("that is rejected leaves plan mode on, and the model hears of it", async () => {
+  test("that is rejected leaves plan mode on, and the model is informed", async () => {
     await story({ permission: "reject_once" }, async ({ editor, model }) => {
       const { sessionId } = await editor.newSession();
       await editor.setMode(sessionId, "plan");
@@ -177,7 +177,7 @@ describe("plan_exit", () => {
     });
   });
 
-  test("beside other calls lets none of them run under the new mode's rules", async () => {
+  test("does not apply the new mode's rules to other calls of its step", async () => {
     await story({ permission: "allow_once" }, async ({ editor, model, repository }) => {
       const { sessionId } = await editor.newSession();
       await editor.setMode(sessionId, "plan");

@@ -117,7 +117,7 @@ describe.runIf(problem === undefined)("at the level Sandboxed", () => {
     });
   });
 
-  test("scripts of a skill run beside the configuration, which stays hidden", async () => {
+  test("scripts of a skill run although they are in the hidden configuration folder", async () => {
     const skill = ".config/fairlead/skills/tidy";
     const homeFiles = {
       [`${skill}/SKILL.md`]: "---\nname: tidy\ndescription: Tidies.\n---\nRun run.sh.\n",
@@ -222,7 +222,7 @@ describe.runIf(problem === undefined)("at the level Sandboxed", () => {
     });
   });
 
-  test("what cannot be undone and was allowed reads the keys of its program only", async () => {
+  test("an allowed irreversible command reads the keys of its program only", async () => {
     const script = "cat ~/.ssh/id >&2; test -r ~/.aws/credentials || echo no others >&2; exit 1";
     await using tools = await temporaryFolder({ ssh: `#!/bin/sh\n${script}\n` }, "fairlead-ssh-");
     await chmod(join(tools.path, "ssh"), 0o755);

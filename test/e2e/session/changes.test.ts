@@ -364,7 +364,7 @@ describe("/drop", () => {
     });
   });
 
-  test("is whole after a kill in its middle", async () => {
+  test("is complete after a kill in the middle", async () => {
     const names = Array.from({ length: 60 }, (_, index) => `file-${index}`);
     await story({ files: {}, ...allowAll }, async ({ editor, model, repository }) => {
       const { sessionId } = await editor.newSession();

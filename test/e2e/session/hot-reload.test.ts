@@ -9,7 +9,7 @@ const story = storiesOfOneAgent();
 const agentFile = "---\ndescription: Ours.\nmode: primary\n---\nWork as ours.";
 
 describe("files that change while a session is open", () => {
-  test("count from the next turn on, and the editor hears of it", async () => {
+  test("apply from the next turn on, and the editor is notified", async () => {
     await story({}, async ({ editor, model, repository, home }) => {
       const { sessionId } = await editor.newSession();
       model.reply("One.");
@@ -65,7 +65,7 @@ describe("files that change while a session is open", () => {
     });
   });
 
-  test("an agent that is gone gives way to the default one", async () => {
+  test("the default agent replaces an agent that was removed", async () => {
     const files = { ".fairlead/agents/ours.md": agentFile };
     await story({ files }, async ({ editor, model, repository }) => {
       const { sessionId } = await editor.newSession();

@@ -141,7 +141,7 @@ describe("a loaded session", () => {
     });
   });
 
-  test("is whole after it was closed, and can be talked to", async () => {
+  test("is complete after it was closed, and can be continued", async () => {
     await story({}, async ({ editor, model }) => {
       const { sessionId } = await editor.newSession();
       model.reply("Hello.").reply("Again.");

@@ -345,7 +345,7 @@ describe("/undo", () => {
     });
   });
 
-  test("is whole after a kill in its middle", async () => {
+  test("is complete after a kill in the middle", async () => {
     const names = Array.from({ length: 60 }, (_, index) => `file-${index}`);
     const contents = (text: string) => Object.fromEntries(names.map((name) => [name, text]));
     await story({ files: {}, ...allowAll }, async (context) => {

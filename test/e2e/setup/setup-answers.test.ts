@@ -205,7 +205,7 @@ describe("setup", () => {
     expect(JSON.parse(keys)).toEqual({ openai: { apiKey: key } });
   });
 
-  test("answers a word that is no choice with the nearest choices", async () => {
+  test("answers an unknown word with the nearest choices", async () => {
     const { stdout } = await at(["local", "on this machine", "opneai", "gemini", "zzz", key]);
     const replyText = stdout.match(/(?:No such choice|That looks like).*$/gm);
     const machine = expect.stringMatching(

@@ -183,7 +183,7 @@ test("a compaction names running jobs, and a kill after it loses none", async ()
   });
 });
 
-test("a fork does not own the jobs of its session, and its model learns it", async () => {
+test("a fork does not own the jobs of its session, and its model is informed", async () => {
   await story({}, async (context) => {
     const { editor, model, repository } = context;
     const { sessionId, pid } = await startJob(context);

@@ -271,7 +271,7 @@ describe("cut calls", () => {
     expect(toolResults[0]?.length).toBeLessThan(480);
   });
 
-  test("of a few characters are sent again whole", async () => {
+  test("of a few characters are sent again completely", async () => {
     const { toolResults } = await runCalls([reply.call("bash", '{"command": "ls'), reply.finish("length")]);
     expect(toolResults).toEqual([
       expect.stringMatching(/Arrived: 15 characters, cut within `command`\. Call it again\.$/),

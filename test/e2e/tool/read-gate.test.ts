@@ -109,7 +109,7 @@ describe("a file that a command showed", () => {
   test.each([
     ["written over", write()],
     ["edited by a tolerant match", tolerant],
-  ])("is not %s if it was saved by somebody else since", async (_, call) => {
+  ])("is not %s if others saved it since", async (_, call) => {
     const theirs = text.replace("total", "sum");
     const { last, now } = await playPlain(bash("cat src/a.js"), save(theirs), call);
     expect(last).toMatch(/was changed since it was read\. Read it again/);

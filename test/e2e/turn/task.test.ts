@@ -59,7 +59,7 @@ describe("a task", () => {
     });
   });
 
-  test("runs beside another; its question comes under the session with the agent's name", async () => {
+  test("runs in parallel; its question names the agent and belongs to the session", async () => {
     const config = { permission: { bash: "ask" } };
     await story({ config }, async ({ editor, model }) => {
       const { sessionId } = await editor.newSession();
@@ -128,7 +128,7 @@ describe("a task", () => {
     });
   });
 
-  test("that is refused what it asks for ends, and the model hears why", async () => {
+  test("whose question is rejected ends, and the model reads why", async () => {
     const config = { permission: { bash: "ask" } };
     await story({ config, permission: "reject_once" }, async ({ editor, model }) => {
       const { sessionId } = await editor.newSession();

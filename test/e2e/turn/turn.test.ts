@@ -107,7 +107,7 @@ describe("a turn", () => {
     });
   });
 
-  test("starts a call the moment its arguments are whole, while later text still streams", async () => {
+  test("starts a call when its arguments are complete, while later text still streams", async () => {
     await story({ files: { "a.txt": "one\n" } }, async ({ editor, model }) => {
       const { sessionId } = await editor.newSession();
       const gate = reply.gate();
@@ -337,7 +337,7 @@ describe("attachments", () => {
 
   const lines = Array.from({ length: 9 }, (_, at) => `line ${at + 1}\n`).join("");
 
-  test("a linked file reaches the model whole", async () => {
+  test("a linked file reaches the model completely", async () => {
     const content = await sent({ "a.txt": lines }, (cwd) => [
       text("Look at"),
       link(pathToFileURL(join(cwd, "a.txt")).href, "a.txt"),
@@ -347,7 +347,7 @@ describe("attachments", () => {
     expect(content).toContain("9: line 9\n");
   });
 
-  test("a link with lines brings only these", async () => {
+  test("a link with lines attaches only these", async () => {
     const content = await sent({ "a.txt": lines }, (cwd) => [
       link(`${pathToFileURL(join(cwd, "a.txt")).href}#L3:5`, "a.txt"),
     ]);

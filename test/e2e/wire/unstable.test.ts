@@ -305,7 +305,7 @@ describe("keys and providers", () => {
     });
   });
 
-  test("who asked for the status hears when it is another, and nobody else does", async () => {
+  test("only clients that requested the status are notified of changes", async () => {
     await ownStory({}, async ({ editor, model }) => {
       const notice = () =>
         editor.wire.entries.flatMap(({ message }) =>

@@ -88,7 +88,7 @@ describe("lines that are no message", () => {
     });
   });
 
-  test("before initialize they do no harm either", async () => {
+  test("before initialize they get errors and break nothing", async () => {
     await story({ initialize: false }, async ({ editor, model }) => {
       await editor.write("{\nnull\n[]\n");
       await editor.writeLine(listing("early"));

@@ -36,7 +36,7 @@ describe("a diff", () => {
     expect(content[0]).toMatchObject({ type: "diff", newText: expect.stringMatching(/characters more\)$/) });
   });
 
-  test("of a new file has no old text, however long it is", () => {
+  test("of a new file has no old text, even if it is long", () => {
     const [diff] = limitContent([{ type: "diff", path: "/a", oldText: null, newText: lines(50_000) }]);
     expect(diff).toMatchObject({ type: "diff", oldText: null });
   });

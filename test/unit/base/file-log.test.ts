@@ -69,7 +69,7 @@ test.for([
   expect(removeSecretForms(text)).toBe(text);
 });
 
-test("a long text is cut in a line, and what it says is no way around the redaction", async () => {
+test("a long text is truncated after secrets are redacted", async () => {
   const mirrored: string[] = [];
   await using folder = await temporaryFolder();
   const secrets = new Secrets();

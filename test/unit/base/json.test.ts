@@ -12,7 +12,7 @@ test("counts nesting levels, ignoring the contents of strings", () => {
   expect(nestsDeeper(3, '{"a": "[[[[[[')).toBe(false);
 });
 
-test("a string of many million characters is none too long", () => {
+test("a string of many million characters is not too long", () => {
   for (const piece of ["x", '\\"', "\\\\", "\\n"])
     expect(nestsDeeper(3, `{"a": "${piece.repeat(20_000_000)}"}`)).toBe(false);
 });

@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
 import { memoizePer } from "../../../src/base/memoize.ts";
 
-test("what was made is kept for its owner as long as all it was made of is the same", () => {
+test("memoizes per owner until one of the inputs changes", () => {
   const stored = memoizePer<string>();
   const made: string[] = [];
   const [owner, other] = [{}, {}];

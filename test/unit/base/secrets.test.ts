@@ -10,7 +10,7 @@ function withKeys(...keys: string[]): Secrets {
 }
 
 describe("secrets", () => {
-  test("of which one begins like another are taken out whole", () => {
+  test("with a common beginning are removed completely", () => {
     const secrets = withKeys("sk-12345678", "sk-12345678-longer");
     expect(secrets.redact("sk-12345678-longer")).toBe("[key]");
   });
@@ -22,7 +22,7 @@ describe("secrets", () => {
     expect([secrets.isIn("Bearer sk-12345678"), secrets.isIn("ollama")]).toEqual([true, false]);
   });
 
-  test("are found however a text is cut into pieces, and nothing else is lost", () => {
+  test("are found in a text in several parts, and nothing else is lost", () => {
     const secrets = withKeys("sk-12345678", "sk-1234abcd");
     const piece = constantFrom(
       "s",

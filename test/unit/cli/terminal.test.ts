@@ -87,7 +87,7 @@ test("a terminal gets no control sequences, a pipe gets everything", () => {
   expect([sanitizeFor({ isTTY: true }, text), sanitizeFor({}, text)]).toEqual(["red\n\ttab 👩‍🚀", text]);
 });
 
-test("finds escape sequences quickly, however often they begin without an end", () => {
+test("finds escape sequences quickly, even if many have no end", () => {
   for (const beginning of [
     "\u001b]",
     "\u001bP",
@@ -116,7 +116,7 @@ test("a suspended program that resumes continues to read until it has its answer
   expect([process.listenerCount("SIGCONT"), input.isPaused()]).toEqual([0, true]);
 });
 
-test("who goes away agrees to no suggestion", async () => {
+test("the end of the input accepts no suggestion", async () => {
   const input = new PassThrough();
   const reply: string[] = [];
   const questions = createLineQuestions(input, { write: (text) => reply.push(text) });

@@ -75,7 +75,7 @@ function sources({ path }: TemporaryFolder, more: Partial<CommandSources> = {}):
 }
 
 describe("commands", () => {
-  test("come from the configuration and from files, the later the stronger", async () => {
+  test("come from the configuration and from files; later ones override", async () => {
     await using folder = await temporaryFolder({
       "home/.claude/commands/fix.md":
         "---\ndescription: Fix it\nargument-hint: [issue] [priority]\nallowed-tools: Bash\nmodel: sonnet\n---\nFix $1.",

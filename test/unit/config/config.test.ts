@@ -483,7 +483,7 @@ test("a project's configuration never sets what the user decides for all project
   }
 });
 
-test("an untrusted project lifts no limit of costs, tasks, undo or of what a no ends", async () => {
+test("an untrusted project raises no limit of costs, tasks, undo or rejections", async () => {
   await write("work/fairlead.json", {
     max_cost: { turn: 1000 },
     subagent_depth: 3,

@@ -4,7 +4,7 @@ import { convertForeignAgent } from "../../../src/agent/other-agent.ts";
 import { loadSkills } from "../../../src/skill/skills.ts";
 import { temporaryFolder } from "../../support/temp.ts";
 
-/** What the case shows, the file, its settings, whether a note says that something is wrong. */
+/** The case, the file, its settings, and whether a note reports a problem. */
 type Case = readonly [shows: string, text: string, settings: Record<string, unknown>, isNoted: boolean];
 
 const conversation = [
@@ -164,7 +164,7 @@ describe("a skill", () => {
     ["three", `name: ${"x".repeat(65)}`, "three"],
     ["four", "name: 4", "four"],
     ["five", "name: '-'", "five"],
-  ])("in the folder %s with %s is called %s, and it is said", async (folder, name, called) => {
+  ])("in the folder %s with %s is named %s, and a note says so", async (folder, name, called) => {
     const { skills, problems } = await load({
       [`skills/${folder}/SKILL.md`]: `---\n${name}\ndescription: D\n---\nBody`,
     });

@@ -97,7 +97,7 @@ test("what is configured and cannot be read is noted", async () => {
   });
 });
 
-test("a file is read once, however many ways lead to it", async () => {
+test("a file is read once, even if several settings name it", async () => {
   await write("project/AGENTS.md", "rules");
   await symlink("../../AGENTS.md", join(root, "packages/shop/CLAUDE.md"));
   expect(await load({ configured: ["AGENTS.md"] })).toEqual({

@@ -86,7 +86,7 @@ describe.each(["pushes", "pushes-versions", "is-asked", "is-odd"])("a server tha
   });
 });
 
-test("what somebody else changed meanwhile is not taken for the edit's", async () => {
+test("changes by others meanwhile do not count as the edit's", async () => {
   await using at = await place("pushes-versions");
   await at.folder.write({ "other.txt": "fine" });
   expect(await at.edit("other.txt", null, "fine")).toBe("");
@@ -122,7 +122,7 @@ describe("a server at fault", () => {
   });
 
   test.each(["never-answers", "stays-silent"])(
-    "that %s holds up edits for a bounded time",
+    "that %s delays edits for a bounded time",
     async (behaviour) => {
       await using at = await place(behaviour, { firstMs: 50, laterMs: 50 });
       const late = "test has not checked this yet; its errors are shown with a later edit.";

@@ -454,7 +454,7 @@ describe("tokens of a server", () => {
     );
   });
 
-  test("of one client are none of another that is configured later, and can be forgotten", async () => {
+  test("belong to one configured client, and can be removed", async () => {
     await scene({}, async ({ server, settings, run }) => {
       await run();
       const other = new ServerTokens({ ...settings, oauth: { clientId: "other" } }, { store, fetch });

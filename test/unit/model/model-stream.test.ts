@@ -501,7 +501,7 @@ test("the answer ends at [DONE] even where the connection stays open", async () 
   expect((await ask(base)).at(-1)).toEqual({ type: "finish", reason: "stop", tokens });
 });
 
-test("a whole answer waits for its usage only a while, whatever comes instead", async () => {
+test("a complete answer waits for its usage for a limited time", async () => {
   vi.useFakeTimers();
   async function* body() {
     yield Buffer.from(say("x") + delta({}, "stop"));
@@ -736,7 +736,7 @@ test("counts that are texts are counts, and other values are not a reason to fai
   expect(events.at(-1)).toEqual({ type: "finish", reason: "stop", tokens });
 });
 
-test("odd fields of lesser servers do no harm", async () => {
+test("unusual fields of servers are accepted", async () => {
   const chunks = [
     { choices: [{ delta: { role: "model", content: "a" } }], error: null, usage: null },
     { choices: [{ delta: { tool_calls: [{ id: 5, function: { name: "read", arguments: { p: 1 } } }] } }] },
@@ -828,7 +828,7 @@ test("silence before or inside the stream fails, and comments are not life", asy
   expect(failureOf(events)).toMatchObject({ code: "timeout" });
 });
 
-test("the arguments of a call are no silence, however long they take", async () => {
+test("the arguments of a call reset the silence timer", async () => {
   const tell = async (response: ServerResponse) => {
     stream(response).write(callPiece(0, { id: "call_1", name: "read", arguments: '{"a":"' }));
     for (let piece = 0; piece < 10; piece++) {

@@ -108,7 +108,7 @@ test("for Kimi a schema has one type per place and an object at its root", () =>
 test.each([
   ["Gemini", gemini],
   ["Kimi", kimi],
-])("for %s a schema that refers to itself ends, however often it does", (_name, quirks) => {
+])("for %s a schema that refers to itself is finite", (_name, quirks) => {
   const chain = { properties: { child: { $ref: "#" } } };
   const tree = {
     $defs: { node: { type: "object", properties: { left: { $ref: "#/$defs/node" }, right: { $ref: "#" } } } },

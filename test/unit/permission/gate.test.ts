@@ -184,7 +184,7 @@ describe("the gate", () => {
     expect(requested.map(({ question }) => question.callId)).toEqual(["1", "3"]);
   });
 
-  test("settles a step only after the reason, and allows none of it meanwhile", async () => {
+  test("settles a step only after the reason, and allows none of its calls meanwhile", async () => {
     let mode: ApprovalMode = "ask";
     const reason = deferred<string | undefined>();
     const isAsked = deferred<void>();

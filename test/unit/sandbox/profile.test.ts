@@ -173,7 +173,7 @@ describe("a profile", () => {
     expect(derived.network).toBe(true);
   });
 
-  test("shows of a hidden folder what was allowed by name, and nothing beside it", async () => {
+  test("shows only the named files of a hidden folder", async () => {
     await using folder = await temporaryFolder({ "work/a.txt": "" });
     await using own = await temporaryFolder({
       ".ssh/config": "",

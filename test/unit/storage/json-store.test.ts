@@ -156,7 +156,7 @@ for (const [name, damage] of Object.entries(damages)) {
   });
 }
 
-test("files moved aside are kept apart", async () => {
+test("files that were moved aside do not overwrite each other", async () => {
   mkdirSync(join(root, "x"));
   for (const text of ["one", "two"]) {
     writeFileSync(join(root, "x", "bad.json"), text);

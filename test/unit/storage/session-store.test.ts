@@ -321,7 +321,7 @@ describe("the list", () => {
     await vi.waitFor(() => expect(readFileSync(remaining, "utf8")).not.toContain(gone.id), waiting);
   });
 
-  test("is cached when many sessions come, beside what was cached, and read unchanged", async () => {
+  test("adds many sessions to the cache and reads them unchanged", async () => {
     const remaining = join(root, "session_list.json");
     const first = await Promise.all(Array.from({ length: 100 }, () => created()));
     await store.close();
@@ -425,7 +425,7 @@ describe("messages", () => {
     await writer.close();
   });
 
-  test("are not changed by what their giver does with the objects afterwards", async () => {
+  test("are not changed when the caller changes the objects later", async () => {
     const info = await created();
     const writer = await openWriter(store, info.id);
     const message = assistantInfo(info.id);

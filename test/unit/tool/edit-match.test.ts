@@ -174,7 +174,7 @@ test("blank text is only found exactly, and empty text never", () => {
   expect(edit("a", "", "x")).toEqual({ outcome: "missing" });
 });
 
-test("searches repetitive text in moderate time, however long the old text is", () => {
+test("searches repetitive text in moderate time, even for a long old text", () => {
   const begin = performance.now();
   const same = "x\n".repeat(1_000_000);
   const missing = { outcome: "missing" };

@@ -103,7 +103,7 @@ test("a cancel ends the work", async () => {
   await expect(fitImage(createPng(5_000, 10), cancelled)).rejects.toThrow(/abort/i);
 });
 
-test("what a message may hold goes by the bytes, not by what they are called", async () => {
+test("the accepted types depend on the bytes, not on the file name", async () => {
   const [png, jpeg] = [samples.get("image/png"), samples.get("image/jpeg")];
   if (png === undefined || jpeg === undefined) throw new Error("no samples");
   expect(await fitMedium({ bytes: jpeg, mime: "image/png", name: "a" })).toMatchObject({

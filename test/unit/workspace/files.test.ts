@@ -40,7 +40,7 @@ test("a new file is made with its folders", async () => {
   expect(await readFile(path, "utf8")).toBe("new");
 });
 
-test("a replaced file keeps its mode, and nothing is left beside it", async () => {
+test("a replaced file keeps its mode, and no temporary file remains", async () => {
   await using folder = await temporaryFolder({ "run.sh": "old" });
   const path = join(folder.path, "run.sh");
   await chmod(path, 0o751);

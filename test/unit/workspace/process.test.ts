@@ -209,7 +209,7 @@ test("gives 37 kB of short lines whole and in order", async () => {
   );
 });
 
-test("joins characters whose bytes come apart, and replaces invalid bytes", async () => {
+test("joins characters whose bytes arrive separately, and replaces invalid bytes", async () => {
   const { text } = await sh("printf '\\342\\202'; sleep 0.1; printf '\\254 \\377 end'");
   expect(text).toBe("€ \uFFFD end");
 });

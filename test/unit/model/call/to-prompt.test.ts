@@ -181,7 +181,7 @@ test("sends media to models that accept them, and a description to others", () =
   ]);
 });
 
-test("what tools returned beside text follows all results in a user message", () => {
+test("media that tools returned follow all results in a user message", () => {
   const parts = [call(completed("see", { attachments: [image] }), "c1"), call(completed("y"), "c2")];
   const converted = convert([assistant(parts)], seeing);
   expect(converted.map(({ role }) => role)).toEqual(["assistant", "tool", "user"]);

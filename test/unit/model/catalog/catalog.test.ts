@@ -209,7 +209,7 @@ test("keys come from configuration, environment or the credentials file, in that
   expect(JSON.stringify(models.providers())).not.toContain("apiKey");
 });
 
-test("local servers count where somebody pointed at them", () => {
+test("local servers count if a setting names them", () => {
   const config: Config = {
     provider: { lmstudio: { models: { "qwen/qwen3": { limit: { context: 32_768 } } } } },
   };
