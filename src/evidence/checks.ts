@@ -19,7 +19,7 @@ const first = (names: string) => new RegExp(`^(?:-\\S+\\s+)*(?:${names})(?=\\s|$
 /** Matches unless the arguments contain one of these words. */
 const without = (names: string) => new RegExp(`^(?!.*(?:^|\\s)(?:${names})(?=\\s|=|$))`);
 
-/** Programs by name, several separated by blanks. Programs and arguments in no row are no check. */
+/** Programs by name, several separated by blanks. Programs and arguments in no row are not checks. */
 const table: Readonly<Record<string, readonly Row[]>> = {
   "pytest py.test nose2 nosetests behave unittest tox nox": [[test, any]],
   "jest vitest mocha ava tap jasmine karma uvu wdio": [[test, any]],

@@ -108,7 +108,7 @@ const japanese: Language = {
 
 const languages = [english, german, french, spanish, chinese, japanese];
 
-/** Returns the checks that a text says have succeeded. Questions, conditions, quotes and code are no claims. */
+/** Returns the checks that a text says have succeeded. Questions, conditions, quotes and code are not claims. */
 export function findClaims(text: string): readonly CheckKind[] {
   const sentences = splitSentences(removeQuotes(text).replaceAll(noFailures, ""));
   const claimed = sentences.flatMap((sentence) =>

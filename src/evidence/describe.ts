@@ -35,7 +35,7 @@ function ranAfter({ after, before, calls = [] }: Facts): string {
   return "nothing was run after the last change";
 }
 
-/** A command that is no known check has an exit code; whether something passed is not known. */
+/** Commands that are not known checks only have an exit code: what passed is unknown. */
 const describeEnd = ({ kinds, end, exitCode = 0 }: CommandRun): string => {
   if (kinds.length === 0 && (end === "passed" || end === "failed")) return `ended with exit code ${exitCode}`;
   switch (end) {

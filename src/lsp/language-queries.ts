@@ -50,7 +50,7 @@ export interface Answer<T> {
   readonly note: string;
 }
 
-/** A place with columns in UTF-16 units. `path` is undefined for addresses that are no files. */
+/** A place with columns in UTF-16 units. `path` is undefined for addresses that are not files. */
 export interface CodeLocation {
   readonly path: string | undefined;
   readonly uri: string;

@@ -331,7 +331,7 @@ export type CheckKind = (typeof checkKinds)[number];
 /** A command of a turn. `hidden`: the exit code does not say whether it succeeded. */
 const commandRunSchema = z.object({
   command: z.string(),
-  /** Empty for commands that are no known check. */
+  /** Empty for commands that are not known checks. */
   kinds: z.array(z.enum(checkKinds)),
   end: z.enum(["passed", "failed", "hidden", "background", "running", "stopped", "cancelled"]),
   exitCode: z.number().int().optional(),

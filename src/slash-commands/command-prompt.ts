@@ -116,7 +116,7 @@ async function skillPrompt(
   return { outcome: "ready", blocks: [{ type: "text", text, audience: "model" }] };
 }
 
-/** Turns mentions that are no existing files into text: user names, packages, agents. */
+/** Turns mentions that are not existing files into text: user names, packages, agents. */
 async function omitUnknownFiles(
   filled: readonly FilledPart[],
   { workspace }: ToolContext,

@@ -8,7 +8,7 @@ import type { Tool } from "./tool.ts";
 const problemLimit = 4;
 /** Characters of a sent value that are quoted. */
 const quoteLimit = 40;
-/** Parameters and sent keys that are named, and characters of the tools that are named. */
+/** Maximum number of listed parameters and keys, and maximum characters of listed tools. */
 const parameterLimit = 12;
 const sentLimit = 4;
 const toolsLength = 200;

@@ -28,7 +28,7 @@ export interface Preset {
   readonly api?: { readonly default: string; readonly source: string };
   /** How each API caches prompts, and the page that documents it. */
   readonly cache?: Readonly<Partial<Record<Api, string>>> & { readonly source: string };
-  /** The page that documents suffixes of model names (`:free`, `:latest`), which are no efforts. */
+  /** The page that documents suffixes of model names (`:free`, `:latest`), which are not efforts. */
   readonly suffixes?: string;
   /** Its own API to list models; `GET /models` if undefined. */
   readonly lists?: string;
@@ -49,7 +49,7 @@ export function presetApi(id: string): Api {
   return isApi(api) ? api : "chat";
 }
 
-/** Returns whether names of the provider's models have suffixes that are no efforts. */
+/** Returns whether names of the provider's models have suffixes that are not efforts. */
 export const takesSuffixes = (id: string): boolean =>
   presets.some((preset) => preset.id === id && preset.suffixes !== undefined);
 

@@ -11,7 +11,7 @@ interface Client {
   /** Options whose value is a statement. */
   readonly statementFlags: string;
   readonly valueFlags: string;
-  /** The number of operands before the statements; without it operands are no statements. */
+  /** The number of operands before the statements; without it operands are not statements. */
   readonly skippedOperands?: number;
 }
 

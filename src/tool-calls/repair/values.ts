@@ -7,7 +7,7 @@ import { getItems, getProperty, getRequired, getTypes, hasType, type Schema } fr
 
 export interface ValueContext {
   readonly aliases: Aliases;
-  /** Whether keys outside the schema are no parameters. */
+  /** Whether keys outside the schema are not parameters. */
   readonly isClosed: boolean;
   /** Whether a list for a text may be a program with its arguments. */
   readonly runsCommands: boolean;

@@ -350,7 +350,7 @@ describe("a rewind in version 2", () => {
     });
   });
 
-  test("names unknown messages and messages that are no prompts", async () => {
+  test("names unknown messages and messages that are not prompts", async () => {
     await draftStory({ config }, async ({ editor, model, repository }) => {
       const { sessionId } = await start({ editor, model, cwd: repository.path });
       const content = [{ type: "text", text: "Say three" }];

@@ -12,7 +12,7 @@ test("what is not an error has a message and no stack", () => {
   expect(errorFields("odd")).toEqual({ error: "odd", stack: undefined });
 });
 
-test("errors that cause each other end", () => {
+test("errors that are causes of each other have a bounded stack", () => {
   const one = new Error("one");
   const two = new Error("two", { cause: one });
   one.cause = two;

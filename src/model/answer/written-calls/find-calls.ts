@@ -195,7 +195,7 @@ function fitsSchema(input: Readonly<Record<string, unknown>>, { schema }: ToolSp
   );
 }
 
-/** Parses the values whose parameters are no texts, as servers do for formats without types. */
+/** Parses the values whose parameters are not texts, as servers do for formats without types. */
 function readValues(input: Readonly<Record<string, unknown>>, { schema }: ToolSpec): Record<string, unknown> {
   const properties = isRecord(schema.properties) ? schema.properties : {};
   return Object.fromEntries(
