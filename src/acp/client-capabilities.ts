@@ -7,6 +7,8 @@ export interface ClientFeatures {
   notices: boolean;
   /** Reads permission decisions (`_meta.decision` of session updates). */
   decisions: boolean;
+  /** Reads the field `deleted` of diffs (draft; `_meta.deleted_diffs`). */
+  deletedDiffs: boolean;
   /** Shows compactions as such. */
   compaction: boolean;
   /** Shows several permission options of the same kind; many clients show only one per kind. */
@@ -47,6 +49,7 @@ export const noFeatures: ClientFeatures = {
   terminalOutput: false,
   notices: false,
   decisions: false,
+  deletedDiffs: false,
   compaction: false,
   duplicateOptionKinds: false,
   feedback: false,
@@ -72,6 +75,7 @@ export function parseClientFeatures(request: InitializeRequest): ClientFeatures 
     terminalOutput: capabilities._meta?.["terminal_output"] === true,
     notices: isSupported(capabilities.session?.notices),
     decisions: capabilities._meta?.["decisions"] === true,
+    deletedDiffs: capabilities._meta?.["deleted_diffs"] === true,
     compaction: isSupported(capabilities.session?.compaction),
     duplicateOptionKinds: isZed || capabilities._meta?.["duplicate_option_kinds"] === true,
     feedback: capabilities._meta?.["feedback"] === true,

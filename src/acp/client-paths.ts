@@ -80,6 +80,9 @@ export class ClientPaths {
   }
 
   #mapContent(item: ToolCallContent): ToolCallContent {
-    return item.type === "diff" ? { ...item, path: this.path(item.path) } : item;
+    if (item.type !== "diff") return item;
+    const fromPath = item._meta?.["fromPath"];
+    const meta = typeof fromPath === "string" && { _meta: { ...item._meta, fromPath: this.path(fromPath) } };
+    return { ...item, path: this.path(item.path), ...meta };
   }
 }

@@ -119,7 +119,7 @@ function toRequest(
       status: "pending",
       rawInput: limitInput(question.input),
       locations: [...question.locations],
-      content: limitContent(createPreview(question)),
+      content: limitContent(createPreview(question, features)),
       ...(question.tool && { _meta: createMeta(question.tool, question) }),
     }),
     options: createOptions(question, scopes, getReasonForm(question, features)),
@@ -191,13 +191,13 @@ function createAlwaysOption(
   };
 }
 
-function createPreview({ preview, reason }: Question): ToolCallContent[] {
+function createPreview({ preview, reason }: Question, { deletedDiffs }: ClientFeatures): ToolCallContent[] {
   const diffs = (preview?.diffs ?? []).map(({ path, oldText, newText, isDeleted }): ToolCallContent => ({
     type: "diff",
     path,
     oldText,
     newText,
-    ...(isDeleted === true && { _meta: { kind: "delete" } }),
+    ...(isDeleted === true && { ...(deletedDiffs && { deleted: true }), _meta: { kind: "delete" } }),
   }));
   const text = preview?.text === undefined ? [] : [textContent(fenced(showInvisible(preview.text)))];
   const markdown = preview?.markdown === undefined ? [] : [textContent(showInvisible(preview.markdown))];

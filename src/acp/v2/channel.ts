@@ -8,13 +8,14 @@ import { getCommand, type DraftUpdate, toDraftUpdates } from "./convert.ts";
 /** Sends one session's updates in version 2. */
 export class DraftChannel implements Channel {
   readonly #id: string;
-  readonly #cwd: string;
   readonly #outbox: Outbox;
   readonly #onUserMessage: (id: MessageId, isSteering: boolean) => void;
   readonly #onBackgroundChanged: () => void;
   readonly cancellable: Cancellable;
   /** Terminals whose command was not sent yet. */
   readonly #withoutCommand = new Set<string>();
+  /** Calls that run, as the client knows, with the session of each. */
+  readonly #running = new Map<string, string>();
   /** Messages that were announced to the client. */
   #known = new Set<string>();
   /** Last sent commands and options; equal ones are not sent again. */
@@ -22,7 +23,6 @@ export class DraftChannel implements Channel {
 
   constructor(deps: {
     id: string;
-    cwd: string;
     outbox: Outbox;
     onUserMessage(id: MessageId, isSteering: boolean): void;
     /** Whether the call is running and can be cancelled. */
@@ -30,7 +30,6 @@ export class DraftChannel implements Channel {
     onBackgroundChanged(): void;
   }) {
     this.#id = deps.id;
-    this.#cwd = deps.cwd;
     this.#outbox = deps.outbox;
     this.#onUserMessage = (id, isSteering) => deps.onUserMessage(id, isSteering);
     this.#onBackgroundChanged = () => deps.onBackgroundChanged();
@@ -39,12 +38,31 @@ export class DraftChannel implements Channel {
 
   /** Sends an update in the form of version 2. The state of a child session is also sent under its own id. */
   update(sessionId: SessionId, update: SessionUpdate): void {
-    for (const next of toDraftUpdates(update, this.#cwd)) {
+    for (const next of toDraftUpdates(update)) {
       this.#sendCommand(sessionId, next);
       this.#send(sessionId, this.cancellable.addCapabilities(next));
+      this.#noteStatus(sessionId, next);
       if (next.sessionUpdate === "subagent_update" && next.state)
         this.#send(next.sessionId, { sessionUpdate: "state_update", ...next.state });
     }
+  }
+
+  isRunning(callId: string): boolean {
+    return this.#running.has(callId);
+  }
+
+  /** Shows whether a call waits until something resumes it. Does nothing for a call that has ended. */
+  setPaused(callId: string, isPaused: boolean): void {
+    const sessionId = this.#running.get(callId);
+    if (sessionId === undefined) return;
+    const status = isPaused ? "paused" : "in_progress";
+    this.#send(sessionId, { sessionUpdate: "tool_call_update", toolCallId: callId, status });
+  }
+
+  #noteStatus(sessionId: string, update: DraftUpdate): void {
+    if (update.sessionUpdate !== "tool_call_update" || typeof update.status !== "string") return;
+    if (update.status === "in_progress") this.#running.set(update.toolCallId, sessionId);
+    else this.#running.delete(update.toolCallId);
   }
 
   /** Sends a version 2 update, unless it repeats known content. */
@@ -63,6 +81,7 @@ export class DraftChannel implements Channel {
 
   beginReplay(): void {
     this.#known = new Set();
+    this.#running.clear();
   }
 
   userMessage(id: MessageId, isSteering: boolean): void {

@@ -60,7 +60,7 @@ export type DraftUpdate =
   | { sessionUpdate: "history_truncated"; lastMessageId: string | null };
 
 /** Converts an update to version 2. Returns an empty list for updates that version 2 does not have. */
-export function toDraftUpdates(update: SessionUpdate, cwd: string): DraftUpdate[] {
+export function toDraftUpdates(update: SessionUpdate): DraftUpdate[] {
   switch (update.sessionUpdate) {
     case "user_message_chunk":
     case "agent_message_chunk":
@@ -74,7 +74,7 @@ export function toDraftUpdates(update: SessionUpdate, cwd: string): DraftUpdate[
     }
     case "tool_call":
     case "tool_call_update":
-      return toolCallUpdates(update, cwd);
+      return toolCallUpdates(update);
     case "plan":
       return [{ sessionUpdate: "plan_update", plan: { type: "items", planId, entries: update.entries } }];
     case "available_commands_update":
@@ -150,11 +150,11 @@ function toValues(values: Select["options"]): draft.SessionConfigSelectOptions {
 }
 
 /** Converts a call and the terminal in its `_meta`: terminal updates first, then the call. */
-function toolCallUpdates(update: ToolCallUpdate, cwd: string): DraftUpdate[] {
+function toolCallUpdates(update: ToolCallUpdate): DraftUpdate[] {
   const { info, output, exit, isCancelled, meta } = parseMeta(update._meta);
   const call: DraftUpdate = {
     sessionUpdate: "tool_call_update",
-    ...toToolCall(update, cwd),
+    ...toToolCall(update),
     ...(isCancelled && { status: "cancelled" as const }),
     ...(meta && { _meta: meta }),
   };
@@ -167,7 +167,7 @@ function toolCallUpdates(update: ToolCallUpdate, cwd: string): DraftUpdate[] {
   ];
 }
 
-export function toToolCall(update: ToolCallUpdate, cwd: string): draft.ToolCallUpdate {
+export function toToolCall(update: ToolCallUpdate): draft.ToolCallUpdate {
   const { toolCallId, title, kind, status, name, content, locations, rawInput, rawOutput } = update;
   return {
     toolCallId,
@@ -175,26 +175,31 @@ export function toToolCall(update: ToolCallUpdate, cwd: string): draft.ToolCallU
     ...(title !== undefined && { title }),
     ...(kind !== undefined && { kind }),
     ...(status !== undefined && { status }),
-    ...(content && { content: content.map((item) => toContent(item, cwd)) }),
+    ...(content && { content: content.map((item) => toContent(item)) }),
     ...(locations && { locations }),
     ...(rawInput !== undefined && { rawInput }),
     ...(rawOutput !== undefined && { rawOutput }),
   };
 }
 
-function toContent(item: ToolCallContent, cwd: string): draft.ToolCallContent {
+function toContent(item: ToolCallContent): draft.ToolCallContent {
   switch (item.type) {
     case "content":
       return { type: "content", content: item.content };
     case "terminal":
       return { type: "terminal", terminalId: item.terminalId };
     case "diff": {
-      const { kind, firstLine, truncated } = item._meta ?? {};
+      const { kind, fromPath, firstLine, truncated } = item._meta ?? {};
       const { path, oldText } = item;
-      const change = { path, before: oldText ?? null, after: kind === "delete" ? null : item.newText };
+      const change = {
+        path,
+        before: oldText ?? null,
+        after: kind === "delete" ? null : item.newText,
+        ...(typeof fromPath === "string" && { fromPath }),
+      };
       const shown = typeof firstLine === "number" ? { ...change, firstLine } : change;
       // A patch of truncated texts would not apply.
-      const text = truncated === true ? undefined : gitPatch(shown, cwd);
+      const text = truncated === true ? undefined : gitPatch(shown);
       return {
         type: "diff",
         changes: [toChange(change)],
@@ -204,8 +209,9 @@ function toContent(item: ToolCallContent, cwd: string): draft.ToolCallContent {
   }
 }
 
-function toChange({ path, before, after }: TextChange): draft.DiffChange {
+function toChange({ path, fromPath, before, after }: TextChange): draft.DiffChange {
   const common = { path, fileType: "text" as const };
+  if (fromPath !== undefined) return { ...common, operation: "move", oldPath: fromPath };
   if (after === null) return { ...common, operation: "delete" };
   return before === null ? { ...common, operation: "add" } : { ...common, operation: "modify" };
 }

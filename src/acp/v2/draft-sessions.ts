@@ -28,8 +28,11 @@ export class DraftSessions {
 
   /** Returns the context of a request for a session, or for one of its child sessions. */
   getRequestContext(sessionId: string) {
-    const { session } = this.#connection.getView(this.#findOpened(sessionId));
-    return { cwd: session.project.workspace.cwd, turns: this.get(session).turns };
+    const view = this.#connection.getView(this.#findOpened(sessionId));
+    const { turns, channel } = this.get(view.session);
+    const setPaused = (callId: string, isPaused: boolean) =>
+      view.sendNowOrLater("background", () => channel.setPaused(callId, isPaused));
+    return { turns, isRunning: (callId: string) => channel.isRunning(callId), setPaused };
   }
 
   /** Returns the session that the client opened: the session itself or the one that it is a child of. */
@@ -55,7 +58,6 @@ export class DraftSession {
     );
     this.channel = new DraftChannel({
       id: session.id,
-      cwd: session.project.workspace.cwd,
       outbox: connection.outbox,
       onUserMessage: (id, isSteering) => this.turns.onMessageStored(id, isSteering),
       isOpenCall: (callId) => session.openCalls.has(callId) || session.jobs.findRunning(callId) !== undefined,

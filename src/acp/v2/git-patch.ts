@@ -1,5 +1,3 @@
-import { toSlashes } from "../../base/files/paths.ts";
-import { relative } from "node:path";
 import { structuredPatch } from "diff";
 
 /** Limits of the diff: two unrelated texts of 5,000 lines would block the process for seconds. */
@@ -9,6 +7,8 @@ const fileMode = "100644";
 export interface TextChange {
   /** Absolute. */
   path: string;
+  /** Absolute path before a move. */
+  fromPath?: string;
   /** null if the file did not exist before, or does not exist after. */
   before: string | null;
   after: string | null;
@@ -16,15 +16,15 @@ export interface TextChange {
   firstLine?: number;
 }
 
-/** Creates a git patch, with a path relative to `cwd` if inside. Returns undefined if the texts differ too much. */
-export function gitPatch(change: TextChange, cwd: string): string | undefined {
-  const { path, before, after, firstLine = 1 } = change;
+/** Creates a git patch with absolute paths and without prefixes. Returns undefined if the texts differ too much. */
+export function gitPatch(change: TextChange): string | undefined {
+  const { path, fromPath = path, before, after, firstLine = 1 } = change;
   const patch = structuredPatch("", "", before ?? "", after ?? "", "", "", comparison);
   if (patch === undefined) return undefined;
   const offset = firstLine - 1;
-  const name = toRelativeName(cwd, path);
-  const [from, to] = [quoteName(`a/${name}`), quoteName(`b/${name}`)];
+  const [from, to] = [quoteName(fromPath), quoteName(path)];
   const lines = [`diff --git ${from} ${to}`];
+  if (from !== to) lines.push(`rename from ${from}`, `rename to ${to}`);
   if (before === null) lines.push(`new file mode ${fileMode}`);
   if (after === null) lines.push(`deleted file mode ${fileMode}`);
   if (patch.hunks.length > 0)
@@ -39,12 +39,6 @@ export function gitPatch(change: TextChange, cwd: string): string | undefined {
 
 /** Formats a hunk range. An empty range starts at the line before it. */
 const formatRange = (start: number, lines: number): string => `${lines === 0 ? start - 1 : start},${lines}`;
-
-function toRelativeName(cwd: string, path: string): string {
-  const inside = relative(cwd, path);
-  const name = inside.startsWith("..") ? path : inside;
-  return toSlashes(name).replace(/^\//, "");
-}
 
 /** Quotes names with special characters like git. */
 function quoteName(name: string): string {

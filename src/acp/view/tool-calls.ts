@@ -209,7 +209,7 @@ export class ToolCalls {
   }
 
   async #loadDiff(change: FileChange): Promise<ToolCallContent> {
-    const { path, before, after, mode, newMode, operation: kind } = change;
+    const { path, fromPath, before, after, mode, newMode, operation: kind } = change;
     if (before !== undefined && before === after && newMode !== undefined)
       return textContent(`${path}: mode changed from ${formatMode(mode)} to ${formatMode(newMode)}`);
     const [old, fresh] = [await this.#load(before), await this.#load(after)];
@@ -222,7 +222,8 @@ export class ToolCalls {
       path,
       oldText,
       newText,
-      _meta: { kind },
+      ...(kind === "delete" && this.#deps.client.deletedDiffs && { deleted: true }),
+      _meta: { kind, ...(fromPath !== undefined && { fromPath }) },
     };
   }
 

@@ -708,12 +708,13 @@ describe("tools", () => {
       const calls = updates.filter(({ sessionUpdate }) => sessionUpdate === "tool_call_update");
       for (const { kind } of calls) if (kind !== undefined) expect(toolKinds).toContain(kind);
       const diff = calls.flatMap(({ content }) => toList(content).map(toObject)).find(isDiff);
+      const path = `${repository.path}/a.txt`;
       expect(diff).toEqual({
         type: "diff",
-        changes: [{ operation: "modify", path: `${repository.path}/a.txt`, fileType: "text" }],
+        changes: [{ operation: "modify", path, fileType: "text" }],
         patch: {
           format: "git_patch",
-          text: "diff --git a/a.txt b/a.txt\n--- a/a.txt\n+++ b/a.txt\n@@ -1,1 +1,1 @@\n-one\n+two\n",
+          text: `diff --git ${path} ${path}\n--- ${path}\n+++ ${path}\n@@ -1,1 +1,1 @@\n-one\n+two\n`,
         },
       });
       const output = updates

@@ -98,11 +98,23 @@ function schemaViolations(traffic: Traffic[]): Violation[] {
   const name = schemaFor(traffic);
   const schema = schemas[name];
   const wider = schemas[name === "draft" ? "draftUnstable" : "unstable"];
+  const readsDeleted = toObject(capabilitiesIn(traffic)._meta).deleted_diffs === true;
   return traffic.flatMap((item) => {
     if (item.by === "toAgent") return [];
-    const problems = schemaProblems(item, schema, wider);
+    const problems = schemaProblems(readsDeleted ? omitDeleted(item) : item, schema, wider);
     return problems.map((text) => ({ rule: "schema" as const, order: item.order, text }));
   });
+}
+
+/** Removes the field of a draft that no schema has yet, for clients that ask for it. */
+function omitDeleted(item: Traffic): Traffic {
+  if (item.type === "answer") return item;
+  const params = JSON.stringify(item.params, (_, value: unknown) => {
+    if (!isObject(value) || value.type !== "diff") return value;
+    const { deleted: _deleted, ...diff } = value;
+    return diff;
+  });
+  return { ...item, params: toObject(JSON.parse(params)) };
 }
 
 /** A client that names an unstable ability reads what is unstable. */

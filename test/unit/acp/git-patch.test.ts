@@ -8,14 +8,20 @@ import { limitContent } from "../../../src/acp/view/card-limits.ts";
 const path = "/work/a.txt";
 
 test("names line 0 in a patch of a created, emptied or removed file, as git does", () => {
-  expect(gitPatch({ path, before: null, after: "one\n" }, "/work")).toBe(
-    "diff --git a/a.txt b/a.txt\nnew file mode 100644\n--- /dev/null\n+++ b/a.txt\n@@ -0,0 +1,1 @@\n+one\n",
+  expect(gitPatch({ path, before: null, after: "one\n" })).toBe(
+    "diff --git /work/a.txt /work/a.txt\nnew file mode 100644\n--- /dev/null\n+++ /work/a.txt\n@@ -0,0 +1,1 @@\n+one\n",
   );
-  expect(gitPatch({ path, before: "one\n", after: "" }, "/work")).toBe(
-    "diff --git a/a.txt b/a.txt\n--- a/a.txt\n+++ b/a.txt\n@@ -1,1 +0,0 @@\n-one\n",
+  expect(gitPatch({ path, before: "one\n", after: "" })).toBe(
+    "diff --git /work/a.txt /work/a.txt\n--- /work/a.txt\n+++ /work/a.txt\n@@ -1,1 +0,0 @@\n-one\n",
   );
-  expect(gitPatch({ path, before: "one\n", after: null }, "/work")).toBe(
-    "diff --git a/a.txt b/a.txt\ndeleted file mode 100644\n--- a/a.txt\n+++ /dev/null\n@@ -1,1 +0,0 @@\n-one\n",
+  expect(gitPatch({ path, before: "one\n", after: null })).toBe(
+    "diff --git /work/a.txt /work/a.txt\ndeleted file mode 100644\n--- /work/a.txt\n+++ /dev/null\n@@ -1,1 +0,0 @@\n-one\n",
+  );
+});
+
+test("names both paths of a moved file", () => {
+  expect(gitPatch({ path, fromPath: "/work/old.txt", before: "one\n", after: "two\n" })).toBe(
+    "diff --git /work/old.txt /work/a.txt\nrename from /work/old.txt\nrename to /work/a.txt\n--- /work/old.txt\n+++ /work/a.txt\n@@ -1,1 +1,1 @@\n-one\n+two\n",
   );
 });
 
@@ -24,7 +30,7 @@ describe("the patch of a change that is too long for a card", () => {
     Array.from({ length: count }, (_, index) => `${name} ${index}\n`).join("");
   const patchOf = (before: string | null, after: string) => {
     const content = limitContent([{ type: "diff", path, oldText: before, newText: after }]);
-    const [diff, note] = toToolCall({ toolCallId: "call", content }, "/work").content ?? [];
+    const [diff, note] = toToolCall({ toolCallId: "call", content }).content ?? [];
     expect(JSON.stringify(note)).toContain("too long to be shown");
     return diff;
   };
