@@ -38,7 +38,11 @@ const defaultConnectMs = 10_000;
  * docs/development/performance.md.
  */
 export const sendHttp: Send = async (url, request) => {
-  const { request: open } = await (url.protocol === "https:" ? import("node:https") : import("node:http"));
+  // Loads with the first request. An `import()` in the bundle would copy the module's names for each request.
+  const { request: open } =
+    url.protocol === "https:"
+      ? process.getBuiltinModule("node:https")
+      : process.getBuiltinModule("node:http");
   for (let attempt = 1; ; attempt++) {
     request.signal.throwIfAborted();
     const { method = "GET", headers, body = [], connectMs = defaultConnectMs } = request;
