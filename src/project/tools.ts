@@ -6,7 +6,7 @@ import type { FoundModules, ModuleSources } from "../plugin/modules.ts";
 import type { SharedPlugins, WantedPlugins } from "../plugin/shared-plugins.ts";
 import type { Project } from "../conversation/project.ts";
 import type { LanguageQueries } from "../lsp/language-queries.ts";
-import type { CommandToRun, ConfineProgram, ProjectSandbox } from "../sandbox/project-sandbox.ts";
+import type { ConfineProgram, ProjectSandbox } from "../sandbox/project-sandbox.ts";
 import type { Skill } from "../skill/skill.ts";
 import type { Tool } from "../tool/tool.ts";
 
@@ -48,11 +48,10 @@ async function loadBuiltIn({
   skills,
   search,
   queries,
-  sandbox,
+  sandbox: loadSandbox,
 }: ProjectToolsOptions): Promise<readonly Tool[]> {
   const [{ builtInTools }, languages] = await Promise.all([import("../tool/registry.ts"), queries()]);
-  const confine = async (command: CommandToRun) => (await sandbox()).open(command);
-  return builtInTools({ confine, skills, search, languages });
+  return builtInTools({ loadSandbox, skills, search, languages });
 }
 
 /** Finds plugin modules, with a stamp that changes when they do. Returns undefined when there are none. */

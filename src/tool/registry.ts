@@ -1,7 +1,7 @@
 import type { Config } from "../config/schema.ts";
 import { applyPatchTool } from "./patch/apply-patch.ts";
 import { bashTool } from "./bash/bash.ts";
-import type { ConfineCommand } from "./bash/sandboxed-command.ts";
+import type { LoadSandbox } from "./bash/sandboxed-command.ts";
 import { shellAnalysis } from "./command-analysis.ts";
 import { editTool } from "./edit/edit.ts";
 import { jobTool } from "./job/job.ts";
@@ -28,15 +28,15 @@ import { writeTool } from "./edit/write.ts";
 export function builtInTools(deps: {
   skills: readonly Skill[];
   search: Config["search"];
-  /** Decides how commands run; without it they are not confined. */
-  confine?: ConfineCommand;
+  /** Commands are not confined without it. */
+  loadSandbox?: LoadSandbox;
   /** Undefined if no language server may run. */
   languages?: LanguageQueries | undefined;
 }): Tool[] {
   const { languages } = deps;
   return [
     applyPatchTool,
-    bashTool(shellAnalysis, deps.confine),
+    bashTool(shellAnalysis, deps.loadSandbox),
     editTool,
     globTool,
     grepTool,

@@ -9,7 +9,7 @@ import { hasNoNul } from "../invalid.ts";
 import { getOutsideAccess } from "../paths.ts";
 import { takeOthersLine } from "../parallel/others.ts";
 import { assertSameTarget } from "../text-file.ts";
-import { type ConfineCommand, type Confined, runSandboxed } from "./sandboxed-command.ts";
+import { type Confined, type LoadSandbox, runSandboxed } from "./sandboxed-command.ts";
 import {
   appendNotes,
   defineTool,
@@ -38,8 +38,8 @@ const inputSchema = z.object({
 });
 type Input = z.infer<typeof inputSchema>;
 
-/** `confine` decides how commands run; without it they are not confined. */
-export function bashTool({ analyze, findShown }: ShellAnalysis, confine?: ConfineCommand): Tool {
+/** Commands are not confined without `loadSandbox`. */
+export function bashTool({ analyze, findShown }: ShellAnalysis, loadSandbox?: LoadSandbox): Tool {
   return defineTool<Input>({
     name: "bash",
     otherNames: [
@@ -97,7 +97,7 @@ export function bashTool({ analyze, findShown }: ShellAnalysis, confine?: Confin
           const line = { command: input.command, start: folder.path, requests: command };
           const start = async (confined: Confined | undefined) =>
             runCommand(input, { cwd: folder.path, shown, tracked: await track(), confined }, context, run);
-          return addOthersLine(await runSandboxed(start, line, run, confine), context);
+          return addOthersLine(await runSandboxed(start, line, run, loadSandbox), context);
         },
       };
     },

@@ -6,15 +6,15 @@ import {
   type PermissionRequest,
   sandboxPermission,
 } from "../../permission/rule.ts";
-import type { CommandToRun, Confinement } from "../../sandbox/project-sandbox.ts";
+import type { CommandToRun, Confinement, ProjectSandbox } from "../../sandbox/project-sandbox.ts";
 import type { Confine, ProcessOutcome } from "../../workspace/process/process.ts";
 import { type RunContext, ToolFailure, type ToolResult } from "../tool.ts";
 
 /** Questions about one call, each of which leads to another run. */
 const questionLimit = 5;
 
-/** Decides how an allowed command line runs. */
-export type ConfineCommand = (command: CommandToRun) => Promise<Confinement>;
+/** Loads the sandbox of the project, which decides how an allowed command line runs. */
+export type LoadSandbox = () => Promise<ProjectSandbox>;
 
 /** What the sandbox blocked in a failed run, as far as it shows. */
 export interface Blocked {
@@ -55,11 +55,11 @@ export async function runSandboxed(
   start: (confined: Confined | undefined) => Promise<Run>,
   line: Line,
   run: RunContext,
-  confine: ConfineCommand | undefined,
+  loadSandbox: LoadSandbox | undefined,
 ): Promise<ToolResult> {
   const hosts: string[] = [];
   const notes: string[] = [];
-  let { result, blocked } = await start(await openConfinement(confine, line, run, hosts));
+  let { result, blocked } = await start(await openConfinement(loadSandbox, line, run, hosts));
   for (let questions = 0; blocked !== undefined && questions < questionLimit; questions++) {
     const decision = await request(line, blocked, run);
     if (decision.outcome !== "allowed") {
@@ -69,7 +69,7 @@ export async function runSandboxed(
     hosts.push(...blocked.hosts);
     notes.push(describeNextRun(blocked));
     const isInside = blocked.hosts.length > 0;
-    const next = await start(isInside ? await openConfinement(confine, line, run, hosts) : undefined);
+    const next = await start(isInside ? await openConfinement(loadSandbox, line, run, hosts) : undefined);
     result = joinRuns(result, next.result);
     blocked = isInside ? next.blocked : undefined;
   }
@@ -78,12 +78,17 @@ export async function runSandboxed(
 
 /** Returns how the command is confined; undefined if it is not. Throws {@link ToolFailure} if it must not run. */
 async function openConfinement(
-  confine: ConfineCommand | undefined,
+  loadSandbox: LoadSandbox | undefined,
   line: Line,
   run: RunContext,
   hosts: readonly string[],
 ): Promise<Confined | undefined> {
-  const confinement = await confine?.({
+  if (loadSandbox === undefined) {
+    if (run.isSandboxed === true) throw new ToolFailure("Not run: no sandbox is available for this command.");
+    return undefined;
+  }
+  const sandbox = await loadSandbox();
+  const confinement = await sandbox.open({
     ...line,
     isSandboxed: run.isSandboxed === true,
     rules: run.rules?.() ?? [],
@@ -91,10 +96,6 @@ async function openConfinement(
     hosts,
     judgeConnection: (target) => judgeConnection(target, run),
   });
-  if (confinement === undefined) {
-    if (run.isSandboxed === true) throw new ToolFailure("Not run: no sandbox is available for this command.");
-    return undefined;
-  }
   if (confinement.kind === "refused") throw new ToolFailure(confinement.reason);
   if (confinement.kind === "none") return undefined;
   return {
