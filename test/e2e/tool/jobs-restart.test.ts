@@ -143,11 +143,16 @@ test("a running job stays open when its session is loaded again", async () => {
   });
 });
 
-test("a job ends with the program", async () => {
+test("a job ends with the program, also if the user keeps it", async () => {
   await story({}, async (context) => {
-    const { pid } = await startJob(context);
-    await context.editor.close();
-    await waitForEnd(pid);
+    const { editor } = context;
+    const jobs = [await startJob(context), await startJob(context), await startJob(context)];
+    // One that is kept in an open session, one in a closed session, and one that is not kept.
+    for (const { sessionId } of jobs.slice(0, 2)) await editor.prompt(sessionId, "/jobs keep 1");
+    for (const { sessionId } of jobs.slice(1, 2)) await editor.closeSession(sessionId);
+    for (const { pid } of jobs) expect(await isRunning(pid)).toBe(true);
+    await editor.close();
+    for (const { pid } of jobs) await waitForEnd(pid);
   });
 });
 
