@@ -79,6 +79,18 @@ function backgroundTask({ model }: Pick<StoryContext, "model">) {
   return mayBegin;
 }
 
+/** Has a task count the lines of a file. */
+function countLines(model: StoryContext["model"]): void {
+  const prompt = "Count the lines of a.txt.";
+  model.when(
+    ({ userText }) => userText.includes(prompt),
+    ({ toolResults }) =>
+      toolResults.length === 0 ? reply.call("bash", { command: "wc -l < a.txt" }) : "There are two.",
+  );
+  model.reply(reply.call("task", { description: "Count lines", prompt, subagent_type: "general" }));
+  model.reply("Two lines.");
+}
+
 const hasCompleted = (update: object) =>
   "status" in update && update.status === "completed" && "rawOutput" in update;
 const hasFailed = (update: object) => "status" in update && update.status === "failed";
@@ -219,14 +231,7 @@ const stories: readonly GoldenStory[] = [
     name: "task",
     options: { files: aFile, config: { permission: { bash: "ask" } }, permission: "allow_once" },
     async play({ editor, model }, sessionId) {
-      const prompt = "Count the lines of a.txt.";
-      model.when(
-        ({ userText }) => userText.includes(prompt),
-        ({ toolResults }) =>
-          toolResults.length === 0 ? reply.call("bash", { command: "wc -l < a.txt" }) : "There are two.",
-      );
-      model.reply(reply.call("task", { description: "Count lines", prompt, subagent_type: "general" }));
-      model.reply("Two lines.");
+      countLines(model);
       await editor.prompt(sessionId, "How long is it?");
       await editor.load(sessionId);
     },
@@ -306,6 +311,22 @@ describe.each(draftClients)("to the client %s of version 2", (kind, capabilities
       model.reply("It ended.");
       await editor.turn(sessionId, "And now?");
       await expectGolden(`job.${kind}`, editor.wire, { cwd: repository.path, home });
+    });
+  });
+
+  test("the story task reads as its golden file", async () => {
+    const config = { permission: { bash: "ask" } };
+    const permission = () => ({ outcome: "selected" as const, optionId: "allow_once" });
+    const options = { files: aFile, config, capabilities, permission };
+    await draftStory(options, async ({ editor, model, repository, home }) => {
+      model.title(reply.gate());
+      const folders = { cwd: repository.path };
+      const sessionId = String((await editor.request("session/new", folders)).sessionId);
+      countLines(model);
+      await editor.turn(sessionId, "How long is it?");
+      const replay = { replayFrom: { type: "start" } };
+      await editor.request("session/resume", { sessionId, ...folders, ...replay });
+      await expectGolden(`task.${kind}`, editor.wire, { cwd: repository.path, home });
     });
   });
 
