@@ -6,8 +6,14 @@ const reasons: Record<string, [happened: string, next: string]> = {
   EDQUOT: ["the disk quota is used up", "Free some space and try again."],
   EFBIG: ["the file may not grow any further", "Raise the file size limit (ulimit -f) and try again."],
   EROFS: ["the disk is read-only", "Make it writable, or set XDG_DATA_HOME to a folder that is."],
-  EACCES: ["permission was denied", "Give this user the right to read and write there."],
-  EPERM: ["permission was denied", "Give this user the right to read and write there."],
+  EACCES: [
+    "permission was denied",
+    "Give this user the right to read and write there, or set XDG_DATA_HOME to a folder of theirs.",
+  ],
+  EPERM: [
+    "permission was denied",
+    "Give this user the right to read and write there, or set XDG_DATA_HOME to a folder of theirs.",
+  ],
   ENOENT: [
     "no folder can be made there",
     "Set HOME or XDG_DATA_HOME to a place where one can, then try again.",
