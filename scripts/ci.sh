@@ -17,11 +17,7 @@ case "$(uname -s)" in
     npm run verify
     ;;
   *)
-    # Windows: without the tests that need mkfifo, sh, POSIX signals or POSIX paths, which most test files do.
-    npm run check
-    npx vitest run test/unit/workspace/windows-command.test.ts
-    echo '{"jsonrpc":"2.0","id":0,"method":"initialize","params":{"protocolVersion":1,"clientCapabilities":{}}}' |
-      node bin/fairlead.js acp |
-      head -n 1 | node -e 'JSON.parse(require("fs").readFileSync(0, "utf8")).result.agentCapabilities.loadSession || process.exit(1)'
+    # Windows, in Git's bash: without the files that vitest.config.ts names, and without the bench.
+    npm run verify
     ;;
 esac

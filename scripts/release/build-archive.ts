@@ -63,8 +63,12 @@ function fill(folder: string, { platform, arch }: Target, parts: { node: string;
 
 /** Returns the paths of the files that npm would publish. */
 function packedFiles(): string[] {
-  const npm = process.platform === "win32" ? "npm.cmd" : "npm";
-  const printed = execFileSync(npm, ["pack", "--dry-run", "--json", "--ignore-scripts"], { cwd: root });
+  // On Windows npm is a script, which only a shell starts.
+  const shell = process.platform === "win32";
+  const printed = execFileSync("npm", ["pack", "--dry-run", "--json", "--ignore-scripts"], {
+    cwd: root,
+    shell,
+  });
   const [{ files }] = z
     .tuple([z.object({ files: z.array(z.object({ path: z.string() })) })])
     .parse(JSON.parse(printed.toString()));

@@ -10,7 +10,10 @@ cd "$place"
 mkdir home
 export HOME="$place/home"
 npm install --silent --global --prefix "$place/installed" ./fairlead-*.tgz
-"$place/installed/bin/fairlead" --version
-"$place/installed/bin/fairlead" demo >demo.txt || { cat demo.txt; exit 1; }
+# On Windows npm installs programs into the folder itself.
+bin="$place/installed/bin"
+[ -d "$bin" ] || bin="$place/installed"
+"$bin/fairlead" --version
+"$bin/fairlead" demo >demo.txt || { cat demo.txt; exit 1; }
 grep -q "after the last change node --test passed" demo.txt || { cat demo.txt; exit 1; }
 echo "The demo was played."
