@@ -239,6 +239,7 @@ export class App {
         const { Worktrees } = await import("./workspace/worktrees/worktrees.ts");
         return new Worktrees({
           folder: this.folders.worktrees,
+          isEphemeral: this.isEphemeral,
           env: () => this.#variables.get(),
         });
       }),

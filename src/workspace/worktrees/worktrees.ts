@@ -14,6 +14,8 @@ import { worktreeNameLength } from "./worktree-path.ts";
 export interface WorktreesOptions {
   /** Contains the worktrees of all repositories. */
   readonly folder: string;
+  /** Sessions are removed at the end, so that nobody could merge a worktree. */
+  readonly isEphemeral?: boolean;
   /** The environment of commands. */
   readonly env: () => Environment;
 }
@@ -32,6 +34,10 @@ export class Worktrees {
    * uncommitted changes of tracked files. Throws {@link UserError}.
    */
   async create(cwd: string, sessionId: string): Promise<Worktree> {
+    if (this.#options.isEphemeral)
+      throw new UserError(
+        "A worktree needs a session that is kept, and this run keeps none (--ephemeral). Start without worktree.",
+      );
     const folder = await realpath(cwd);
     const main = await findWorktree(folder);
     if (main === undefined)

@@ -190,11 +190,11 @@ test("a task in a worktree is continued there, also after a kill", async () => {
   });
 });
 
-test("a task gets no worktree outside git, within tasks, or if it began without one", async () => {
+test("a task gets no worktree outside git, in tasks and ephemeral runs, or after its begin", async () => {
   await using outside = await temporaryFolder();
   const boss = { mode: "subagent", description: "Leads.", permission: { task: "allow" } };
   await story({ files, config: { ...config, agent: { boss }, subagent_depth: 2 } }, async (context) => {
-    const { editor, model } = context;
+    const { editor, model, home, repository } = context;
     const plain = (await editor.newSession({ cwd: outside.path })).sessionId;
     model.reply(startTask("Change it")).reply("I see.");
     await editor.prompt(plain, "Go");
@@ -209,6 +209,9 @@ test("a task gets no worktree outside git, within tasks, or if it began without 
     model.reply(startTask("Again", { task_id: taskId, subagent_type: "boss" })).reply("I see.");
     await editor.prompt(sessionId, "Go on");
     expect(lastResults(context).at(-1)).toContain("works in the session's folder");
+    model.reply(startTask("Alone")).reply("I see.");
+    await fairlead(home.path, ["run", "--ephemeral", "Go"], { cwd: repository.path });
+    expect(lastResults(context).at(-1)).toContain("A worktree needs a session that is kept");
     expect(await branches(context)).toHaveLength(1);
   });
 });
