@@ -190,7 +190,7 @@ test("a task in a worktree is continued there, also after a kill", async () => {
   });
 });
 
-test("a task gets no worktree outside git, in tasks and ephemeral runs, or after its begin", async () => {
+test("a task gets no worktree outside git, in tasks, in ephemeral runs or later", async () => {
   await using outside = await temporaryFolder();
   const boss = { mode: "subagent", description: "Leads.", permission: { task: "allow" } };
   await story({ files, config: { ...config, agent: { boss }, subagent_depth: 2 } }, async (context) => {
