@@ -1,5 +1,5 @@
 import { lstat } from "node:fs/promises";
-import { basename, isAbsolute, parse, sep } from "node:path";
+import { basename, isAbsolute, parse } from "node:path";
 import { fileURLToPath } from "node:url";
 import { isMissing, UserError } from "../base/errors.ts";
 import { formatPath, isInside, resolvePath, type ResolvedPath } from "../workspace/paths.ts";
@@ -82,13 +82,13 @@ export function toPlainPath(raw: string): string {
     .trim();
   if (/^file:\/\//i.test(bare) && URL.canParse(bare)) {
     try {
-      return fileURLToPath(bare);
+      return toSlashes(fileURLToPath(bare));
     } catch {
       // A URL of another host or with an encoded slash names no path here.
       return bare;
     }
   }
-  return sep === "/" ? bare.replaceAll("\\", "/") : bare;
+  return bare.replaceAll("\\", "/");
 }
 
 /** Splits `:3`, `:3:7`, `:3-5` and `#L3-L5` from a path. */

@@ -1,3 +1,4 @@
+import { toSlashes } from "../../base/files/paths.ts";
 import { type ChildProcess, spawn } from "node:child_process";
 import { createInterface } from "node:readline";
 import { sep } from "node:path";
@@ -32,8 +33,10 @@ const PATHS_PER_RUN = 200;
 
 const SAME_FILES = ["--no-config", "--hidden", "--no-ignore-global", "--no-messages", "--glob", "!.git"];
 const CONTENTS = [...SAME_FILES, "--color=never", `--max-filesize=${MAX_FILE_BYTES}`];
+/** Globs are compared with paths that have `/`, on Windows too. */
+const SLASHES = "--path-separator=/";
 /** Only debug output names files that are too large. */
-const FOLDER_CONTENTS = [...CONTENTS, "--debug"];
+const FOLDER_CONTENTS = [...CONTENTS, SLASHES, "--debug"];
 /**
  * Lines are truncated where 2,000 characters are certain. JSON output would list each match of a line,
  * possibly millions.
@@ -48,7 +51,14 @@ export function ripgrepEngine(program: string, watchdog: Watchdog | undefined): 
   return {
     async *files(folder, signal) {
       yield* records({
-        args: [...SAME_FILES, "--color=never", ...(await getFlagsOutsideGit(folder)), "--files", "--null"],
+        args: [
+          ...SAME_FILES,
+          SLASHES,
+          "--color=never",
+          ...(await getFlagsOutsideGit(folder)),
+          "--files",
+          "--null",
+        ],
         cwd: folder,
         end: 0,
         signal,
@@ -122,7 +132,7 @@ export function ripgrepEngine(program: string, watchdog: Watchdog | undefined): 
 const createFilteredCallback =
   (callback: (path: string) => void, filter: PathFilter) =>
   (path: string): void => {
-    if (filter(path)) callback(path);
+    if (filter(toSlashes(path))) callback(path);
   };
 
 const typeOf = (glob: string | undefined): string[] =>

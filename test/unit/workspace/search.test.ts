@@ -15,7 +15,9 @@ import { dirname, join, relative } from "node:path";
 import { execa } from "execa";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { findRunningGroups } from "../../../src/workspace/process/process-tree.ts";
+import { ripgrepEngine } from "../../../src/workspace/search/search-ripgrep.ts";
 import { openSearch, type FilesQuery, type LinesQuery } from "../../../src/workspace/search/search.ts";
+import { temporaryFolder } from "../../support/temp.ts";
 
 let root: string;
 
@@ -535,4 +537,14 @@ test("thousands of files are searched in bounded time, and an abort ends it", as
   } finally {
     rmSync(many, { recursive: true });
   }
+});
+
+test("ripgrep prints paths with slashes, as globs have them", async () => {
+  await using place = await temporaryFolder();
+  const program = join(place.path, "rg");
+  writeFileSync(program, "#!/bin/sh\nprintf '%s\\0' \"$@\"\n", { mode: 0o755 });
+  const engine = ripgrepEngine(program, undefined);
+  const options: string[] = [];
+  for await (const option of engine.files(place.path, new AbortController().signal)) options.push(option);
+  expect(options).toContain("--path-separator=/");
 });
