@@ -135,7 +135,11 @@ describe("commands in the pages", async () => {
   const helps = commands.map(({ names }) => formatCommandHelp(names[0].split(" "), commands, page));
   const usage = [formatOverview(commands, page), ...helps].join("\n");
 
+  /** Sessions whose turns wait until somebody trusts the folder. */
+  const detached: string[] = [];
+
   afterAll(async () => {
+    for (const session of detached) await run(`fairlead attach ${session} --cancel`);
     await model.close();
     await Promise.all([home.remove(), repository.remove()]);
   });
@@ -168,7 +172,8 @@ describe("commands in the pages", async () => {
     "$place $line does what it says, here",
     async ({ line }) => {
       if (line.startsWith("fairlead run")) model.reply("Done.");
-      const { exitCode, stderr } = await run(line.replace(/\bDIR\b/, ".").replace("…", "Go"));
+      const { exitCode, stderr, stdout } = await run(line.replace(/\bDIR\b/, ".").replace("…", "Go"));
+      if (line.includes("--detach")) detached.push(stdout);
       expect({ exitCode, stderr }).toMatchObject({ exitCode: 0 });
     },
   );
