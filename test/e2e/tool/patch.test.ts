@@ -64,7 +64,10 @@ describe("a model of the GPT family", () => {
         content: [
           diff("add", path("new/a.txt"), null, "added\n"),
           diff("update", path("keep.txt"), "one\ntwo\n", "one\n2\n"),
-          diff("move", path("new/name.txt"), "moved\nline\n", "moved\nlines\n"),
+          {
+            ...diff("move", path("new/name.txt"), "moved\nline\n", "moved\nlines\n"),
+            _meta: { kind: "move", fromPath: path("old name.txt") },
+          },
           diff("delete", path("gone.txt"), "gone\n", ""),
         ],
       });
