@@ -1,11 +1,11 @@
-import { copyFileSync, existsSync, renameSync, rmSync, utimesSync } from "node:fs";
-import { createRequire } from "node:module";
+import { existsSync, renameSync, rmSync, utimesSync } from "node:fs";
 import { build, type BuildOptions, type OutputOptions } from "rolldown";
 import { lazySchemas, schemaLibrary } from "./lazy-schemas.ts";
 import { leanConfigSchema } from "./lean-config-schema.ts";
 import { leanSdk } from "./lean-sdk.ts";
 import { Licenses } from "./licenses.ts";
 import { copyNativeLocks, nativeLock } from "./native-lock.ts";
+import { packedWasm, writePackedWasm } from "./packed-wasm.ts";
 import { compressMaps, ownSourceMaps, withSourceMaps } from "./source-maps.ts";
 
 /**
@@ -27,7 +27,7 @@ const startedAt = new Date();
 const fresh = `dist-new-${process.pid}`;
 const licenses = new Licenses();
 const bundled = {
-  plugins: [lazySchemas(), leanConfigSchema, leanSdk, nativeLock, ownSourceMaps, licenses.plugin],
+  plugins: [lazySchemas(), leanConfigSchema, leanSdk, nativeLock, packedWasm, ownSourceMaps, licenses.plugin],
   platform: "node",
   external: ["@vscode/ripgrep"],
   moduleTypes: { ".md": "text", ".json": "json" },
@@ -82,12 +82,9 @@ await build({
   },
   logLevel: "warn",
 });
-copyFileSync(
-  createRequire(import.meta.url).resolve("@silvia-odwyer/photon-node/photon_rs_bg.wasm"),
-  `${fresh}/photon_rs_bg.wasm`,
-);
 licenses.write(`${fresh}/THIRD-PARTY-LICENSES.txt`);
 copyNativeLocks(fresh);
+writePackedWasm(fresh);
 compressMaps(fresh);
 // isBundleStale() compares this time with the sources.
 utimesSync(fresh, startedAt, startedAt);
