@@ -50,7 +50,7 @@ async function findSessions(app: App): Promise<ReadonlyMap<string, SessionInfo>>
   try {
     const store = await app.store();
     for (const id of await store.sessionIds()) {
-      const info = await store.load(id);
+      const info = await store.load(id).catch(() => undefined);
       if (info?.worktree !== undefined) found.set(id.slice(-worktreeNameLength), info);
     }
   } catch {
