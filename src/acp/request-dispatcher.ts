@@ -158,8 +158,8 @@ function isRequestId(id: unknown, { isStrict }: ProtocolVersion): boolean {
 }
 
 /**
- * Runs tasks in order, one per turn of the event loop: what a task does before it waits for the system is done when the
- * next task runs, although both were given at once.
+ * Runs tasks in order, one per turn of the event loop: what a task does synchronously is done when the next one starts,
+ * even if both were added at once.
  */
 class TaskRunner {
   readonly #waiting: (() => void)[] = [];

@@ -35,7 +35,7 @@ export interface GateCall {
   readonly preview?: QuestionPreview | undefined;
   readonly input: unknown;
   readonly permissions: readonly PermissionRequest[];
-  /** The usual answers by default. */
+  /** What the user can answer; undefined for the usual answers. */
   readonly answers?: QuestionAnswers | undefined;
   /** Further rules that must allow it; see {@link Authority}. */
   readonly limits?: readonly Ruleset[] | undefined;
@@ -69,7 +69,7 @@ export interface Question extends GateCall {
 
 const answerSchema = z.discriminatedUnion("reply", [
   z.object({ reply: z.literal("once") }),
-  /** The second answer of {@link QuestionAnswers}. */
+  /** The user chose `allowOther` of {@link QuestionAnswers}. */
   z.object({ reply: z.literal("other") }),
   z.object({ reply: z.literal("always"), scope: z.enum(["session", "project"]) }),
   z.object({

@@ -91,7 +91,7 @@ export interface QuestionAnswers {
 export type Decision =
   /**
    * `isSandboxed` is set if the session's approval setting was *Sandboxed*: a command must run in a sandbox. `isOther` is
-   * set if the user chose the second answer of {@link QuestionAnswers}.
+   * set if the user chose `allowOther` of {@link QuestionAnswers}.
    */
   | { outcome: "allowed"; isSandboxed?: true; isOther?: true }
   /** `plugin` is set if a plugin denied it, not a configured rule. */

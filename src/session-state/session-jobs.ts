@@ -210,7 +210,7 @@ interface JobCall extends StoredCall {
   readonly job: JobRecord;
 }
 
-/** Loops, because each step of a long turn lists them and most parts are not jobs. */
+/** Creates no list for each part: each step of a long turn reads all parts, and most are not jobs. */
 function listJobCalls(messages: readonly Message[]): JobCall[] {
   const calls: JobCall[] = [];
   for (const { info, parts } of messages)

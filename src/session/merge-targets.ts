@@ -20,19 +20,17 @@ const pageSize = 100;
 export async function listMergeTargets(deps: MergeTargetsDeps, session: SessionInfo): Promise<MergeTarget[]> {
   const targets: MergeTarget[] = [];
   for (const target of await findTargets(deps, session))
-    if (target.isUnresolved || target.isRunning || (await countChanges(deps, target)) > 0)
-      targets.push(target);
+    if (await isNeeded(deps, target)) targets.push(target);
   return targets;
 }
 
 /** Removes the worktrees of a closed session and of its tasks, except those with changes that were not merged. */
 export async function removeMerged(deps: MergeTargetsDeps, session: SessionInfo): Promise<void> {
-  let stays = false;
+  let hasOpenTask = false;
   // The session's own worktree, which comes first, is what its tasks merge into.
   for (const target of (await findTargets(deps, session)).reverse()) {
     const isOwn = target.task === undefined;
-    const isNeeded = target.isUnresolved || target.isRunning || (await countChanges(deps, target)) > 0;
-    if (isNeeded || (isOwn && stays)) stays = true;
+    if ((await isNeeded(deps, target)) || (isOwn && hasOpenTask)) hasOpenTask = true;
     else await deps.worktrees.remove(target.worktree);
   }
 }
@@ -50,8 +48,10 @@ export async function settleTask(
   return files;
 }
 
-async function countChanges({ worktrees }: MergeTargetsDeps, { worktree, base }: MergeTarget) {
-  return (await worktrees.listChanges(worktree, base)).length;
+/** Returns whether a task works in the worktree, or something of it is not merged. */
+async function isNeeded({ worktrees }: MergeTargetsDeps, target: MergeTarget): Promise<boolean> {
+  if (target.isUnresolved || target.isRunning) return true;
+  return (await worktrees.listChanges(target.worktree, target.base)).length > 0;
 }
 
 async function findTargets(deps: MergeTargetsDeps, session: SessionInfo): Promise<MergeTarget[]> {
@@ -90,7 +90,7 @@ async function loadTasks(
 
 /** The state of a worktree's last merge that was not undone. */
 interface MergedState {
-  /** Commit. */
+  /** The commit that was merged. */
   readonly state: string;
   /** Number of files with conflicts and of files that were not merged. */
   readonly unresolved: number;

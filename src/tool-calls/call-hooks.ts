@@ -40,9 +40,9 @@ export async function runHooksBefore(
   input: unknown,
   signal: AbortSignal,
 ): Promise<CallAfterHooks> {
-  const left = await runPluginsBefore(deps, record, tool, input, signal);
-  if ("refused" in left) return { ...left, endsTurn: false };
-  return runConfiguredBefore(deps, record, tool, left.input, signal);
+  const afterPlugins = await runPluginsBefore(deps, record, tool, input, signal);
+  if ("refused" in afterPlugins) return { ...afterPlugins, endsTurn: false };
+  return runConfiguredBefore(deps, record, tool, afterPlugins.input, signal);
 }
 
 /** Runs the hooks after a completed call: those of plugins, then those of the configuration, which add notes. */
@@ -53,8 +53,8 @@ export async function runHooksAfter(
   result: ToolResult,
   signal: AbortSignal,
 ): Promise<{ result: ToolResult; endsTurn: boolean }> {
-  const left = await runPluginsAfter(deps, record, result, signal);
-  return runConfiguredAfter(deps, record, tool, left, signal);
+  const afterPlugins = await runPluginsAfter(deps, record, result, signal);
+  return runConfiguredAfter(deps, record, tool, afterPlugins, signal);
 }
 
 async function runPluginsBefore(

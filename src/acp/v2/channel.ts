@@ -14,7 +14,7 @@ export class DraftChannel implements Channel {
   readonly cancellable: Cancellable;
   /** Terminals whose command was not sent yet. */
   readonly #withoutCommand = new Set<string>();
-  /** Calls that run, as the client knows, with the session of each. */
+  /** Calls that the client shows as running, with their sessions. */
   readonly #running = new Map<string, string>();
   /** Messages that were announced to the client. */
   #known = new Set<string>();

@@ -14,8 +14,8 @@ const what = "SSH";
 const silence = "case $- in *i*) ;; *) return ;; esac";
 
 /**
- * In a session over SSH: gives the command with which an editor on another machine starts this program, and checks that
- * the start-up files of the shell print nothing before it.
+ * Gives the command with which an editor on another machine starts this program, and checks that the start-up files of
+ * the shell print nothing before it. Returns nothing outside of SSH.
  */
 export async function sshFindings(env: NodeJS.ProcessEnv): Promise<Finding[]> {
   const shell = env["SHELL"];

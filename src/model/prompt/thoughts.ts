@@ -41,7 +41,7 @@ export function toReasoning(
   return [withData(reasoning(part.text), "anthropic", data)];
 }
 
-/** Responses: the summaries of an item become one part with its encrypted content, without the id of the item. */
+/** Returns reasoning for Responses: the summaries of an item in one part, with its encrypted content and without its id. */
 function toItem(
   { text }: ReasoningPart,
   step: readonly Part[],
@@ -62,7 +62,7 @@ function toItem(
   return isPlain && isWanted ? [withData(reasoning(text), "openai", plain)] : [];
 }
 
-/** Chat completions: the thoughts go back in the field in which they came, where the model wants them. */
+/** Returns the thoughts for chat completions, in the field in which they came, if the model wants them back. */
 export function chatThoughts(
   parts: readonly Part[],
   context: ThoughtContext,
