@@ -99,7 +99,9 @@ export class AcpConnection {
       try {
         await end();
       } finally {
-        this.#views.get(sessionId)?.state.close();
+        const view = this.#views.get(sessionId);
+        view?.state.close();
+        view?.session.events.showTo(undefined);
         this.#views.delete(sessionId);
       }
     });
@@ -177,6 +179,7 @@ export class AcpConnection {
       waitUntilReady: () => this.outbox.waitUntilReady(),
     });
     this.#views.set(session.id, view);
+    session.events.showTo(view);
     return view;
   }
 

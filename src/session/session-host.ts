@@ -1,15 +1,11 @@
 import type { Elicit, UserCapabilities } from "../message/elicitation.ts";
-import type { Emit } from "../message/event.ts";
 import type { SessionId } from "../message/ids.ts";
 import type { Inquire } from "../message/inquiry.ts";
 import type { Ask, AskWhy } from "../permission/gate.ts";
 import type { EditorBuffers } from "../workspace/files/editor-files.ts";
 
-/** The host of sessions: receives events, shows questions to the user and provides the editor's buffers. */
+/** The host of sessions: shows questions to the user and provides the editor's buffers. */
 export interface SessionHost {
-  emit: Emit;
-  /** Resolves when the client can receive more. Awaited by readers of long output and long answers. */
-  waitUntilReady(): Promise<void>;
   ask: Ask;
   /** Asks for the reason of a rejection that may be explained. */
   askWhy: AskWhy;

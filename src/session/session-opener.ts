@@ -1,5 +1,6 @@
 import { type Log, withFields } from "../base/log.ts";
 import { expectSpareFiles } from "../base/files/spare-files.ts";
+import type { Emit } from "../message/event.ts";
 import type { SessionId } from "../message/ids.ts";
 import type { Message, ModelRef, SessionInfo, Todo } from "../message/message.ts";
 import type { Servers } from "../mcp/servers.ts";
@@ -14,7 +15,7 @@ import type { RecentChanges } from "../workspace/recent/recent-changes.ts";
 import { EditorFiles } from "../workspace/files/editor-files.ts";
 import type { ChildSession } from "../tasks/child-session.ts";
 import type { SessionHost } from "./session-host.ts";
-import { PluginEvents } from "../session-state/plugin-events.ts";
+import { SessionEvents } from "../session-state/session-events.ts";
 import { SessionPlugins } from "../session-state/session-plugins.ts";
 import type { Folders, Project } from "../conversation/project.ts";
 import { SessionDiff } from "../conversation/session-diff.ts";
@@ -172,12 +173,12 @@ export class SessionOpener {
     const store = await this.#deps.store();
     const plugins = new SessionPlugins((text) => {
       // The parent session shows the same warning.
-      if (parent === undefined) host.emit({ sessionId: id, type: "notice", severity: "warning", text });
+      if (parent === undefined) events.emit({ sessionId: id, type: "notice", severity: "warning", text });
     });
-    const events = new PluginEvents({
+    const events: SessionEvents = new SessionEvents({
       plugins: parent?.session.plugins ?? plugins,
       infoOf: (live) => this.#deps.infoOf(live),
-      emit: host.emit,
+      parent: parent?.session.events,
     });
     const emit = parent?.child.emitFor({ id, agent: info.agent, title }) ?? events.emit;
     const [approvals, lastUsedModel] = await Promise.all([
@@ -195,7 +196,7 @@ export class SessionOpener {
         log,
         mode: () => session.info.approval ?? "ask",
         limits: () => session.settings.limits,
-        onDecided: (callId, decision) => host.emit({ sessionId: id, type: "decision", callId, decision }),
+        onDecided: (callId, decision) => events.emit({ sessionId: id, type: "decision", callId, decision }),
       });
     const { cwd } = project.workspace;
     const session: Session = new Session({
@@ -232,7 +233,7 @@ export class SessionOpener {
           )),
       todos,
       emit,
-      waitUntilReady: () => host.waitUntilReady(),
+      waitUntilReady: () => events.waitUntilReady(),
       plugins,
       events,
       log,
@@ -283,6 +284,7 @@ export class SessionOpener {
 
   #createServers(sessionId: SessionId, project: Project): SessionServers {
     const { host, servers } = this.#deps;
+    const emit: Emit = (event) => this.#deps.live(sessionId)?.events.emit(event);
     const { workspace, secrets } = project;
     const { cwd, roots } = workspace;
     return new SessionServers({
@@ -307,8 +309,8 @@ export class SessionOpener {
       },
       canVisit: () => host.userCapabilities().urls,
       onVisited: (id) => host.visited(id),
-      report: (text, severity = "warning") => host.emit({ sessionId, type: "notice", severity, text }),
-      onPrompts: () => host.emit({ sessionId, type: "commands" }),
+      report: (text, severity = "warning") => emit({ sessionId, type: "notice", severity, text }),
+      onPrompts: () => emit({ sessionId, type: "commands" }),
       onTools: (server) => this.#deps.live(sessionId)?.events.mcpToolsChanged(server),
     });
   }

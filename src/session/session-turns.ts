@@ -14,7 +14,7 @@ import type { JsonStore } from "../storage/json/json-store.ts";
 import type { SessionWriter } from "../storage/session-store.ts";
 import type { SessionDiff } from "../conversation/session-diff.ts";
 import type { Transcript } from "../conversation/transcript.ts";
-import type { PluginEvents } from "../session-state/plugin-events.ts";
+import type { SessionEvents } from "../session-state/session-events.ts";
 import { SeenFiles } from "../tool/seen-files.ts";
 import type { ToolContext } from "../tool/tool.ts";
 import { RefusedMedia } from "../model/request/refused-media.ts";
@@ -48,8 +48,7 @@ export interface SessionTurnsDeps {
   emit: Emit;
   /** Resolves when the client can receive more. */
   waitUntilReady: () => Promise<void>;
-  /** Sends events to plugins. */
-  events: PluginEvents;
+  events: SessionEvents;
   log: Log;
   /** Stores that the project is in use. */
   noteSeen(): Promise<void>;

@@ -16,7 +16,7 @@ import type { SessionSettings } from "../session-state/session-settings.ts";
 import type { Command } from "../slash-commands/commands.ts";
 import type { OpenCalls } from "../tool-calls/open-calls.ts";
 import type { LazyJobs } from "../session-state/lazy-jobs.ts";
-import type { PluginEvents } from "../session-state/plugin-events.ts";
+import type { SessionEvents } from "../session-state/session-events.ts";
 import type { Project } from "../conversation/project.ts";
 import type { PromptInput } from "../conversation/prompt-input.ts";
 import { createSessionServices, type SessionServices, type SessionServicesDeps } from "./session-services.ts";
@@ -182,8 +182,7 @@ export class Session {
     return this.#deps.plugins;
   }
 
-  /** Sends events to plugins. */
-  get events(): PluginEvents {
+  get events(): SessionEvents {
     return this.#deps.events;
   }
 

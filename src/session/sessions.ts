@@ -311,12 +311,10 @@ export class Sessions {
 
   /** Shows a warning in every live session; without one it is stored for the next session. */
   warn(text: string): void {
-    const { host } = this.#deps;
-    const open = [...this.#live.keys()].filter((id) => !this.#detached.has(id));
+    const open = this.allLive.filter(({ id }) => !this.#detached.has(id));
     if (open.length === 0) this.#warnings = [...this.#warnings, text].slice(-warningLimit);
-    for (const sessionId of open) {
-      host.emit({ sessionId, type: "notice", severity: "warning", text });
-    }
+    for (const { id, events } of open)
+      events.emit({ sessionId: id, type: "notice", severity: "warning", text });
   }
 
   #addWarnings(opened: OpenResult): OpenResult {

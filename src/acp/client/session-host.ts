@@ -3,7 +3,6 @@ import type { Log } from "../../base/log.ts";
 import type { SessionId } from "../../message/ids.ts";
 import type { ClientFeatures } from "../client-capabilities.ts";
 import type { ClientPaths } from "../client-paths.ts";
-import type { Outbox } from "../transport/outbox.ts";
 import type { SessionView } from "../view/session-view.ts";
 import type { Peer } from "./requester.ts";
 
@@ -13,7 +12,6 @@ interface Client {
   readonly peer: Peer;
   findView(sessionId: string): SessionView | undefined;
   getPaths(sessionId: string): ClientPaths;
-  readonly outbox: Pick<Outbox, "waitUntilReady">;
 }
 
 /**
@@ -25,8 +23,6 @@ export function createSessionHost(connection: Client, log: Log): SessionHost {
   /** Sessions whose user gave no reason when asked after a rejection, and is not asked again. */
   const unexplained = new Set<SessionId>();
   return {
-    emit: (event) => connection.findView(event.sessionId)?.receive(event),
-    waitUntilReady: () => connection.outbox.waitUntilReady(),
     ask: async (question, signal) => {
       const { callId, title, sessionId, askedUnder = sessionId } = question;
       const { requestPermission } = await import("./permissions.ts");

@@ -95,7 +95,10 @@ export class DisconnectedTurns {
   #onDisconnected(): void {
     const { host, sessions } = this.#deps;
     host.disconnect();
-    for (const session of sessions.allLive) void this.#follow(session);
+    for (const session of sessions.allLive) {
+      session.events.showTo(undefined);
+      void this.#follow(session);
+    }
     this.#endIfIdle();
   }
 

@@ -39,12 +39,6 @@ export class SwitchableHost implements SessionHost {
     this.#changed = deferred();
   }
 
-  emit: SessionHost["emit"] = (event) => this.#client?.host.emit(event);
-
-  async waitUntilReady(): Promise<void> {
-    await this.#client?.host.waitUntilReady();
-  }
-
   ask: SessionHost["ask"] = async (question, signal) => {
     const { sessionId, askedUnder = sessionId } = question;
     const answer = await this.#request(askedUnder, signal, (host) => host.ask(question, signal));

@@ -54,6 +54,8 @@ export interface BackgroundCall {
 export class SessionView {
   readonly session: Session;
   readonly state = new ViewState();
+  /** Resolves when the client can receive more. */
+  readonly waitUntilReady: () => Promise<void>;
   /** Maps real paths to the paths that the client uses. */
   paths: ClientPaths;
   readonly #channel: Channel;
@@ -68,7 +70,6 @@ export class SessionView {
   readonly #background = new Set<string>();
   /** Notices that wait for the next turn, for clients that cannot show them outside of turns. */
   readonly #pendingNotices = new Set<string>();
-  readonly #waitUntilReady: () => Promise<void>;
   readonly #tasks: TaskQueue;
   /** What happened in the turn during a replay; shown after it. */
   readonly #afterReplay: (() => void | Promise<void>)[] = [];
@@ -81,14 +82,13 @@ export class SessionView {
     log: Log;
     /** Messages of a child session, oldest first. */
     history(child: SessionId): AsyncIterable<Message>;
-    /** Resolves when the client can receive more. */
     waitUntilReady(): Promise<void>;
   }) {
     this.session = deps.session;
     this.paths = deps.paths;
     this.#channel = deps.channel;
     this.#client = deps.client;
-    this.#waitUntilReady = () => deps.waitUntilReady();
+    this.waitUntilReady = () => deps.waitUntilReady();
     this.#tasks = new TaskQueue(deps.log);
     const { workspace } = deps.session.project;
     const { client, log } = deps;
@@ -110,7 +110,7 @@ export class SessionView {
       send: (callId, update) => this.#sendOfCall(callId, update),
       sendFrom: (callId, child, update) => this.#sendOfCall(callId, update, child),
       history: (child) => deps.history(child),
-      waitUntilReady: () => deps.waitUntilReady(),
+      waitUntilReady: this.waitUntilReady,
     });
   }
 
@@ -294,7 +294,7 @@ export class SessionView {
     for await (const message of messages) {
       signal.throwIfAborted();
       await this.#replayMessage(message);
-      await this.#waitUntilReady();
+      await this.waitUntilReady();
     }
     const { open } = this.#compactions;
     // The newest compaction may still be running in the current turn.

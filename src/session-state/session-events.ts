@@ -14,31 +14,50 @@ import type { Plugins } from "../plugin/plugins.ts";
 import type { ChangedFile } from "../conversation/session-diff.ts";
 import type { SessionPlugins } from "./session-plugins.ts";
 
-/** Emits the events of a session to its host and to its plugins. Sends plugins nothing while none listens. */
-export class PluginEvents {
+/** Shows a session to the user. */
+export interface SessionViewer {
+  receive: Emit;
+  /** Resolves when it can receive more. */
+  waitUntilReady(): Promise<void>;
+}
+
+/** Emits the events of a session to its viewer, if it has one, and to its plugins, if one of them listens. */
+export class SessionEvents {
   readonly #plugins: SessionPlugins;
   readonly #infoOf: (id: SessionId) => SessionInfo | undefined;
-  readonly #emit: Emit;
+  readonly #parent: SessionEvents | undefined;
+  #viewer: SessionViewer | undefined;
 
   constructor(deps: {
     /** Those of the parent session, for a child. */
     plugins: SessionPlugins;
     /** Returns the stored info of a live session. */
     infoOf(id: SessionId): SessionInfo | undefined;
-    emit: Emit;
+    /** Those of the parent session, for a child. */
+    parent: SessionEvents | undefined;
   }) {
     this.#plugins = deps.plugins;
     this.#infoOf = (id) => deps.infoOf(id);
-    this.#emit = deps.emit;
+    this.#parent = deps.parent;
+  }
+
+  /** Sets the only receiver of the events of this session and its children. */
+  showTo(viewer: SessionViewer | undefined): void {
+    this.#viewer = viewer;
   }
 
   /** Emits a change of the session or of one of its children. */
   readonly emit: Emit = (event) => {
-    this.#emit(event);
+    this.#viewer?.receive(event);
     const plugins = this.#listeners();
     if (plugins === undefined) return;
     for (const each of toPluginEvents(event, this.#infoOf)) plugins.event(each);
   };
+
+  /** Resolves when the viewer can receive more. Awaited by readers of long output and long answers. */
+  async waitUntilReady(): Promise<void> {
+    await (this.#parent ?? this.#viewer)?.waitUntilReady();
+  }
 
   created(info: SessionInfo): void {
     this.#send(() => sessionEvent("session.created", info));
