@@ -50,8 +50,9 @@ export function shortestPeriod(text: string): number {
   const borders = new Int32Array(text.length);
   let border = 0;
   for (let index = 1; index < text.length; index++) {
-    while (border > 0 && text[index] !== text[border]) border = borders[border - 1] ?? 0;
-    if (text[index] === text[border]) border++;
+    const code = text.charCodeAt(index);
+    while (border > 0 && code !== text.charCodeAt(border)) border = borders[border - 1] ?? 0;
+    if (code === text.charCodeAt(border)) border++;
     borders[index] = border;
   }
   return text.length - border;
