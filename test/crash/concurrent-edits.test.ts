@@ -26,7 +26,7 @@ async function linesOf(script: string, ...args: (string | number)[]): Promise<st
   return output.split("\n").filter((line) => line !== "");
 }
 
-test("each edit that one of four processes reports as done is in the file", async () => {
+test("every edit that one of four processes reports as done is in the file", async () => {
   await using folder = await temporaryFolder({ "work/a.txt": "" });
   const path = join(folder.path, "work/a.txt");
   const rounds = isLong ? 120 : 60;
@@ -39,7 +39,7 @@ test("each edit that one of four processes reports as done is in the file", asyn
   expect(await readdir(join(folder.path, "work"))).toEqual(["a.txt"]);
 });
 
-test.each(["place", "rename"])("no save of an editor vanishes under edits: by %s", async (how) => {
+test.each(["place", "rename"])("edits lose nothing that an editor saves: by %s", async (how) => {
   await using folder = await temporaryFolder({ "work/a.txt": "" });
   const path = join(folder.path, "work/a.txt");
   const rounds = isLong ? 1_000 : 300;
@@ -66,7 +66,7 @@ async function killWhileWriting(path: string, folder: string): Promise<void> {
   watcher.close();
 }
 
-test("a killed process's temporary file is removed when the program starts again", async () => {
+test("the next program start removes a killed process's temporary file", async () => {
   await story({}, async ({ editor, model, home, repository }) => {
     const data = join(home.path, ".local/share/fairlead");
     const path = join(repository.path, "a.txt");

@@ -147,7 +147,7 @@ const played = Object.entries(damages).filter(([name]) => isLong || representati
 const whole = ["filed", "a call", "in the journal"];
 
 test.each(played)(
-  "keeps and names a stored file that %s, and loads everything else",
+  "reports a stored file that %s by name, keeps it, and loads everything else",
   async (name, damage) => {
     await story({}, async (context) => {
       const { editor, model } = context;
@@ -196,7 +196,7 @@ test.each(played)(
 );
 
 test.each(Object.entries(damages))(
-  "a store whose version file %s still opens, and has all it had",
+  "a store whose version file %s still opens with all its data",
   async (_, damage) => {
     await using folder = await temporaryFolder();
     const root = join(folder.path, "storage");
@@ -211,7 +211,7 @@ test.each(Object.entries(damages))(
   },
 );
 
-test("a store of a later version is refused with words, and left as it is", async () => {
+test("rejects a store of a later version with an explanation, and does not change it", async () => {
   await story({}, async (context) => {
     const { editor } = context;
     const { root, ids } = await fill(context);
@@ -237,7 +237,7 @@ const stillKeys = new Set([
   "is a link to nowhere",
 ]);
 
-test("a damaged file of stored keys is reported and blocks no session", async () => {
+test("a damaged credentials file is reported and blocks no session", async () => {
   await story({}, async ({ editor, model, home }) => {
     const path = join(home.path, ".local/share/fairlead/credentials.json");
     mkdirSync(dirname(path), { recursive: true });

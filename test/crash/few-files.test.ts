@@ -13,7 +13,7 @@ const program = (limit: number) => [
 const sessionLimit = 300;
 
 test.runIf(process.platform === "linux").each([96, 128, 192])(
-  "with %i open files refuses one session too many and keeps the open ones working",
+  "with %i open files one session too many is refused, and open ones keep working",
   async (limit) => {
     const config = { permission: "allow" };
     await story({ program: program(limit), config }, async ({ editor, model }) => {

@@ -187,7 +187,7 @@ async function expectWholeTurn(sessionId: string, second: Editor, phase: Phase):
   expect(stored.filter(({ kind, status }) => kind === "call" && status !== "completed")).toEqual([]);
 }
 
-test("a process that is killed while its turn has no client leaves nothing running", async () => {
+test("a process killed while its turn has no client leaves no other process running", async () => {
   await story(options, async ({ editor, model, home, repository }) => {
     const { sessionId } = await editor.newSession();
     model.reply(bash("until [ -e go ]; do sleep 0.05; done"));

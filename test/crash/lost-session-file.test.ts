@@ -45,7 +45,7 @@ function fileOf(root: string, id: string): string {
 }
 
 test.each(Object.entries(sources))(
-  "a session is listed, loaded and continues after any damage to its own file, %s",
+  "a session whose own file is damaged (%s) is listed, loads and continues",
   async (source, lose) => {
     await story({ files: { "a.txt": "one\n" } }, async ({ editor, model, home, repository }) => {
       const root = storage(home);
@@ -113,7 +113,7 @@ test.each(Object.entries(sources))(
   },
 );
 
-test("a damaged diff of a session is made again from its messages", async () => {
+test("a damaged session diff is rebuilt from the messages", async () => {
   const options = { files: { "a.txt": "one\n" }, config: { permission: "allow" } };
   await story(options, async ({ editor, model, home, repository }) => {
     const path = join(repository.path, "a.txt");
@@ -144,7 +144,7 @@ test("a damaged diff of a session is made again from its messages", async () => 
   });
 });
 
-test("opens a session of which only messages remain where the client says it worked", async () => {
+test("a session with only messages left opens in the folder that the client names", async () => {
   await story({}, async ({ editor, model, home, repository }) => {
     const { sessionId } = await editor.newSession();
     model.reply("Answered.");

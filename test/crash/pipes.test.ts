@@ -117,7 +117,7 @@ test(
   timeoutMs,
 );
 
-test("a pipe in place of the log delays neither a prompt nor the program's end", async () => {
+test("a pipe in place of the log delays neither a prompt nor the program's exit", async () => {
   const env = { FAIRLEAD_LOG: "info" };
   await story({ env, initialize: false }, async ({ editor, model, home }) => {
     putPipe(join(home.path, ".local/state/fairlead/fairlead.log"));
@@ -132,7 +132,7 @@ test("a pipe in place of the log delays neither a prompt nor the program's end",
   });
 });
 
-test("a pipe among the compiled code only makes the start slower, and doctor names it", async () => {
+test("a pipe in the compile cache only slows the start, and doctor names it", async () => {
   await using home = await temporaryFolder({}, "fairlead-home-");
   const env = { XDG_CACHE_HOME: join(home.path, ".cache") };
   const code = join(env.XDG_CACHE_HOME, "fairlead/code");

@@ -33,7 +33,7 @@ afterAll(() => console.info(`${done.length} of ${kills} kills survived`));
 
 const sessions = Math.ceil(kills / killsPerSession);
 test.each(Array.from({ length: sessions }, (_, number) => number))(
-  "session %i, killed repeatedly, continues and loses nothing that was finished",
+  "session %i loses no finished work when it is killed repeatedly",
   { timeout: 240_000 },
   async (number) => {
     await story(options, async ({ editor, model, home }) => {

@@ -12,36 +12,32 @@ const rounds = Number(process.env["UNDO_KILLS"] ?? 3);
 /** A kill comes at most so many milliseconds after the command was sent. */
 const mostMs = 120;
 
-test(
-  "an undo and a redo that are killed leave files and messages that agree",
-  { timeout: 240_000 },
-  async () => {
-    await story({}, async ({ editor, model, repository }) => {
-      const { sessionId } = await editor.newSession();
-      for (let round = 0; round < rounds; round++) {
-        const names = [0, 1, 2].map((part) => `new-${round}-${part}.txt`);
-        const isThere = () => names.map((name) => existsSync(join(repository.path, name)));
-        model.reply(
-          reply.together(
-            ...names.map((filePath) => reply.callScript("write", { filePath, content: "new\n".repeat(99) })),
-          ),
-        );
-        model.reply("Written.");
-        await editor.prompt(sessionId, `Write round ${round}.`);
-        expect(isThere()).toEqual([true, true, true]);
+test("files and messages agree after an undo or redo is killed", { timeout: 240_000 }, async () => {
+  await story({}, async ({ editor, model, repository }) => {
+    const { sessionId } = await editor.newSession();
+    for (let round = 0; round < rounds; round++) {
+      const names = [0, 1, 2].map((part) => `new-${round}-${part}.txt`);
+      const isThere = () => names.map((name) => existsSync(join(repository.path, name)));
+      model.reply(
+        reply.together(
+          ...names.map((filePath) => reply.callScript("write", { filePath, content: "new\n".repeat(99) })),
+        ),
+      );
+      model.reply("Written.");
+      await editor.prompt(sessionId, `Write round ${round}.`);
+      expect(isThere()).toEqual([true, true, true]);
 
-        await killIn("/undo", editor, sessionId);
-        const isShown = await shows(editor, sessionId, `Write round ${round}.`);
-        expect([round, "undo", isThere()]).toEqual([round, "undo", [isShown, isShown, isShown]]);
-        if (isShown) continue;
+      await killIn("/undo", editor, sessionId);
+      const isShown = await shows(editor, sessionId, `Write round ${round}.`);
+      expect([round, "undo", isThere()]).toEqual([round, "undo", [isShown, isShown, isShown]]);
+      if (isShown) continue;
 
-        await killIn("/redo", editor, sessionId);
-        const isBack = await shows(editor, sessionId, `Write round ${round}.`);
-        expect([round, "redo", isThere()]).toEqual([round, "redo", [isBack, isBack, isBack]]);
-      }
-    });
-  },
-);
+      await killIn("/redo", editor, sessionId);
+      const isBack = await shows(editor, sessionId, `Write round ${round}.`);
+      expect([round, "redo", isThere()]).toEqual([round, "redo", [isBack, isBack, isBack]]);
+    }
+  });
+});
 
 async function killIn(command: string, editor: Editor, sessionId: string): Promise<void> {
   const work = editor.prompt(sessionId, command).catch(() => undefined);

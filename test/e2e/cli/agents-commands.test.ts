@@ -30,7 +30,7 @@ async function inPlace(play: (place: Place) => Promise<void>): Promise<void> {
 }
 
 describe("fairlead agents", () => {
-  test("lists and shows them, with mode, rules and prompt", async () => {
+  test("lists agents, and shows one with mode, rules and prompt", async () => {
     await inPlace(async ({ run }) => {
       const { stdout } = await run(["agents"]);
       const rows = stdout.split("\n").map((line) => line.split("\t"));
@@ -52,7 +52,7 @@ describe("fairlead agents", () => {
     });
   });
 
-  test("lets a model write an agent, which is usable at once", async () => {
+  test("lets a model write an agent that can be used immediately", async () => {
     await inPlace(async ({ run, model, cwd, home }) => {
       const agent = {
         name: "sql-reviewer",
@@ -94,7 +94,7 @@ describe("fairlead agents", () => {
     });
   });
 
-  test("refuses taken names, before asking the model if possible", async () => {
+  test("rejects existing names, before a model request if possible", async () => {
     await inPlace(async ({ run, model }) => {
       const builtIn = await run(["agents", "create", "--force", "--name", "plan", "plans"]);
       expect([builtIn.exitCode, builtIn.stderr]).toEqual([1, expect.stringContaining("cannot be replaced")]);

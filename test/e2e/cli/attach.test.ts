@@ -10,7 +10,7 @@ import { gitRepository, temporaryFolder, writeConfig } from "../../support/temp.
 
 const program = fileURLToPath(new URL("../../../bin/fairlead.js", import.meta.url));
 
-test("a turn without a terminal is listed, shown, answered and cancelled from others", async () => {
+test("other terminals list, show, answer and cancel a turn without a terminal", async () => {
   await using home = await temporaryFolder({}, "fairlead-home-");
   await using repository = await gitRepository({ "make.sh": "echo made by make\n" });
   const { path: cwd } = repository;

@@ -71,7 +71,7 @@ describe("fairlead run", () => {
     });
   });
 
-  test("reads the prompt, or the rest of it, from a pipe", async () => {
+  test("reads the prompt, or its remaining text, from a pipe", async () => {
     await inPlace(async ({ model, run }) => {
       model.reply(reply.say("Three lines."));
       const { code } = await run(["run", "Count the lines:"], { input: "a\nb\nc\n" });
@@ -80,7 +80,7 @@ describe("fairlead run", () => {
     });
   });
 
-  test("prints one update a line as JSON, for programs", async () => {
+  test("prints updates as JSON, one per line", async () => {
     await inPlace(async ({ model, run }) => {
       model.reply(reply.say("Hello."));
       const { code, stdout } = await run(["run", "--format", "json", "Hi"]);
@@ -135,7 +135,7 @@ describe("fairlead run", () => {
     });
   });
 
-  test("fails with the provider's words and the code 5, at a limit with 3", async () => {
+  test("exits with 5 and the provider's message on a failure, with 3 at a limit", async () => {
     await inPlace(async ({ model, run }) => {
       model.reply(reply.failure(401, "Your key has expired"));
       const failed = await run(["run", "Hi"]);
@@ -161,7 +161,7 @@ describe("fairlead run", () => {
     });
   });
 
-  test("without any model says what to do", async () => {
+  test("explains what to do without a model", async () => {
     await using home = await temporaryFolder({}, "fairlead-home-");
     const child = spawn(process.execPath, [program, "run", "Hi"], {
       env: environment(home.path),
@@ -178,7 +178,7 @@ describe("fairlead run", () => {
 });
 
 describe("the other commands", () => {
-  test("the demo plays to its end with the real server and a scripted model", async () => {
+  test("the demo runs to its end with the real program and a scripted model", async () => {
     await inPlace(async ({ run }) => {
       const { code, stdout, stderr } = await run(["demo"]);
       expect([code, stderr]).toEqual([0, ""]);
@@ -205,7 +205,7 @@ describe("the other commands", () => {
     );
   });
 
-  test("report an unwritable output and a missing folder in one line", async () => {
+  test("commands report an unwritable output and a missing folder in one line", async () => {
     await inPlace(async ({ home, cwd, run }) => {
       const readOnly = openSync(join(cwd, "a.txt"), "r");
       const child = spawn(process.execPath, [program, "doctor"], {
@@ -232,7 +232,7 @@ describe("the other commands", () => {
     });
   });
 
-  test("print help and version, and report unknown commands", async () => {
+  test("--help and --version work, and unknown commands are reported", async () => {
     await inPlace(async ({ run }) => {
       expect((await run(["--help"])).stdout).toContain("fairlead acp");
       expect((await run(["--version"])).stdout).toMatch(/^\d+\.\d+\.\d+\n$/);

@@ -23,7 +23,7 @@ async function completed(script: string, words: readonly string[], home = tmpdir
   return stdout.split("\n").filter((word) => word !== "");
 }
 
-test("a shell completes commands, verbs, flags and values", async () => {
+test("a shell completes commands, subcommands, flags and values", async () => {
   await using home = await temporaryFolder();
   const { stdout: script } = await fairlead(home.path, ["completion", "bash"]);
   expect(await completed(script, ["fairlead", "se"])).toEqual(["setup", "sessions"]);

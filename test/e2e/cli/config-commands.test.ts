@@ -178,7 +178,7 @@ describe("fairlead config check", () => {
   });
 });
 
-test("config path lists the files in order of strength, and config schema prints JSON", async () => {
+test("config path lists the files by precedence, and config schema prints JSON", async () => {
   await using at = await place();
   const { stdout } = await at.run(["config", "path"]);
   const read = stdout.split("\n").filter((line) => line.startsWith("read"));
@@ -187,7 +187,7 @@ test("config path lists the files in order of strength, and config schema prints
   expect(JSON.parse(schema.stdout)).toMatchObject({ title: "Fairlead configuration" });
 });
 
-test("OpenCode files work unchanged, with a note for settings without effect", async () => {
+test("OpenCode files work unchanged, with a note about settings without effect", async () => {
   const model = await startModelServer();
   await using at = await place({
     home: {
@@ -243,7 +243,7 @@ test("OpenCode files work unchanged, with a note for settings without effect", a
   }
 });
 
-test("config set and unset change the user's file, and refuse what would not work", async () => {
+test("config set and unset change the user's file, and reject invalid values", async () => {
   await using at = await place({
     home: { ".config/fairlead/fairlead.jsonc": '{\n  // mine\n  "model": "a/b"\n}\n' },
     project: { "fairlead.json": '{ "model": "c/d" }' },

@@ -182,7 +182,7 @@ test.each([
   });
 });
 
-test("doctor says which API to use if the server does not have the configured one", async () => {
+test("doctor names the API to use if the server lacks the configured one", async () => {
   await withServer(serving("/chat/completions"), async (url) => {
     const { exitCode, provider } = await doctor(withApi(oneProvider(url), "responses"));
     expect([exitCode, provider]).toEqual([
@@ -207,7 +207,7 @@ test("doctor says which API to use if the server does not have the configured on
   });
 });
 
-test("doctor and models say that a model's calls are text", async () => {
+test("doctor and models show that a model writes its calls as text", async () => {
   const work = {
     options: { baseURL: "https://ai.example.com/v1" },
     models: { coder: {} },
@@ -230,7 +230,7 @@ test("doctor and models say that a model's calls are text", async () => {
   expect((await doctor(refused, ["--offline"])).stdout).toContain('or set "tool_calls": "text" for it under');
 });
 
-test("over SSH, doctor gives the command for editors and finds noisy start-up files", async () => {
+test("over SSH, doctor prints the editor's command and finds noisy startup files", async () => {
   await using shells = await temporaryFolder();
   const report = async (start: string) => {
     const path = join(shells.path, "sh");
@@ -244,7 +244,7 @@ test("over SSH, doctor gives the command for editors and finds noisy start-up fi
   expect((await doctor({}, ["--offline"])).stdout).not.toContain("SSH");
 });
 
-test("doctor and models say what a model runs without, and what to do", async () => {
+test("doctor and models list what a model lacks, and what to do", async () => {
   const chat = { api: "chat", options: { apiKey: "sk-work-0123456789abcdef" } };
   const config = { model: "anthropic/claude-opus-5-5", provider: { anthropic: chat, openai: chat } };
   const { exitCode, stdout } = await doctor(config, ["--offline"]);
@@ -373,7 +373,7 @@ test("doctor checks which program each editor starts", async () => {
   );
 });
 
-test("doctor names formatters, permissions without a tool and near misses", async () => {
+test("doctor reports formatters, permissions without a tool, and misspellings", async () => {
   const config = {
     permission: { edits: "deny", deploy: "ask", shared_echo: "allow", "notes_*": "allow" },
     mcp: { shared: { type: "local", command: ["true"], enabled: false } },

@@ -19,7 +19,7 @@ async function place(mcp: Record<string, unknown> = {}) {
 }
 
 describe("fairlead mcp add", () => {
-  test("adds an address with headers and a command with variables, and keeps the rest", async () => {
+  test("adds an address with headers and a command with variables; keeps other entries", async () => {
     await using here = await place();
     const header = ["--header", "authorization=Bearer {env:TOKEN}"];
     expect((await here.run("mcp", "add", "notes", "https://notes.example/mcp", ...header)).exitCode).toBe(0);
@@ -102,7 +102,7 @@ test("fairlead mcp add --from adds servers without keys; doctor names them", asy
   expect((await here.run("mcp", "add", "--from", "vscode")).stderr).toContain("VS Code has no settings at");
 });
 
-test("fairlead mcp remove removes a server, and names the others if there is none", async () => {
+test("fairlead mcp remove removes a server, and lists the others for an unknown name", async () => {
   await using here = await place({ one: { type: "remote", url: "https://one.example/mcp" } });
   expect((await here.run("mcp", "remove", "two")).stderr).toContain("which has: one");
   const { stdout } = await here.run("mcp", "remove", "one");

@@ -65,7 +65,7 @@ describe("run", () => {
     });
   });
 
-  test("accepts FAIRLEAD_MODEL with an effort, and refuses one that the model lacks", async () => {
+  test("accepts FAIRLEAD_MODEL with an effort, and rejects one that the model lacks", async () => {
     await inPlace(async ({ model, runWith }) => {
       model.reply("Thought.");
       const named = await runWith({ FAIRLEAD_MODEL: "local/coder:high" }, "run", "Hi");
@@ -77,7 +77,7 @@ describe("run", () => {
     });
   });
 
-  test("suggests a model for one that cannot be used", async () => {
+  test("suggests a usable model for one that cannot be used", async () => {
     await inPlace(async ({ run }) => {
       const replyText = async (name: string) =>
         (await run("run", "-m", name, "Hi")).stderr.split("\n").at(-1);
@@ -114,7 +114,7 @@ describe("run", () => {
   });
 });
 
-test("an unknown command suggests run, and acp explains itself on a terminal", async () => {
+test("an unknown command suggests run, and acp on a terminal explains its purpose", async () => {
   await inPlace(async ({ run }) => {
     const words = await run("explain this repository");
     expect([words.exitCode, words.stderr.split("\n")[0]]).toEqual([

@@ -89,7 +89,7 @@ describe("stdout of a run in a pipe", () => {
     });
   });
 
-  test("is empty when the model fails, with the code 5", async () => {
+  test("is empty when the model fails, with exit code 5", async () => {
     await inPlace(async ({ model, run }) => {
       model.reply(look(), readCall()).reply(reply.failure(401, "Your key has expired"));
       const { code, stdout, stderr } = await run("Look");
@@ -98,7 +98,7 @@ describe("stdout of a run in a pipe", () => {
     });
   });
 
-  test("is empty for an unknown slash command, with the code 2", async () => {
+  test("is empty for an unknown slash command, with exit code 2", async () => {
     await inPlace(async ({ model, run }) => {
       const { code, stdout, stderr } = await run("/contxt");
       expect([code, stdout]).toEqual([2, ""]);
@@ -109,7 +109,7 @@ describe("stdout of a run in a pipe", () => {
     });
   });
 
-  test("is the table of what fills the window, for /context", async () => {
+  test("is the table of context usage for /context", async () => {
     await inPlace(async ({ model, run }) => {
       const { code, stdout } = await run("/context");
       expect(code).toBe(0);
@@ -120,7 +120,7 @@ describe("stdout of a run in a pipe", () => {
     });
   });
 
-  test("is empty after SIGTERM, with the code 143", async () => {
+  test("is empty after SIGTERM, with exit code 143", async () => {
     await inPlace(async ({ model, start }) => {
       const gate = reply.gate();
       model.reply(reply.say("Beginning"), gate, reply.say(" and end"));
@@ -135,7 +135,7 @@ describe("stdout of a run in a pipe", () => {
 });
 
 describe("--output", () => {
-  test("writes the answer to a file, and leaves the file alone without one", async () => {
+  test("writes the answer to a file, and does not change the file without an answer", async () => {
     await inPlace(async ({ model, folder, run }) => {
       const file = join(folder, "answer.md");
       model.reply(look(), readCall()).reply("It says one.");
@@ -199,7 +199,7 @@ describe("--schema", () => {
     additionalProperties: false,
   };
 
-  test("prints the JSON value alone, and asks once again for a valid one", async () => {
+  test("prints only the JSON value, and asks again once if it is invalid", async () => {
     await inPlace(async ({ model, folder, run }) => {
       await writeFile(join(folder, "schema.json"), JSON.stringify(schema));
       model.reply('Here it is:\n\n```json\n{"name": "a.txt", "lines": 1}\n```\n');
@@ -215,7 +215,7 @@ describe("--schema", () => {
     });
   });
 
-  test("ends with the code 6 and the reason if the second answer is invalid too", async () => {
+  test("ends with exit code 6 and the reason if the second answer is invalid too", async () => {
     await inPlace(async ({ model, folder, run }) => {
       await writeFile(join(folder, "schema.json"), JSON.stringify(schema));
       model.reply("It has one line.").reply('{"name": "a.txt"}');
@@ -231,7 +231,7 @@ describe("--schema", () => {
 });
 
 describe("--allow", () => {
-  test("allows calls that a rule asks about, in this run only, and none that it denies", async () => {
+  test("allows calls that a rule asks about, in this run only, but no denied calls", async () => {
     await inPlace(
       async ({ model, run }) => {
         const calls = () => [
@@ -263,7 +263,7 @@ describe("--allow", () => {
 });
 
 describe("the session of a run", () => {
-  test("gets a title, further folders and a system text", async () => {
+  test("has a title, further folders and a system prompt", async () => {
     await inPlace(async ({ model, home, run, start }) => {
       const other = join(home, "other");
       await mkdir(other);
@@ -318,7 +318,7 @@ describe("the session of a run", () => {
 });
 
 describe("/changes in a run", () => {
-  test("prints a diff with the numbers that /drop takes, and then the list", async () => {
+  test("prints a diff with the numbers for /drop, and then the list", async () => {
     await inPlace(async ({ model, start }) => {
       model.reply(reply.call("bash", { command: "printf 'two\\n' > made.txt" })).reply("Made.");
       await start(["run", "--permission", "allow", "Make it"], "").ended;
@@ -357,7 +357,7 @@ describe("piped input", () => {
     });
   });
 
-  test("is cut at 2 MB, and refused where it is not text", async () => {
+  test("is truncated at 2 MB, and rejected if it is not text", async () => {
     await inPlace(async ({ model, start }) => {
       model.reply("Done.");
       const long = await start(["run", "Review"], "ä".repeat(1_100_000)).ended;

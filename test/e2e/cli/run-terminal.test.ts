@@ -43,7 +43,7 @@ const masked = (screen: string) =>
     .replaceAll(/\d+(?:\.\d)? s\b/g, "N s")
     .replaceAll(/[\d,]+ tokens/g, "N tokens");
 
-describe("a question of a rule", () => {
+describe("a question about a permission", () => {
   test.each([
     ["1", 0],
     ["\u001b[B\u001b[A\r", 0],
@@ -65,7 +65,7 @@ describe("a question of a rule", () => {
     }, asks);
   });
 
-  test("takes typed text as a no with a reason, which reaches the model", async () => {
+  test("takes typed text as a rejection with a reason, which reaches the model", async () => {
     await inPlace(async ({ model, run }) => {
       model.reply(bash("npm test")).reply("Right.");
       const terminal = run("Test");
@@ -77,7 +77,7 @@ describe("a question of a rule", () => {
     }, asks);
   });
 
-  test("offers three ways to go on after a plan", async () => {
+  test("offers three ways to continue after a plan", async () => {
     await inPlace(
       async ({ model, cwd, run }) => {
         const write = reply.call("write", { filePath: "b.txt", content: "two\n" });
@@ -104,7 +104,7 @@ describe("a question of a rule", () => {
     );
   });
 
-  test("is not asked again in the project after the answer for the project", async () => {
+  test("is not repeated in the project after an answer for the project", async () => {
     await inPlace(async ({ model, run }) => {
       model.reply(bash("make me")).reply("Made.");
       const first = run("Make");
@@ -118,7 +118,7 @@ describe("a question of a rule", () => {
     }, asks);
   });
 
-  test("drops keys that were typed before it, and refuses numbers that it does not have", async () => {
+  test("ignores keys typed before it, and rejects numbers that it does not list", async () => {
     await inPlace(async ({ model, run }) => {
       const gate = reply.gate();
       model.reply(gate, bash("make me")).reply("Made.");
@@ -145,7 +145,7 @@ describe("a question of a rule", () => {
     }, asks);
   });
 
-  test("is a list of lines where the terminal cannot draw", async () => {
+  test("is a list of lines if the terminal cannot draw", async () => {
     await inPlace(async ({ model, run }) => {
       model.reply(bash("make me")).reply("Other.");
       const terminal = run("Make", { env: { TERM: "dumb" } });
@@ -159,7 +159,7 @@ describe("a question of a rule", () => {
   });
 });
 
-describe("a question of the model", () => {
+describe("a question from the model", () => {
   const options = [{ label: "Postgres", description: "a server" }, { label: "SQLite" }, { label: "日本語" }];
   const store = { header: "Store", question: "Which store?", options };
   const ask = (...questions: object[]) => reply.call("question", { questions });
@@ -262,7 +262,7 @@ describe("a turn on a terminal", () => {
     });
   });
 
-  test("shows the output of a command while it runs, and what it waits for", async () => {
+  test("shows a command's output while it runs, and what it waits for", async () => {
     await inPlace(async ({ model, run, cwd }) => {
       const gate = reply.gate();
       model.reply(gate, bash("echo begun; until [ -e go ]; do sleep 0.05; done")).reply("Done.");
@@ -278,7 +278,7 @@ describe("a turn on a terminal", () => {
     });
   });
 
-  test("counts down to the next try after a failure of the provider", async () => {
+  test("counts down to the next attempt after a failure of the provider", async () => {
     await inPlace(async ({ model, run }) => {
       model.reply(reply.failure(503, "Overloaded", { "retry-after": "1" })).reply("Here.");
       const terminal = run("Hi");

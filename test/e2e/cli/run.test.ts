@@ -65,7 +65,7 @@ const jsonLines = (stdout: string): unknown[] =>
     .map((line): unknown => JSON.parse(line));
 
 describe("limits of a run", () => {
-  test("stop it with the code 3: model calls, and dollars whatever is allowed", async () => {
+  test("stop it with exit code 3: model calls, and costs whatever is allowed", async () => {
     await inPlace(async ({ model, start }) => {
       const more = reply.call("read", { filePath: "a.txt" });
       model.reply(more).reply(reply.say("So far."));
@@ -85,7 +85,7 @@ describe("limits of a run", () => {
   });
 });
 
-test("a run says which background work ended with it", async () => {
+test("a run lists the background work that ended with it", async () => {
   await inPlace(
     async ({ model, start }) => {
       model
@@ -148,7 +148,7 @@ describe("the evidence of a run", () => {
     }, edited);
   });
 
-  test("comes with a reminder only where commands can be answered", async () => {
+  test("includes a reminder only if commands can be answered", async () => {
     await inPlace(async ({ model, start }) => {
       model.reply(write).reply("Written.").reply("There is no check.");
       await start(["run", "--permission", "allow", "Write b.ts"], { input: "" }).ended;
@@ -216,7 +216,7 @@ describe("a run without a terminal", () => {
     },
   );
 
-  test("ends where the model repeats a call that is refused", async () => {
+  test("ends if the model repeats a refused call", async () => {
     await inPlace(async ({ model, start }) => {
       for (let time = 0; time < 4; time++) model.reply(bash("npm test"));
       const { code } = await start(["run", "Check it"], { input: "" }).ended;
@@ -233,7 +233,7 @@ describe("a run without a terminal", () => {
     });
   });
 
-  test("answers no question of the model, whatever is allowed", async () => {
+  test("answers no question from the model, whatever is allowed", async () => {
     await inPlace(async ({ model, start }) => {
       const options = [{ label: "Postgres" }, { label: "SQLite" }];
       const questions = [{ header: "Store", question: "Which store?", options }];
@@ -288,7 +288,7 @@ test.each([
   expect(readTyped(typed, createPermissionPrompt(options))).toEqual(answer);
 });
 
-test("a run asks only where stdin and stderr are terminals", () => {
+test("a run asks only if stdin and stderr are terminals", () => {
   const terminal = { isTTY: true };
   expect(canAsk({ stdin: terminal, stderr: terminal })).toBe(true);
   expect(canAsk({ stdin: terminal, stderr: {} })).toBe(false);
@@ -307,7 +307,7 @@ test("a run with an empty answer fails with an explanation", async () => {
   );
 });
 
-describe("what is attached to a run", () => {
+describe("attachments of a run", () => {
   test("are files, folders and stdin", async () => {
     await inPlace(async ({ model, start }) => {
       model.reply("Read.");
@@ -328,7 +328,7 @@ describe("what is attached to a run", () => {
     });
   });
 
-  test("is ignored if a program left stdin open, with a message", async () => {
+  test("are ignored if a program left stdin open, with a message", async () => {
     await inPlace(async ({ model, start }) => {
       model.reply("Hello.");
       const { code, stdout, stderr } = await start(["run", "Hi"]).ended;
@@ -339,7 +339,7 @@ describe("what is attached to a run", () => {
 });
 
 describe("an interrupt", () => {
-  test("cancels the turn, and is answered with the code 130", async () => {
+  test("cancels the turn, and exits with 130", async () => {
     await inPlace(async ({ model, start }) => {
       const gate = reply.gate();
       model.reply(reply.say("Beginning"), gate, reply.say(" and end"));
@@ -355,7 +355,7 @@ describe("an interrupt", () => {
 });
 
 describe("programs that read a run", () => {
-  test("find one object a line, and how it ended or failed in the last one", async () => {
+  test("get one object per line, and the result or failure in the last one", async () => {
     await inPlace(async ({ model, start }) => {
       model.reply("Hello.");
       const good = await start(["run", "--json", "Hi"], { input: "" }).ended;
@@ -377,7 +377,7 @@ describe("programs that read a run", () => {
     });
   });
 
-  test("may disappear: the program ends silently", async () => {
+  test("may disappear: the program exits silently", async () => {
     await inPlace(async ({ model, start }) => {
       const gate = reply.gate();
       model.reply(
@@ -395,7 +395,7 @@ describe("programs that read a run", () => {
   });
 });
 
-test("--verbose says on stderr what happens inside, with the ids of session and turn", async () => {
+test("--verbose logs internal events to stderr, with the ids of session and turn", async () => {
   await inPlace(async ({ model, start }) => {
     model.reply(reply.call("read", { filePath: "a.txt" })).reply("Read.");
     const { stderr } = await start(["run", "--verbose", "Look"], { input: "" }).ended;
@@ -411,7 +411,7 @@ test("--verbose says on stderr what happens inside, with the ids of session and 
   });
 });
 
-test("two names for the agent must agree, and two ways to a session exclude each other", async () => {
+test("rejects different agent names, and several options that name a session", async () => {
   await inPlace(async ({ start }) => {
     const agents = await start(["run", "--agent", "plan", "--mode", "build", "Hi"], { input: "" }).ended;
     expect([agents.code, agents.stderr]).toEqual([2, expect.stringContaining("plan and build")]);
@@ -420,7 +420,7 @@ test("two names for the agent must agree, and two ways to a session exclude each
   });
 });
 
-test("a run that asks nobody continues without installed language servers", async () => {
+test("a run that asks no questions continues without installed language servers", async () => {
   await using bin = await temporaryFolder();
   await writeFile(join(bin.path, "gopls"), "#!/bin/sh\n", { mode: 0o755 });
   const env = { PATH: [bin.path, "/usr/bin", "/bin"].join(delimiter) };

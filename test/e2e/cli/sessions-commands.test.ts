@@ -181,7 +181,7 @@ test("an imported file adds no paths, approvals, instructions or undoable change
   expect(storedMessages[0]?.parts.at(-1)).toEqual({ ...part, changes: [readable] });
 });
 
-test("a trace shows model calls, tool calls and the wait for the user", async () => {
+test("a trace shows model calls, tool calls and the time spent waiting for the user", async () => {
   await using at = await place();
   const { stdout } = await at.run(["trace", "last"]);
   const lines = stdout
@@ -204,7 +204,7 @@ test("a trace shows model calls, tool calls and the wait for the user", async ()
   expect((await at.run(["trace", "last", "--turn", "7"])).exitCode).toBe(2);
 });
 
-test("a summary is written by a model that read the session", async () => {
+test("sessions summary asks a model that reads the session", async () => {
   await using at = await place();
   const { id, run, model } = at;
   model.reply(reply.say("I looked into a.txt.\u001b[31m")).reply(reply.failure(400, "No"));
@@ -231,7 +231,7 @@ test("a summary is written by a model that read the session", async () => {
   expect((await run(["sessions", "summary", "nonesuch"])).stderr).toContain("There is no session nonesuch");
 });
 
-test("last is the folder's newest session in every command, with --all the newest", async () => {
+test("last names the folder's newest session in each command, with --all the newest", async () => {
   await using at = await place();
   const { id, run, model, home } = at;
   const here = { cwd: home };

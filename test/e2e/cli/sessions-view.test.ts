@@ -42,7 +42,7 @@ async function place() {
   };
 }
 
-test("sessions view writes a page that loads nothing, with diff, task and plots", async () => {
+test("sessions view writes a page without remote content, with diff, task and charts", async () => {
   await using at = await place();
   const { stdout, stderr, exitCode } = await at.run(
     "sessions",
@@ -77,14 +77,14 @@ test("sessions view writes a page that loads nothing, with diff, task and plots"
   ]);
 });
 
-test("sessions view without a file writes to the cache, for the user alone", async () => {
+test("sessions view without a file writes to the cache, readable by the user only", async () => {
   await using at = await place();
   const { stdout } = await at.run("sessions", "view", "last", "--no-open");
   expect(stdout.trim()).toMatch(/\/fairlead\/views\/ses_\w+\.html$/);
   expect((await stat(stdout.trim())).mode & 0o777).toBe(0o600);
 });
 
-test("sessions view says where it cannot write", async () => {
+test("sessions view reports that it cannot write a file", async () => {
   await using at = await place();
   const { stderr, exitCode } = await at.run("sessions", "view", "last", "--no-open", "-o", "none/page.html");
   expect(exitCode).toBe(1);

@@ -25,7 +25,7 @@ test("project approvals are listed and revoked from the shell", async () => {
   });
 });
 
-test("programs get JSON from what people get as tables", async () => {
+test("programs get JSON where terminals get tables", async () => {
   await story({ config: { theme: "dark" } }, async ({ repository, home }) => {
     const run = (...args: string[]) => fairlead(home.path, args, { cwd: repository.path });
     const json = async (...args: string[]): Promise<unknown> =>

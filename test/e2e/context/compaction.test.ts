@@ -65,7 +65,7 @@ describe("an automatic compaction", () => {
     );
   });
 
-  test("comes before the first step where an earlier turn has filled the window, once", async () => {
+  test("starts before the first step if an earlier turn has filled the window, once", async () => {
     await story({ config: { compaction: { reserved: 0 } } }, async ({ editor, model }) => {
       const { sessionId } = await editor.newSession();
       const requested = summaries(model, "They said hi.");
@@ -84,7 +84,7 @@ describe("an automatic compaction", () => {
     });
   });
 
-  test("comes on a provider's context-length error, and the question is asked again", async () => {
+  test("starts after a provider's context-length error, and the prompt is sent again", async () => {
     await story({}, async ({ editor, model }) => {
       const { sessionId } = await editor.newSession();
       model.reply(reply.say("Hello."), full(100));
@@ -125,7 +125,7 @@ describe("an automatic compaction", () => {
     });
   });
 
-  test("switched off, shows the provider's error to the user", async () => {
+  test("that is disabled shows the provider's error to the user", async () => {
     await story({ config: { compaction: { auto: false } } }, async ({ editor, model }) => {
       const { sessionId } = await editor.newSession();
       model.reply(
@@ -141,7 +141,7 @@ describe("an automatic compaction", () => {
     });
   });
 
-  test("whose conversation is rejected or answered with nothing is asked for as text", async () => {
+  test("whose conversation is rejected or answered with nothing is requested as text", async () => {
     await story({}, async ({ editor, model }) => {
       for (const [at, rejected] of [reply.failure(400, "Bad message 7"), reply.say("  ")].entries()) {
         const { sessionId } = await editor.newSession();
@@ -163,7 +163,7 @@ describe("an automatic compaction", () => {
     });
   });
 
-  test("that fails says why, and the session continues", async () => {
+  test("that fails reports why, and the session continues", async () => {
     await story({ config: { retry: { delay_ms: 10, attempts: 2 } } }, async ({ editor, model }) => {
       const { sessionId } = await editor.newSession();
       model.when(isSummary, reply.failure(401, "The key was revoked"));
@@ -189,7 +189,7 @@ describe("/compact", () => {
     });
   });
 
-  test("that was cancelled or failed leaves the model no question", async () => {
+  test("that was cancelled or failed adds no question for the model", async () => {
     await story({}, async (storyContext) => {
       const { sessionId, turn } = await midCompaction(storyContext);
       const { editor, model } = storyContext;
@@ -265,7 +265,7 @@ describe("/compact", () => {
     });
   });
 
-  test("is a compaction update for a client that shows those", async () => {
+  test("is a compaction update for a client that supports those", async () => {
     const client = zedLike();
     const capabilities = {
       ...client.capabilities,
@@ -351,7 +351,7 @@ describe("a compaction that is shown as a call", () => {
     });
   });
 
-  test("ends with its turn where nobody can write the summary", async () => {
+  test("ends with its turn if nobody can write the summary", async () => {
     await story({ config: { model: "nowhere/none" } }, async ({ editor }) => {
       const { sessionId } = await editor.newSession();
       for (const text of ["Hi", "/compact"])
@@ -371,7 +371,7 @@ describe("old tool outputs", () => {
   const results = ({ messages }: ModelRequest) =>
     messages.flatMap(({ role, content }) => (role === "tool" ? [String(content)] : []));
 
-  test("leave requests when the cache has expired, but not the newest and skills", async () => {
+  test("are omitted when the cache has expired, except the newest and skills", async () => {
     const homeFiles = { ".config/fairlead/skills/rules/SKILL.md": skill, clock: "0" };
     const options = { files, homeFiles, program: withMovingClock, limit: { context: 400_000 } };
     await story(options, async ({ editor, model, home }) => {
@@ -407,7 +407,7 @@ describe("old tool outputs", () => {
     });
   });
 
-  test("stay where pruning is switched off", async () => {
+  test("are sent if pruning is disabled", async () => {
     const options = { files, config: { compaction: { prune: false } }, limit: { context: 400_000 } };
     await story(options, async ({ editor, model }) => {
       const { sessionId } = await editor.newSession();

@@ -179,7 +179,7 @@ describe("a long turn in a small window", () => {
     240_000,
   );
 
-  test("keeps the state of work when it is loaded again after several compactions", async () => {
+  test("keeps the state of work when it is loaded after several compactions", async () => {
     const { summaries } = await work(
       { window: 16_384, output: undefined, steps: 60 },
       async (storyContext, id) => {
@@ -230,7 +230,7 @@ describe("several outputs that do not fit together", () => {
   const big = ["one", "two", "three"];
   const files = Object.fromEntries(big.map((name, at) => [`${name}.ts`, source(at, 900)]));
 
-  test("are cut so that the next request fits, and the model can continue", async () => {
+  test("are truncated so that the next request fits, and the model can continue", async () => {
     await story({ files, limit: { context: 32_768 } }, async ({ editor, model }) => {
       let rounds = 0;
       const seen = serveWindow({
@@ -277,7 +277,7 @@ describe("several outputs that do not fit together", () => {
 });
 
 describe("files that are named in a message", () => {
-  test("carry over no more text than fits into the window", async () => {
+  test("add no more text than fits into the window", async () => {
     const files = { "a.ts": source(1, 900), "b.ts": source(2, 900) };
     await story({ files, limit: { context: 16_384 } }, async ({ editor, model }) => {
       const seen = serveWindow({ model, window: 16_384, summary: () => "", answer: () => "Seen." });
@@ -289,8 +289,8 @@ describe("files that are named in a message", () => {
   });
 });
 
-describe("a window that is smaller than the configuration says", () => {
-  test("has the newest outputs cut first, and is asked again without a summary", async () => {
+describe("a window that is smaller than configured", () => {
+  test("truncates the newest outputs first, and the request is sent without a summary", async () => {
     await story(
       {
         files: { "a.ts": source(1, 900), "b.ts": source(2, 900) },
@@ -322,7 +322,7 @@ describe("a window that is smaller than the configuration says", () => {
     );
   });
 
-  test("too small for instructions and tools: says so at once and fails with figures", async () => {
+  test("too small for instructions and tools: fails at once with figures", async () => {
     await story(
       { files: { "a.ts": source(1, 55) }, limit: { context: 8_192 } },
       async ({ editor, model }) => {

@@ -57,7 +57,7 @@ describe("instructions at configured addresses", () => {
     });
   });
 
-  test("of a project are fetched only after consent, and never where a rule denies it", async () => {
+  test("of a project are fetched only after consent, and never if a rule denies it", async () => {
     await using server = await site({ "/style.md": text("Write short sentences.") });
     const files = { "opencode.json": JSON.stringify({ instructions: [`${server.url}/style.md`] }) };
     await story({ files, permission: "reject_once" }, async ({ editor, model }) => {

@@ -37,7 +37,7 @@ test("sends a folder's instructions once, with the first of several files read a
   });
 });
 
-test("a folder's instructions come again when the turn that brought them is undone", async () => {
+test("a folder's instructions are sent again when the turn that sent them is undone", async () => {
   await story({ files }, async (context) => {
     const { editor } = context;
     const { sessionId } = await editor.newSession();
@@ -49,7 +49,7 @@ test("a folder's instructions come again when the turn that brought them is undo
   });
 });
 
-test("instructions that are read as a file do not come a second time", async () => {
+test("instructions that are read as a file are not sent a second time", async () => {
   await story({ files }, async (context) => {
     const { sessionId } = await context.editor.newSession();
     const [own = ""] = await read(context, sessionId, "shop/AGENTS.md");
@@ -58,7 +58,7 @@ test("instructions that are read as a file do not come a second time", async () 
   });
 });
 
-test("sends instructions again after loading only where a summary replaced them", async () => {
+test("sends instructions again after loading only if a summary replaced them", async () => {
   await story({ files }, async (context) => {
     const { editor, model } = context;
     const { sessionId } = await editor.newSession();

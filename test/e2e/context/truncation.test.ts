@@ -20,7 +20,7 @@ const wireBytes = (lines: readonly { line: string }[]) =>
 
 const namedFile = (text: string) => /The whole(?: output)? is in (\/\S+?)[.:] /.exec(text)?.[1] ?? "";
 
-test("an output of 10 MB is truncated for model and editor, with all of it in a file", async () => {
+test("a 10 MB output is truncated for model and editor, and a file has all of it", async () => {
   await story({}, async ({ editor, model }) => {
     const { sessionId } = await editor.newSession();
     const command = `yes "a line of the output" | head -c 10000000; echo; echo the end`;
@@ -136,7 +136,7 @@ test("one endless line is bounded too", async () => {
   });
 });
 
-test("a long file is read in parts, with the place to continue", async () => {
+test("a long file is read in parts, with the line to continue at", async () => {
   const lines = Array.from({ length: 5_000 }, (_, at) => `line ${at + 1}\n`).join("");
   await story({ files: { "long.txt": lines } }, async ({ editor, model }) => {
     const { sessionId } = await editor.newSession();
@@ -210,7 +210,7 @@ test("keeps a command's end, exit code and path to the rest within any output li
   expect(await ran(5_000, "seq 4000")).toBe(numbers(1, 4_000));
 });
 
-test("the configured limits are kept", async () => {
+test("uses the configured limits", async () => {
   await story(
     { config: { tool_output: { max_lines: 20, max_bytes: 1_000 } } },
     async ({ editor, model, repository }) => {

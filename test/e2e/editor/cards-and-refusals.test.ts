@@ -31,7 +31,7 @@ describe("a request with wrong parameters", () => {
       missing("mcpServers.0.headers", "array"),
     ],
     ["no list of servers", { mcpServers: undefined }, missing("mcpServers", "array")],
-  ])("names what is wrong in the intended kind: %s", async (_, more, words) => {
+  ])("names the wrong value for the intended kind: %s", async (_, more, words) => {
     await story({}, async ({ editor, repository }) => {
       const params = { cwd: repository.path, mcpServers: [], ...more };
       await editor.writeLine({ jsonrpc: "2.0", id: "bad", method: "session/new", params });
@@ -48,7 +48,7 @@ describe("a request with wrong parameters", () => {
     ],
     ["an image without its kind", { type: "image", data: "AAAA" }, missing("prompt.0.mimeType", "string")],
     ["a text that is none", { type: "text" }, missing("prompt.0.text", "string")],
-  ])("names what is wrong in the intended block: %s", async (_, block, words) => {
+  ])("names the wrong value for the intended block: %s", async (_, block, words) => {
     await story({}, async ({ editor }) => {
       const { sessionId } = await editor.newSession();
       const params = { sessionId, prompt: [block] };
@@ -86,8 +86,8 @@ describe("a request with wrong parameters", () => {
   });
 });
 
-describe("what says nothing to the model", () => {
-  test("is not a prompt, though the user would see it", async () => {
+describe("a message without content for the model", () => {
+  test("is not a prompt, even if the user would see it", async () => {
     await story({}, async ({ editor, model }) => {
       const { sessionId } = await editor.newSession();
       const text = { type: "text", text: "For you" };
@@ -102,7 +102,7 @@ describe("what says nothing to the model", () => {
     });
   });
 
-  test("is a command that expands to an empty text, which is reported", async () => {
+  test("is reported if it is a command that expands to an empty text", async () => {
     const command = { ".fairlead/commands/say.md": "---\ndescription: Say it\n---\n$ARGUMENTS\n" };
     await story({ files: command }, async ({ editor, model }) => {
       const { sessionId } = await editor.newSession();
@@ -114,7 +114,7 @@ describe("what says nothing to the model", () => {
 });
 
 describe("a card", () => {
-  test("a call that is refused before it is parsed has its command or file as title", async () => {
+  test("has the command or file as title if the call is refused before it is parsed", async () => {
     await story({}, async ({ editor, model, repository }) => {
       const { sessionId } = await editor.newSession();
       const inputs = [{ command: "ls", workdir: "no/such/folder" }, { command: "ls", timeout: -1 }, {}];
@@ -150,7 +150,7 @@ describe("a card", () => {
     });
   });
 
-  test("of a cancelled command shows what it printed as it was printed", async () => {
+  test("of a cancelled command shows its output unchanged", async () => {
     await story({}, async ({ editor, model }) => {
       const { sessionId } = await editor.newSession();
       model.reply(reply.call("bash", { command: "echo '# not a heading'; sleep 30" }));
@@ -164,7 +164,7 @@ describe("a card", () => {
     });
   });
 
-  test("says by which signal its command ended, live and loaded", async () => {
+  test("names the signal that ended its command, live and loaded", async () => {
     await story({ client: zedLike() }, async ({ editor, model, repository }) => {
       const { sessionId } = await editor.newSession();
       model.reply(reply.call("bash", { command: "kill -9 $$" })).reply("Done.");
@@ -180,8 +180,8 @@ describe("a card", () => {
   });
 });
 
-describe("an editor's terminal", () => {
-  test("shows why a command ended, as it does when loaded", async () => {
+describe("a terminal in the editor", () => {
+  test("shows why a command ended, live and loaded", async () => {
     await story({ client: zedLike() }, async ({ editor, model, repository }) => {
       const { sessionId } = await editor.newSession();
       model.reply(reply.call("bash", { command: "echo out; sleep 30", timeout: 200 })).reply("Done.");
@@ -193,7 +193,7 @@ describe("an editor's terminal", () => {
     });
   });
 
-  test("shows the end of an output that was too fast to be shown completely", async () => {
+  test("shows the end of an output that was too fast to show completely", async () => {
     await story({ client: zedLike() }, async ({ editor, model }) => {
       const { sessionId } = await editor.newSession();
       model.reply(reply.call("bash", { command: "seq 1 200000" })).reply("Done.");
@@ -206,7 +206,7 @@ describe("an editor's terminal", () => {
   });
 });
 
-test("a title that is given by a command is one line of bounded length", async () => {
+test("a title from a command is one line of bounded length", async () => {
   await story({}, async ({ editor }) => {
     const { sessionId } = await editor.newSession();
     await editor.prompt(sessionId, "/rename A  long\n title");
@@ -216,14 +216,14 @@ test("a title that is given by a command is one line of bounded length", async (
   });
 });
 
-test("closing what is unknown is not an error, whatever its id looks like", async () => {
+test("closing an unknown session is not an error, whatever its id looks like", async () => {
   await story({}, async ({ editor }) => {
     for (const id of ["", "nope", "../x", "ses_00000000000000000000000000000000"])
       expect(await editor.closeSession(id)).toEqual({});
   });
 });
 
-test("an unreadable option to always allow is not offered", async () => {
+test("does not offer to always allow if that option would be unreadable", async () => {
   const config = { permission: { bash: "ask" } };
   await story({ config, permission: "allow_once" }, async ({ editor, model }) => {
     const { sessionId } = await editor.newSession();

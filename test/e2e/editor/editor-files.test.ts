@@ -35,7 +35,7 @@ const edit = (oldString: string, newString: string) =>
 const buffer = (client: ClientKind, { repository }: StoryContext, text: string) =>
   client.buffers?.set(join(repository.path, "a.txt"), text);
 
-test("uses the link by which a folder was opened in reads, writes, cards and replay", async () => {
+test("uses the link through which a folder was opened in reads, writes and cards", async () => {
   await using place = await temporaryFolder();
   const client = withFs();
   const asking = { permission: { edit: "ask" } };
@@ -81,7 +81,7 @@ describe.each([
   ["with files", withFs],
   ["like Zed", zedLike],
 ] as const)("an editor %s", (_, kind) => {
-  test("gives its unsaved text to read and edit, and takes the edit", async () => {
+  test("supplies its unsaved text to read and edit, and receives the edit", async () => {
     const client = kind();
     await story({ client, files, config }, async (context) => {
       buffer(client, context, "one\ntwo\nunsaved\n");
@@ -99,7 +99,7 @@ describe.each([
     });
   });
 
-  test("is not asked about files outside of the workspace and files in other encodings", async () => {
+  test("is not asked for files outside the workspace or in other encodings", async () => {
     const other = Buffer.from("\uFEFFone\n", "utf16le");
     const client = kind();
     const options = { client, files: { "utf16.txt": other }, config: { permission: "allow" } };
@@ -113,7 +113,7 @@ describe.each([
     });
   });
 
-  test("gets new files, so that its review shows them", async () => {
+  test("receives new files, so that its review shows them", async () => {
     const client = kind();
     await story({ client, files, config }, async (context) => {
       await playCalls(
@@ -151,7 +151,7 @@ test("an editor without file methods is never asked for files", async () => {
   });
 });
 
-test("an editor that only reads gives its text, and the edit goes to the disk", async () => {
+test("an editor that only reads supplies its text, and the disk receives the edit", async () => {
   const client = { ...withFs(), capabilities: { fs: { readTextFile: true } } };
   await story({ client, files, config }, async (context) => {
     buffer(client, context, "one\ntwo\nunsaved\n");
@@ -161,7 +161,7 @@ test("an editor that only reads gives its text, and the edit goes to the disk", 
   });
 });
 
-test("a buffer that the user changed since it was read makes a tolerant edit stale", async () => {
+test("a buffer that the user changed since the read makes a tolerant edit stale", async () => {
   const client = withFs();
   await story({ client, files, config }, async (context) => {
     const [, refused] = await playCalls(
@@ -175,7 +175,7 @@ test("a buffer that the user changed since it was read makes a tolerant edit sta
   });
 });
 
-test("after a command writes the file, the disk counts and not the editor's old buffer", async () => {
+test("after a command writes a file, its text comes from the disk, not an old buffer", async () => {
   const client = withFs();
   await story({ client, files, config }, async (context) => {
     buffer(client, context, "one\ntwo\n");
@@ -213,7 +213,7 @@ test("the user's typing is not overwritten when a command also wrote the file", 
   });
 });
 
-test("does not read a buffer that missed a change, but reads what is typed into it", async () => {
+test("does not read a buffer that missed a change, but one that the user edits later", async () => {
   const client: ClientKind = {
     ...withFs(),
     writeFile: () => Promise.reject(new RequestError(-32603, "the buffer is read-only")),
@@ -267,7 +267,7 @@ const unable: [string, Partial<ClientKind>][] = [
   ["never answers reads", { readFile: () => new Promise(() => {}) }],
   ["never answers writes", { writeFile: () => new Promise(() => {}) }],
 ];
-test.each(unable)("with an editor that %s the disk is read and written", async (_, more) => {
+test.each(unable)("with an editor that %s, the disk is read and written", async (_, more) => {
   await story({ client: { ...withFs(), ...more }, files, config }, async (context) => {
     const [seen, edited] = await playCalls(context, read, edit("two", "2"));
     expect(seen).toContain("2: two");
@@ -291,8 +291,8 @@ test("the request to an editor that does not answer is cancelled", async () => {
   });
 });
 
-describe("line ends and marks", () => {
-  test("a buffer that differs in line ends only is the file, and an edit keeps them", async () => {
+describe("line endings and byte order marks", () => {
+  test("a buffer that differs only in line endings is the file; an edit keeps them", async () => {
     const client = withFs();
     await story({ client, files: { "a.txt": "one\r\ntwo\r\n" }, config }, async (context) => {
       buffer(client, context, "one\ntwo\n");
@@ -301,7 +301,7 @@ describe("line ends and marks", () => {
     });
   });
 
-  test("a file with a byte order mark is kept with it", async () => {
+  test("a byte order mark is preserved", async () => {
     await story({ client: withFs(), files: { "a.txt": "\uFEFFone\ntwo\n" }, config }, async (context) => {
       await playCalls(context, read, edit("two", "2"));
       expect(await onDisk(context)).toBe("\uFEFFone\n2\n");

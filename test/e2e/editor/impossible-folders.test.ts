@@ -23,7 +23,7 @@ const homeIn = (folder: string) => ({
   XDG_STATE_HOME: "",
 });
 
-describe("where no folder can be made", () => {
+describe("without a writable location for folders", () => {
   test("doctor names each folder and the variable that moves it", async () => {
     await using place = await temporaryFolder();
     const folder = await nowhere(place.path);
@@ -46,7 +46,7 @@ describe("where no folder can be made", () => {
     );
   });
 
-  test("a run and an editor's session fail with what to set, and a key is not taken", async () => {
+  test("a run and an editor's session fail with advice, and a key is not stored", async () => {
     await story({ initialize: false }, async ({ model, repository, home }) => {
       const folder = await nowhere(home.path);
       const env = { XDG_DATA_HOME: folder };
@@ -82,7 +82,7 @@ describe("where no folder can be made", () => {
   });
 });
 
-test("folder variables that name no absolute path are ignored, and doctor tells which", async () => {
+test("folder variables without an absolute path are ignored, and doctor reports them", async () => {
   await using home = await temporaryFolder({}, "fairlead-home-");
   await using work = await temporaryFolder();
   const names = ["XDG_CONFIG_HOME", "XDG_DATA_HOME", "XDG_CACHE_HOME", "XDG_STATE_HOME"];

@@ -76,7 +76,7 @@ test.each([
   ["a path without @", "See src/a.ts and ./dot.png"],
   ["what is not there", "@src/none.ts @ @. @@ @/ @build"],
   ["a place outside of the workspace", "@/etc/hostname @../ @~"],
-])("%s is left as it is", async (_, prompt) => {
+])("%s is not changed", async (_, prompt) => {
   await story({ files }, async (storyContext) => {
     const text = await sent(storyContext, prompt);
     expect(attached(text)).toEqual([]);
@@ -84,14 +84,14 @@ test.each([
   });
 });
 
-test("sends @image as an image where the model accepts images, and else its name", async () => {
+test("sends @image as an image if the model accepts images, otherwise its name", async () => {
   await story({ files }, async (storyContext) => {
     const text = await sent(storyContext, "See @dot.png");
     expect(text).toContain("dot.png (image/png");
   });
 });
 
-test("a large image is scaled down on its way to a model that takes images", async () => {
+test("a large image is scaled down for a model that accepts images", async () => {
   const wide = { ...files, "wide.png": createPng(4_000, 20) };
   const scripted = {
     limit: { context: 100_000, output: 8_000 },
@@ -158,7 +158,7 @@ test("more than twenty paths are listed, not attached; more than 200 are not loo
   });
 });
 
-test("a mentioned file counts as read, so that it may be edited at once", async () => {
+test("a mentioned file counts as read and can be edited immediately", async () => {
   await story({ files, config: { permission: { edit: "allow" } } }, async ({ editor, model }) => {
     const { sessionId } = await editor.newSession();
     model.reply(reply.call("edit", { filePath: "src/b.ts", oldString: "b", newString: "c" })).reply("Done.");

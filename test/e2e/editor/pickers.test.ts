@@ -84,7 +84,7 @@ describe("the pickers", () => {
     });
   });
 
-  test("show the configured agents, but no hidden ones and no subagents", async () => {
+  test("show the configured agents, but not hidden agents or subagents", async () => {
     const agent = {
       review: { mode: "primary", description: "Reads and judges.", prompt: "Review." },
       helper: { mode: "subagent", description: "Helps.", prompt: "Help." },
@@ -99,7 +99,7 @@ describe("the pickers", () => {
     });
   });
 
-  test("say nothing of a new session before its answer, and what it needs after it", async () => {
+  test("of a new session are sent after its response, not before", async () => {
     await story({}, async ({ editor }) => {
       const start = editor.wire.entries.length;
       const { sessionId } = await editor.newSession();
@@ -156,7 +156,7 @@ describe("the pickers", () => {
     });
   });
 
-  test("change a running turn's next session state, not its model", async () => {
+  test("change the next model of a running turn's session, not the turn's model", async () => {
     await withTwoModels({}, async (storyContext) => {
       const { editor, model } = storyContext;
       const { sessionId } = await editor.newSession();
@@ -186,7 +186,7 @@ describe("the pickers", () => {
     ["mode as an option", (editor, id) => editor.setConfigOption(id, "mode", "nope"), "build, plan"],
     ["model", (editor, id) => editor.setConfigOption(id, "model", "test/nope"), "test/scripted"],
     ["value that is no text", (editor, id) => editor.setConfigOption(id, "mode", true), "build, plan"],
-  ])("refuse an unknown %s with -32602 and say what there is", async (_name, change, words) => {
+  ])("reject an unknown %s with -32602 and list the known ones", async (_name, change, words) => {
     await story({}, async ({ editor }) => {
       const { sessionId, configOptions } = await editor.newSession();
       const failure = await expectFailure(change(editor, sessionId));
@@ -195,7 +195,7 @@ describe("the pickers", () => {
     });
   });
 
-  test("refuse changes of an unknown session with -32002", async () => {
+  test("reject changes of an unknown session with -32002", async () => {
     await story({}, async ({ editor }) => {
       expect(await expectFailure(editor.setMode("nope", "plan"))).toMatchObject({ code: -32002 });
       expect(await expectFailure(editor.setConfigOption("nope", "mode", "plan"))).toMatchObject({
@@ -204,7 +204,7 @@ describe("the pickers", () => {
     });
   });
 
-  test("take the defaults that an editor sends right after session/new", async () => {
+  test("accept the defaults that an editor sends right after session/new", async () => {
     await story({ client: zedLike() }, async ({ editor, model }) => {
       const { sessionId } = await editor.newSession();
       const [mode, options] = await Promise.all([
@@ -259,7 +259,7 @@ describe("the plan mode", () => {
     });
   });
 
-  test("is left by choosing build, and then edits run", async () => {
+  test("ends when the user chooses build, and then edits run", async () => {
     await story({ files: { "a.txt": "one\n" } }, async ({ editor, model, repository }) => {
       const { sessionId } = await editor.newSession();
       await editor.setMode(sessionId, "plan");
@@ -276,7 +276,7 @@ describe("the plan mode", () => {
 describe("an agent with a configured model", () => {
   const agent = { plan: { model: "test/other" } };
 
-  test("is answered by it, and the picker says so", async () => {
+  test("uses this model, and the picker shows it", async () => {
     await withTwoModels({ agent }, async (storyContext) => {
       const { editor, model } = storyContext;
       const { sessionId, configOptions } = await editor.newSession();
@@ -292,7 +292,7 @@ describe("an agent with a configured model", () => {
     });
   });
 
-  test("is answered by the model that the user chose", async () => {
+  test("uses the model that the user chose", async () => {
     await withTwoModels({ agent }, async (storyContext) => {
       const { editor, model } = storyContext;
       const { sessionId } = await editor.newSession();

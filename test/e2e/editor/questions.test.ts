@@ -152,7 +152,7 @@ describe("an editor with forms", () => {
     });
   });
 
-  test("that never answers does not outlive a cancelled turn", async () => {
+  test("that never answers does not delay the cancellation of a turn", async () => {
     const bell = new Bell();
     let isAsked = false;
     const elicit = () => {
@@ -199,7 +199,7 @@ describe("an editor without forms", () => {
     });
   });
 
-  test("that answers with cancelled ends the turn as cancelled, before any notice of it", async () => {
+  test("that answers with cancelled ends the turn as cancelled, before any notice", async () => {
     await story({ client: plain(), permission: "cancelled" }, async ({ editor, model }) => {
       const { sessionId } = await editor.newSession();
       model.reply(ask(database));
@@ -223,7 +223,7 @@ describe("an editor without forms", () => {
     });
   });
 
-  test("that never answers does not outlive a cancelled turn", async () => {
+  test("that never answers does not delay the cancellation of a turn", async () => {
     await story({ client: plain(), permission: "never" }, async ({ editor, model }) => {
       const { sessionId } = await editor.newSession();
       model.reply(ask(database));
@@ -235,7 +235,7 @@ describe("an editor without forms", () => {
   });
 });
 
-test("a rule takes the tool away", async () => {
+test("a rule can remove the tool", async () => {
   await story({ config: { permission: { question: "deny" } } }, async ({ editor, model }) => {
     const { sessionId } = await editor.newSession();
     model.reply("Hello.");

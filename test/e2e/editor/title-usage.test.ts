@@ -4,7 +4,7 @@ import { storiesOfOneAgent } from "../../support/editor/story.ts";
 
 const story = storiesOfOneAgent();
 
-test("tells the usage after each model call, and the turn's sum with its answer", async () => {
+test("reports the usage after each model call, and the turn's total with its answer", async () => {
   await story({ files: { "a.txt": "one\n" } }, async ({ editor, model }) => {
     const { sessionId } = await editor.newSession();
     const first = { promptTokens: 500, completionTokens: 10, cachedTokens: 100, reasoningTokens: 4 };
@@ -27,7 +27,7 @@ test("tells the usage after each model call, and the turn's sum with its answer"
   });
 });
 
-test("names the session by what was sent where nothing was written", async () => {
+test("names the session after the attachments of a prompt without text", async () => {
   await story({ files: { "a.txt": "one\n" } }, async ({ editor, model, repository }) => {
     const { sessionId } = await editor.newSession();
     const uri = `file://${repository.path}/a.txt`;
@@ -41,7 +41,7 @@ test("names the session by what was sent where nothing was written", async () =>
   });
 });
 
-test("names the session at once by the first words, and later as a model says", async () => {
+test("names the session after its first words, and later as a model suggests", async () => {
   await story({}, async ({ editor, model }) => {
     const { sessionId } = await editor.newSession();
     const gate = reply.gate();
@@ -87,7 +87,7 @@ test("without a model's title uses the first words and does not report the failu
   });
 });
 
-test("the cost of a session counts every model call, its title's too", async () => {
+test("the cost of a session includes every model call, also the one for its title", async () => {
   await story({}, async ({ editor, model, home }) => {
     const cost = { input: 1_000, output: 2_000 };
     const models = { scripted: { limit: { context: 100_000, output: 8_000 }, tool_call: true, cost } };

@@ -14,8 +14,8 @@ async function commandsOf({ editor }: StoryContext, sessionId: string) {
   return (await editor.waitForKind(sessionId, "available_commands_update")).availableCommands;
 }
 
-describe("a command of a file", () => {
-  test("is offered, and the model gets its text with arguments and files", async () => {
+describe("a command from a file", () => {
+  test("is offered, and the model receives its text with arguments and files", async () => {
     const files = {
       ".opencode/command/git/explain.md":
         "---\ndescription: Explain a file\n---\nExplain $1 for $2. Conventions: @docs/rules.md, ask @nobody.",
@@ -41,7 +41,7 @@ describe("a command of a file", () => {
     });
   });
 
-  test("attaches the files that the user names after it, as any message does", async () => {
+  test("attaches the files that the user names in its arguments", async () => {
     const files = { "docs/rules.md": "Be brief.\n", ".opencode/command/look.md": "Look at $ARGUMENTS." };
     await story({ files }, async ({ editor, model }) => {
       const { sessionId } = await editor.newSession();
@@ -53,7 +53,7 @@ describe("a command of a file", () => {
     });
   });
 
-  test("has an agent and a model for its message only", async () => {
+  test("uses its agent and model for its message only", async () => {
     const template = "---\nagent: plan\n---\nPlan $ARGUMENTS";
     await story({ homeFiles: home("think", template) }, async ({ editor, model }) => {
       const { sessionId } = await editor.newSession();
@@ -67,7 +67,7 @@ describe("a command of a file", () => {
     });
   });
 
-  test("runs its own command lines once the user has agreed", async () => {
+  test("runs its own command lines after the user has agreed", async () => {
     const template = "The last commits: !`git log --format=%s` Done? $ARGUMENTS";
     const options = { config: asking, homeFiles: home("log", template) };
     await story({ ...options, permission: "allow_once" }, async ({ editor, model }) => {
@@ -82,7 +82,7 @@ describe("a command of a file", () => {
     });
   });
 
-  test("asks the model nothing after a no", async () => {
+  test("sends nothing to the model after a rejection", async () => {
     const options = { config: asking, homeFiles: home("log", "!`git log`") };
     await story({ ...options, permission: "reject_once" }, async ({ editor, model }) => {
       const { sessionId } = await editor.newSession();
@@ -92,7 +92,7 @@ describe("a command of a file", () => {
     });
   });
 
-  test("that is cancelled while it asks ends as cancelled", async () => {
+  test("that is cancelled during its question ends as cancelled", async () => {
     const options = { config: asking, homeFiles: home("log", "!`git log`") };
     await story({ ...options, permission: "never" }, async ({ editor, model }) => {
       const { sessionId } = await editor.newSession();
@@ -124,7 +124,7 @@ describe("a command of a file", () => {
     );
   });
 
-  test("reads nothing of outside without a question", async () => {
+  test("reads no outside files without a question", async () => {
     const files = { ".opencode/command/innocent.md": "Look at @../../../../../../etc/hostname" };
     await story({ files, permission: "reject_once" }, async ({ editor, model }) => {
       const { sessionId } = await editor.newSession();

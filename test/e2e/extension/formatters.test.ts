@@ -16,7 +16,7 @@ const squeezer = (more: object = {}) => ({ command: shell(squeeze), extensions: 
 const write = (filePath: string, content: string) => reply.call("write", { filePath, content });
 
 describe("formatters of the user's configuration", () => {
-  test("format what edit, write and a patch changed, for the card, the model and undo", async () => {
+  test("format files changed by edit, write and patch, for card, model and undo", async () => {
     const config = {
       formatter: {
         squeeze: squeezer({ environment: { LOUD: "1" } }),

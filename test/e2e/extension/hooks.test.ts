@@ -130,7 +130,7 @@ describe("hooks before and after calls", () => {
 });
 
 describe("hooks at the end of a turn", () => {
-  test("send the model back until they agree, with the conversation in a file", async () => {
+  test("make the model continue until they agree, with the conversation in a file", async () => {
     const command =
       'input=$(cat); path=$(echo "$input" | sed "s/.*\\"transcript_path\\":\\"\\([^\\"]*\\)\\".*/\\1/"); ' +
       'cp "$path" "$CLAUDE_PROJECT_DIR/conversation"; echo "$input" >> "$CLAUDE_PROJECT_DIR/stops"; ' +
@@ -166,7 +166,7 @@ describe("hooks at the end of a turn", () => {
 });
 
 describe("hooks of a project", () => {
-  test("run only after the user trusts them, and their scripts are covered", async () => {
+  test("run only after the user trusts them, and consent covers their scripts", async () => {
     const files = {
       ".claude/settings.json": settings("PreToolUse", '"$CLAUDE_PROJECT_DIR"/.claude/hooks/guard.sh'),
       ".claude/settings.local.json": settings("PreToolUse", "echo local >> ran"),

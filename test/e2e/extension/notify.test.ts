@@ -13,7 +13,7 @@ const story = storiesOfOneAgent();
 
 const record = ["sh", "-c", 'echo "$0|$1|$2" >> notified', "{event}", "{title}", "{message}"];
 
-test("a program learns of waiting questions and ends of turns, hooks of questions", async () => {
+test("notifies a program of questions and finished turns, and hooks of questions", async () => {
   const command = 'cat >> "$CLAUDE_PROJECT_DIR/hooked"';
   const hooks = {
     Notification: [{ matcher: "permission_prompt", hooks: [{ type: "command", command }] }],

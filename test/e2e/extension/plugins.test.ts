@@ -215,7 +215,7 @@ export const Counts = async () => ({ "tool.execute.after": (_, output) => { outp
     });
   });
 
-  test("are gone with the program when it is killed, with what they started", async () => {
+  test("end with the program when it is killed, with the processes they started", async () => {
     const starts = `
 import { spawn } from "node:child_process";
 export const Starts = async () => { spawn("sleep", ["600"]); return { event: () => {} }; };

@@ -93,7 +93,7 @@ describe("skills", () => {
     });
   });
 
-  test("with something wrong are named, and the session opens", async () => {
+  test("with errors are named, and the session opens", async () => {
     const files = {
       ".claude/skills/a/SKILL.md": "---\nname: a\n---\nNothing said.",
       ".claude/skills/release/SKILL.md": skill("release", "The project's."),
@@ -154,7 +154,7 @@ describe("skills of the client", () => {
     });
   });
 
-  test("are bounded, and the error names the fault", async () => {
+  test("are bounded, and the error names the invalid field", async () => {
     await story({}, async ({ editor }) => {
       const fault = async (skills: unknown) =>
         (await expectFailure(editor.newSession({ _meta: { skills } }))).message;

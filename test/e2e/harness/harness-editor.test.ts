@@ -114,7 +114,7 @@ describe("the editor", () => {
     editor.assertClean();
   });
 
-  test("writes raw bytes and keeps their answers apart", async () => {
+  test("writes raw bytes and separates the responses to them", async () => {
     const editor = await start();
     await editor.write('{"jsonrpc":"2.0","id":"raw-1","method":"no/such');
     await editor.write('_method"}\nnot json\n');

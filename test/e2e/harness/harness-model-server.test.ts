@@ -120,7 +120,7 @@ describe("the model server", () => {
     expect(await model.requests[0]?.ended).toBe("answered");
   });
 
-  test("says when a client went away in the middle of a stall", async () => {
+  test("reports that a client disconnected during a stall", async () => {
     const model = await modelServer();
     const leaving = new AbortController();
     model.reply(reply.headers(), reply.stall());
@@ -175,7 +175,7 @@ describe("the model server", () => {
     );
   });
 
-  test("sends nothing but comments when that is the script", async () => {
+  test("sends nothing but comments if the script says so", async () => {
     const model = await modelServer();
     const leaving = new AbortController();
     model.reply(reply.commentsOnly(1));
@@ -185,7 +185,7 @@ describe("the model server", () => {
     leaving.abort();
   });
 
-  test("cuts a character in two, and sends many deltas and huge lines", async () => {
+  test("splits a character, and sends many deltas and huge lines", async () => {
     const model = await modelServer();
     const gate = reply.gate();
     model
@@ -213,7 +213,7 @@ describe("the model server", () => {
     model.assertClean();
   });
 
-  test("lets a standing reply and a function answer", async () => {
+  test("accepts a permanent reply and a reply from a function", async () => {
     const model = await modelServer();
     model.when(({ userText }) => userText === "child", "from the child");
     model.replyWith(({ number, toolResults }) => `${number}: ${toolResults.join()}`);
@@ -230,7 +230,7 @@ describe("the model server", () => {
     model.assertClean();
   });
 
-  test("complains about requests without a reply and about replies without a request", async () => {
+  test("reports requests without a reply and replies without a request", async () => {
     const model = await modelServer();
     expect((await ask(model)).status).toBe(400);
     expect(() => model.assertClean()).toThrow("Request 1 has no scripted reply; its user text is: Hi");

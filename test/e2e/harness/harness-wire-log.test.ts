@@ -119,7 +119,7 @@ describe("the wire log", () => {
         request(0, "fs/read_text_file", { sessionId: "s", path: "/a" }),
       ],
     ],
-  ])("finds nothing wrong with %s", (_name, lines) => {
+  ])("finds no fault in %s", (_name, lines) => {
     expect(wireViolations(logOf(lines))).toEqual([]);
   });
 
@@ -323,7 +323,7 @@ describe("the wire log", () => {
     expect(state()).toEqual([]);
   });
 
-  test("finds bytes that are not UTF-8 and a last line without an end", () => {
+  test("finds bytes that are not UTF-8 and a last line without a line end", () => {
     const log = new WireLog();
     log.receive("fromAgent", Buffer.from([0x22, 0xff, 0x22, 0x0a, 0x7b]));
     expect(wireViolations(log).map(({ text }) => text)).toEqual([
@@ -332,7 +332,7 @@ describe("the wire log", () => {
     ]);
   });
 
-  test("puts lines together from pieces, cut anywhere", () => {
+  test("joins lines from chunks split anywhere", () => {
     const log = new WireLog();
     const bytes = Buffer.from('{"jsonrpc":"2.0","method":"größe"}\n{"jsonrpc":"2.0","method":"next"}\n');
     for (const byte of bytes) log.receive("fromAgent", Buffer.of(byte));
@@ -342,13 +342,13 @@ describe("the wire log", () => {
     ]);
   });
 
-  test("lets a killed process owe its answers", () => {
+  test("does not require responses from a killed process", () => {
     const log = logOf([...opened(), prompt()]);
     log.cut = true;
     expect(wireViolations(log)).toEqual([]);
   });
 
-  test("becomes golden by naming ids and places and joining chunks", () => {
+  test("is comparable with a golden file: ids and paths get names, chunks are joined", () => {
     const log = logOf([
       ["toAgent", { jsonrpc: "2.0", id: 1, method: "session/new", params: { cwd: "/tmp/home-1/repo" } }],
       ["fromAgent", { jsonrpc: "2.0", id: 1, result: { sessionId: "ses_123" } }],

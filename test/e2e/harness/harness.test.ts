@@ -30,7 +30,7 @@ describe("a story", () => {
     expect(await findLeftoversWith("HOME", home?.path ?? "")).toEqual([]);
   });
 
-  test("fails when the wire or the model found something, and prints the wire", async () => {
+  test("fails when the wire or the model server found a fault, and prints the wire", async () => {
     const printed = vi.spyOn(console, "error").mockImplementation(() => {});
     cleanups.push(async () => printed.mockRestore());
     const noisy = story({ program: fakeAgent, client: plain() }, async ({ editor }) => {
@@ -59,7 +59,7 @@ describe("a story", () => {
   });
 });
 
-describe("the surroundings", () => {
+describe("helper functions", () => {
   test("find processes by their parent and by their environment", async () => {
     const home = await temporaryFolder();
     cleanups.push(() => home.remove());
@@ -74,7 +74,7 @@ describe("the surroundings", () => {
     expect(await findLeftoversWith("HOME", home.path)).toEqual([]);
   });
 
-  test("make a repository with one commit", async () => {
+  test("create a repository with one commit", async () => {
     await using repository = await gitRepository({ "src/a.ts": "export {};\n" });
     expect(await repository.git("log", "--format=%an %s")).toBe("Test First");
   });

@@ -80,7 +80,7 @@ describe("58 tools of five servers", () => {
     });
   });
 
-  test("are found and called while each request begins with the one before", async () => {
+  test("are found and called while each request begins with the previous one", async () => {
     const options = many({ permission: { "*": "allow" } });
     await story(options, async ({ editor, model }) => {
       const { sessionId } = await editor.newSession();
@@ -143,7 +143,7 @@ describe("58 tools of five servers", () => {
     });
   });
 
-  test("are the same in plan and build mode, and are asked about in plan mode", async () => {
+  test("are the same in plan and build mode, and need permission in plan mode", async () => {
     const options = many({ permission: { "*": "allow" } });
     await story({ ...options, permission: "allow_once" }, async ({ editor, model }) => {
       const { sessionId } = await editor.newSession();
@@ -176,7 +176,7 @@ describe("58 tools of five servers", () => {
     });
   });
 
-  test("are sent whole below a tenth of the window or if configured", async () => {
+  test("are sent completely below a tenth of the window or if configured", async () => {
     const cases = [{ config: { mcp: manyTools() }, limit: { context: 200_000, output: 8_000 } }];
     for (const options of [...cases, many({ mcp_tools: "all" })])
       await story(options, async ({ editor, model }) => {
@@ -193,7 +193,7 @@ describe("58 tools of five servers", () => {
   });
 });
 
-test("more tools than providers accept are cut if a rule denies the search", async () => {
+test("more tools than providers accept are limited if a rule denies the search", async () => {
   const config = { mcp: { bad: faulty("thousands") }, permission: { tool_search: "deny" } };
   await story({ config }, async ({ editor, model }) => {
     const { sessionId } = await editor.newSession();
@@ -205,7 +205,7 @@ test("more tools than providers accept are cut if a rule denies the search", asy
   });
 });
 
-test("more tools than providers accept are cut if the configuration asks for all", async () => {
+test("more tools than providers accept are limited if the configuration sends all", async () => {
   const config = { mcp: { bad: faulty("thousands") }, mcp_tools: "all" };
   await story({ config }, async ({ editor, model }) => {
     const { sessionId } = await editor.newSession();
@@ -218,7 +218,7 @@ test("more tools than providers accept are cut if the configuration asks for all
 });
 
 describe("a call of a tool on demand", () => {
-  test("is asked about as a call of that tool, and always applies to it alone", async () => {
+  test("asks permission as a call of that tool, and always applies to it alone", async () => {
     await story({ ...few(), permission: "allow_always" }, async ({ editor, model }) => {
       const { sessionId } = await editor.newSession();
       model
@@ -236,7 +236,7 @@ describe("a call of a tool on demand", () => {
     });
   });
 
-  test("by the tool's own name is served too", async () => {
+  test("by the tool's own name runs too", async () => {
     await story({ ...few(), permission: "allow_once" }, async ({ editor, model }) => {
       const { sessionId } = await editor.newSession();
       model
@@ -357,7 +357,7 @@ describe("a call of a tool on demand", () => {
     });
   });
 
-  test("is not possible where the agent switches the tool off", async () => {
+  test("is impossible if the agent disables the tool", async () => {
     const agent = { clerk: { mode: "primary", tools: { bad_echo: false } } };
     await story(few({ agent, default_agent: "clerk" }), async ({ editor, model }) => {
       const { sessionId } = await editor.newSession();
@@ -413,7 +413,7 @@ export default async () => ({
     });
   });
 
-  test("goes to a server that ends in it and is reported if it ends again", async () => {
+  test("is repeated once if its server ends, and fails if the server ends again", async () => {
     const options = few({ permission: { "bad_*": "allow" } }, "always-dies-in-call");
     await story(options, async ({ editor, model }) => {
       const { sessionId } = await editor.newSession();
@@ -426,7 +426,7 @@ export default async () => ({
     });
   });
 
-  test("that repeats itself is a loop of that tool", async () => {
+  test("is a loop of that tool if it repeats", async () => {
     const options = few({ permission: { "bad_*": "allow" } });
     await story({ ...options, permission: "reject_once" }, async ({ editor, model }) => {
       const { sessionId } = await editor.newSession();

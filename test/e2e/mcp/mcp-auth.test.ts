@@ -52,7 +52,7 @@ describe("fairlead mcp auth", () => {
     });
   });
 
-  test("takes the address where a browser on another computer ended, and no other", async () => {
+  test("accepts the address at which a browser on another computer ended, and no other", async () => {
     await scene(async ({ home }) => {
       const running = new RunningCommand(home.path, ["mcp", "auth", "--json", "notes"]);
       const address = await running.address();
@@ -70,7 +70,7 @@ describe("fairlead mcp auth", () => {
     });
   });
 
-  test("says what went wrong, and ends at once when it is interrupted", async () => {
+  test("reports what went wrong, and ends immediately when it is interrupted", async () => {
     await scene(
       async ({ server, home }) => {
         const denied = new RunningCommand(home.path, ["mcp", "auth", "notes"]);
@@ -96,7 +96,7 @@ describe("fairlead mcp auth", () => {
     );
   });
 
-  test("names the servers that there are, and what cannot be authorized", async () => {
+  test("lists the servers for an unknown name, and explains which cannot be authorized", async () => {
     await scene(async ({ run }) => {
       const unknown = await run("mcp", "auth", "nots");
       expect([unknown.exitCode, unknown.stderr]).toEqual([
@@ -115,7 +115,7 @@ describe("fairlead mcp auth", () => {
     });
   });
 
-  test("keeps the secret of a configured client out of what it prints", async () => {
+  test("does not print the secret of a configured client", async () => {
     await scene(
       async ({ server, home }) => {
         const [, { client_id: clientId, client_secret: clientSecret = "" } = { client_id: "" }] = byHand;
@@ -132,7 +132,7 @@ describe("fairlead mcp auth", () => {
 });
 
 describe("fairlead mcp list", () => {
-  test("connects to every server and says how that went, for people and for programs", async () => {
+  test("connects to each server and shows the result, for people and for programs", async () => {
     await scene(async ({ server, home, run }) => {
       const mcp = {
         notes: { type: "remote", url: server.url },
@@ -177,7 +177,7 @@ describe("fairlead mcp list", () => {
     });
   });
 
-  test("says what there is where nothing is configured, and what waits for trust", async () => {
+  test("says that nothing is configured, and lists servers that wait for trust", async () => {
     await using home = await temporaryFolder({}, "fairlead-home-");
     const mcp = { evil: { type: "local", command: ["touch", "started"] } };
     await using repository = await gitRepository({ "fairlead.json": JSON.stringify({ mcp }) });

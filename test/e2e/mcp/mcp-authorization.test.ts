@@ -264,7 +264,7 @@ describe("an editor that opens no addresses", () => {
     });
   });
 
-  test("is shown why an authorization failed, and that a server does not exist", async () => {
+  test("shows why an authorization failed, and that a server does not exist", async () => {
     await play(
       plain(),
       async ({ editor }) => {

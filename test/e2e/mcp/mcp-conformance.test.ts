@@ -43,7 +43,7 @@ async function runScenario(scenario: string, revision: string): Promise<string> 
 for (const revision of ["2025-11-25", "2026-07-28"]) {
   const scenarios = await requiredScenarios(revision);
 
-  describe(`a client as the specification of ${revision} requires it`, () => {
+  describe(`a client according to the specification of ${revision}`, () => {
     test("has scenarios", () => {
       expect(scenarios.length).toBeGreaterThan(15);
     });

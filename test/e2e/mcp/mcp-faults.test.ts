@@ -55,7 +55,7 @@ describe("a server that never answers", () => {
     });
   });
 
-  test("is not waited for after the user cancels", async () => {
+  test("does not delay a turn after the user cancels", async () => {
     await story({ config: { mcp: { bad: faulty("silent") } } }, async ({ editor }) => {
       const { sessionId } = await editor.newSession();
       const turn = editor.prompt(sessionId, "Hi");
@@ -66,7 +66,7 @@ describe("a server that never answers", () => {
     });
   });
 
-  test("fails on timeout, and that is reported once", async () => {
+  test("fails on timeout, which is reported once", async () => {
     await withServer({ ...faulty("silent"), timeout: 300 }, async (context) => {
       const { editor, model, sessionId } = context;
       model.reply("One.").reply("Two.");
@@ -102,7 +102,7 @@ describe("a server that cannot be started", () => {
       '"nowhere" is not a URL; write a full one: https://host/path',
     ],
     ["refuses", { type: "remote", url: "http://127.0.0.1:9/mcp" }, "fetch failed: bad port"],
-  ])("because it %s is reported once with the reason, and the turn goes on", async (_, server, reason) => {
+  ])("because it %s is reported once with the reason, and the turn continues", async (_, server, reason) => {
     await story({ config: { mcp: { bad: server } } }, async ({ editor, model }) => {
       const { sessionId } = await editor.newSession();
       model.reply("One.").reply("Two.");
@@ -115,7 +115,7 @@ describe("a server that cannot be started", () => {
   });
 });
 
-describe("what a server writes", () => {
+describe("output of a server", () => {
   test.each(["noise", "wrong-ids", "flood", "restless", "endless-list", "terminal-without-echo"])(
     "is ignored between its messages: %s",
     async (fault) => {
@@ -125,7 +125,7 @@ describe("what a server writes", () => {
     },
   );
 
-  test("too much of in one message fails the call that waits for it", async () => {
+  test("that is too long in one message fails the call that waits for it", async () => {
     await withServer(faulty("giant-answer"), async (context) => {
       const notice = "it answered with more than 16 MiB in one message, which was dropped";
       expect(await callOnce(context, "bad_echo")).toEqual([expect.stringContaining(notice)]);
@@ -135,7 +135,7 @@ describe("what a server writes", () => {
     });
   });
 
-  test("is cut for the model, and kept in a file", async () => {
+  test("is truncated for the model, and stored in a file", async () => {
     await withServer(faulty("long-answer"), async (context) => {
       const [read = ""] = (await callOnce(context, "bad_echo")) ?? [];
       expect(read.length).toBeLessThan(60_000);
@@ -144,7 +144,7 @@ describe("what a server writes", () => {
     });
   });
 
-  test("that is no picture and no content is named in its place", async () => {
+  test("that is neither an image nor other content is described instead", async () => {
     await withServer(faulty("odd-answer"), async (context) => {
       expect(await callOnce(context, "bad_echo")).toEqual([
         "[image/png: 10 bytes of image/png, left out: it is damaged, or of a kind that cannot be shown.]\n\n" +
@@ -153,7 +153,7 @@ describe("what a server writes", () => {
     });
   });
 
-  test("that is a large picture is scaled down as any other is", async () => {
+  test("that is a large image is scaled down like others", async () => {
     await withServer(faulty("large-picture"), async (context) => {
       await callOnce(context, "bad_echo");
       const result = context.model.requests.at(-1)?.messages.find(({ role }) => role === "tool");
@@ -161,7 +161,7 @@ describe("what a server writes", () => {
     });
   });
 
-  test("that is not an answer is an error of the call", async () => {
+  test("that is not a valid response is an error of the call", async () => {
     await withServer(faulty("no-answer"), async (context) => {
       expect(await callOnce(context, "bad_echo")).toEqual([
         expect.stringMatching(
@@ -172,8 +172,8 @@ describe("what a server writes", () => {
   });
 });
 
-describe("what a server offers", () => {
-  test("is used tool by tool: broken ones are left out with a note", async () => {
+describe("tools of a server", () => {
+  test("are checked one by one: invalid ones are omitted with a note", async () => {
     await withServer(faulty("bad-schemas"), async (context) => {
       expect(await callOnce(context, "bad_good")).toEqual(["hello"]);
       const { model, editor, sessionId } = context;
@@ -186,7 +186,7 @@ describe("what a server offers", () => {
     });
   });
 
-  test("tens of thousands of levels deep costs that tool alone", async () => {
+  test("tens of thousands of levels deep affect that tool only", async () => {
     await withServer(faulty("abyss"), async (context) => {
       expect(await callOnce(context, "bad_echo")).toEqual(["hello"]);
       const { toolNames } = context.model.requests[0] ?? { toolNames: [] };
@@ -195,7 +195,7 @@ describe("what a server offers", () => {
     });
   });
 
-  test("in thousands is limited, and the user sees a notice", async () => {
+  test("in thousands are limited, and the user sees a notice", async () => {
     await withServer(faulty("thousands"), async (context) => {
       expect(await callOnce(context, "bad_tool-499")).toEqual(["hello"]);
       const { toolNames = [], system = "" } = context.model.requests[0] ?? {};
@@ -205,7 +205,7 @@ describe("what a server offers", () => {
     });
   });
 
-  test("under names that clash gets names that differ", async () => {
+  test("with conflicting names get different names", async () => {
     await withServer(faulty("clashes"), async (context) => {
       const { editor, model, sessionId } = context;
       model.reply("Hi.");
@@ -217,7 +217,7 @@ describe("what a server offers", () => {
     });
   });
 
-  test("is asked for again when it becomes something else", async () => {
+  test("are listed again when the server reports a change", async () => {
     await using place = await temporaryFolder({ memory: "" });
     const config = { mcp: { bad: faulty("changing", join(place.path, "memory")) } };
     await story({ config, permission: "allow_always" }, async ({ editor, model }) => {
@@ -239,7 +239,7 @@ describe("what a server offers", () => {
 });
 
 describe("a call", () => {
-  test("shows its progress, times out without an answer, and notifies the server", async () => {
+  test("shows its progress, times out without a response, and notifies the server", async () => {
     await using place = await temporaryFolder({ memory: "" });
     const file = join(place.path, "memory");
     await withServer({ ...faulty("none", file), timeout: 1_000 }, async (context) => {
@@ -267,7 +267,7 @@ describe("a call", () => {
     });
   });
 
-  test("during which the server crashes is repeated with a new one", async () => {
+  test("runs again on a new server if the first one crashes", async () => {
     await using place = await temporaryFolder({ memory: "" });
     const file = join(place.path, "memory");
     await withServer(faulty("dies-in-call", file), async (context) => {
@@ -277,7 +277,7 @@ describe("a call", () => {
     });
   });
 
-  test("during which the server crashes twice fails; the next call restarts it", async () => {
+  test("fails if the server crashes twice, and the next call restarts the server", async () => {
     await withServer(faulty("always-dies-in-call"), async (context) => {
       const lost =
         "The MCP server bad lost its connection during the call and again during the retry: its program ended.";

@@ -61,7 +61,7 @@ describe("servers and sessions", () => {
     });
   });
 
-  test("the list of servers of a load replaces the earlier one", async () => {
+  test("a load replaces the earlier list of servers", async () => {
     await story({ config: { permission } }, async ({ editor, model, home }) => {
       model.otherwise("Hi.");
       const { sessionId } = await editor.newSession({ mcpServers: [given("bad", faulty("none"))] });
@@ -75,7 +75,7 @@ describe("servers and sessions", () => {
     });
   });
 
-  test("what changes in the configuration counts from the next prompt on", async () => {
+  test("configuration changes apply from the next prompt on", async () => {
     await story({ config: { mcp: { bad: faulty("none") } } }, async ({ editor, model, home }) => {
       model.otherwise("Hi.");
       const { sessionId } = await editor.newSession();
@@ -109,8 +109,8 @@ describe("servers and sessions", () => {
   });
 });
 
-describe("a server's surroundings", () => {
-  test("hold what is given on purpose, and no key", async () => {
+describe("a server's environment", () => {
+  test("contains configured variables, and no key", async () => {
     const config = { permission: { "own_*": "allow" } };
     const env = { OPENAI_API_KEY: "sk-not-for-servers-1234", HARMLESS: "passed on" };
     await story({ config, env }, async ({ editor, model }) => {
@@ -126,9 +126,9 @@ describe("a server's surroundings", () => {
   });
 });
 
-describe("at the program's end", () => {
+describe("at the program's exit", () => {
   test.each(["SIGKILL", "SIGTERM", "SIGINT"] as const)(
-    "by %s nothing of a server is left, whatever it ignores",
+    "by %s no process of a server remains, whatever it ignores",
     async (signal) => {
       await story({ config: { mcp: { bad: faulty("stays") }, permission } }, async (context) => {
         const { editor, model, home } = context;
@@ -154,7 +154,7 @@ describe("at the program's end", () => {
 });
 
 describe("/mcp", () => {
-  test("shows servers and what they offer, and connects them again", async () => {
+  test("shows servers and their tools, and reconnects them", async () => {
     const mcp = { bad: faulty("dies-at-start"), own: faulty("none") };
     await story({ config: { mcp } }, async ({ editor, model, home }) => {
       const { sessionId } = await editor.newSession();
@@ -182,7 +182,7 @@ describe("/mcp", () => {
     });
   });
 
-  test("that waits for a server without an answer ends with a cancel", async () => {
+  test("ends with a cancel if it waits for a server that does not respond", async () => {
     await story({ config: { mcp: { bad: faulty("silent") } } }, async ({ editor, home }) => {
       const { sessionId } = await editor.newSession();
       const waiting = editor.prompt(sessionId, "/mcp reconnect bad");

@@ -25,8 +25,8 @@ async function call({ editor, model }: StoryContext, sessionId: string, ...calls
 const echo = reply.call("new_echo", { text: "hello" });
 const methodsIn = async (path: string) => (await readFile(path, "utf8")).trim().split("\n");
 
-describe("a program of the protocol of 2026-07-28", () => {
-  test("gives its tools, instructions, progress and resources", async () => {
+describe("a program with the protocol of 2026-07-28", () => {
+  test("supplies its tools, instructions, progress and resources", async () => {
     await using folder = await temporaryFolder();
     const server = modern(join(folder.path, "asked"));
     await story({ config: { mcp: { new: server }, permission } }, async (context) => {
@@ -45,7 +45,7 @@ describe("a program of the protocol of 2026-07-28", () => {
     });
   });
 
-  test("has its questions answered by the user", async () => {
+  test("has the user answer its questions", async () => {
     await using folder = await temporaryFolder();
     const questions: CreateElicitationRequest[] = [];
     const client = withElicitation((request) => {
@@ -60,7 +60,7 @@ describe("a program of the protocol of 2026-07-28", () => {
     });
   });
 
-  test("is asked for its generation once, also after a restart", async () => {
+  test("is asked for its protocol generation once, also after a restart", async () => {
     await using folder = await temporaryFolder();
     const memory = join(folder.path, "asked");
     await using data = await temporaryFolder();
@@ -82,7 +82,7 @@ describe("a program of the protocol of 2026-07-28", () => {
     ["endless-input", "still required input after 20 rounds"],
     ["giant-answer", "it answered with more than 16 MiB in one message"],
     ["dies-in-call", "lost its connection during the call"],
-  ])("fails a call alone: %s", async (fault, reason) => {
+  ])("fails only one call: %s", async (fault, reason) => {
     await using folder = await temporaryFolder();
     const server = modern(join(folder.path, "asked"), "1.0.0", fault);
     await story({ config: { mcp: { new: server }, permission } }, async (context) => {
@@ -108,8 +108,8 @@ describe("a program of the protocol of 2026-07-28", () => {
   });
 });
 
-describe("a program of the older protocol", () => {
-  test("is not asked for its generation", async () => {
+describe("a program with the older protocol", () => {
+  test("is not asked for its protocol generation", async () => {
     await using folder = await temporaryFolder();
     const memory = join(folder.path, "memory");
     await writeFile(memory, "");
@@ -122,7 +122,7 @@ describe("a program of the older protocol", () => {
   });
 });
 
-describe("a remote server of the protocol of 2026-07-28", () => {
+describe("a remote server with the protocol of 2026-07-28", () => {
   const remote = (server: { url: string }) => ({ new: { type: "remote", url: server.url } });
 
   test("is called without a handshake, with the headers that its tools name", async () => {
@@ -139,7 +139,7 @@ describe("a remote server of the protocol of 2026-07-28", () => {
     });
   });
 
-  test("has a tool that it adds offered in the next turn", async () => {
+  test("adds a tool, which is offered in the next turn", async () => {
     await using server = await startModernHttp();
     await story({ config: { mcp: remote(server), permission } }, async (context) => {
       const { editor, model } = context;

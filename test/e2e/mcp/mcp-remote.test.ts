@@ -69,7 +69,7 @@ describe("a remote server", () => {
     });
   });
 
-  test("whose answer is too long fails the call alone", async () => {
+  test("whose response is too long fails only that call", async () => {
     await using server = await startHttpMcp({ speaks: "http" });
     await withRemote(server, async ({ sessionId, ...context }) => {
       expect(await call(context, sessionId, reply.call("far_giant", {}))).toEqual([
@@ -94,7 +94,7 @@ describe("a remote server", () => {
     });
   });
 
-  test("that sends events without end costs nothing but itself", async () => {
+  test("that sends events endlessly affects only itself", async () => {
     await using server = await startHttpMcp({ speaks: "http", floods: true });
     await withRemote(server, async (context) => {
       const start = performance.now();
@@ -104,7 +104,7 @@ describe("a remote server", () => {
     });
   });
 
-  test("that quotes its key is reported without it", async () => {
+  test("that quotes its key is reported without the key", async () => {
     const key = "sk-remote-0123456789";
     await using server = await startHttpMcp({ speaks: "http", status: 500, says: `Not with ${key}.` });
     const far = { type: "remote", url: server.url, headers: { Authorization: `Bearer ${key}` } };

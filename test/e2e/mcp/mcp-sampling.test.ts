@@ -55,7 +55,7 @@ test("a server uses the model if the user allows it, once or always", async () =
   });
 });
 
-test("a server is not offered the model where nobody answers questions", async () => {
+test("a server cannot use the model in a run that asks no questions", async () => {
   const client = { ...plain(), capabilities: { _meta: { unattended: true } } };
   await story({ config: { mcp: { everything: everything() } }, client }, async ({ editor, model }) => {
     const { sessionId } = await editor.newSession();

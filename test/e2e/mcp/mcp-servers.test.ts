@@ -14,7 +14,7 @@ const story = storiesOfOneAgent();
 const allowed = { permission: { "everything_*": "allow", read_mcp_resource: "allow" } };
 
 describe("the reference server everything", () => {
-  test("gives tools with text, pictures, structured content, progress and errors", async () => {
+  test("provides tools with text, images, structured content, progress and errors", async () => {
     await story({ config: { mcp: { everything: everything() }, ...allowed } }, async (context) => {
       const { editor, model, repository } = context;
       const { sessionId } = await editor.newSession();
@@ -50,7 +50,7 @@ describe("the reference server everything", () => {
     });
   });
 
-  test("gives its instructions, bounded, marked as its own and the same in each request", async () => {
+  test("provides instructions, bounded, marked and identical in each request", async () => {
     await story({ config: { mcp: { everything: everything() }, ...allowed } }, async ({ editor, model }) => {
       const { sessionId } = await editor.newSession();
       model.reply(reply.call("everything_echo", { message: "hello" })).reply("Done.");
@@ -63,7 +63,7 @@ describe("the reference server everything", () => {
     });
   });
 
-  test("gives prompts as commands and resources to mention, link, list and read", async () => {
+  test("provides prompts as commands and resources to mention, link, list and read", async () => {
     await story({ config: { mcp: { everything: everything() }, ...allowed } }, async ({ editor, model }) => {
       const { sessionId } = await editor.newSession();
       model.reply("One.");
@@ -133,7 +133,7 @@ describe("the reference server everything", () => {
     });
   });
 
-  test("is offered no forms that the editor lacks", async () => {
+  test("may not use forms that the editor lacks", async () => {
     await story(
       { client: plain(), config: { mcp: { everything: everything() } } },
       async ({ editor, model }) => {
@@ -148,7 +148,7 @@ describe("the reference server everything", () => {
   });
 });
 
-test("the reference servers filesystem and memory work side by side", async () => {
+test("the reference servers filesystem and memory work at the same time", async () => {
   await story(
     { config: { permission: { "files_*": "allow", "memory_*": "allow" } } },
     async ({ editor, model, repository, home }) => {
@@ -255,7 +255,7 @@ describe("permission for a server's tools", () => {
     ["everything", "allow"],
     ["the server", { "bad_*": "allow" }],
     ["the tool by its pattern", { bad_echo: { "*": "allow" } }],
-  ])("is not asked where the user's rule allows %s", async (_, permission) => {
+  ])("is not asked if the user's rule allows %s", async (_, permission) => {
     await story({ config: { mcp: { bad: faulty("none") }, permission } }, async ({ editor, model }) => {
       const { sessionId } = await editor.newSession();
       model.reply(reply.call("bad_echo", { text: "hello" })).reply("Done.");
@@ -264,7 +264,7 @@ describe("permission for a server's tools", () => {
     });
   });
 
-  test("that a rule denies takes the tool away", async () => {
+  test("removes the tool if a rule denies it", async () => {
     const config = { mcp: { bad: faulty("none") }, permission: { "*": "allow", bad_echo: "deny" } };
     await story({ config }, async ({ editor, model }) => {
       const { sessionId } = await editor.newSession();
@@ -276,7 +276,7 @@ describe("permission for a server's tools", () => {
     });
   });
 
-  test("asks in plan mode even if all agents are allowed everything", async () => {
+  test("is asked in plan mode even if all agents are allowed everything", async () => {
     const config = { mcp: { bad: faulty("none") }, permission: "allow" };
     await story({ config, permission: "reject_once" }, async ({ editor, model }) => {
       const { sessionId } = await editor.newSession();
@@ -289,7 +289,7 @@ describe("permission for a server's tools", () => {
     });
   });
 
-  test("asks for a task in the user's session, and explore has no such tools", async () => {
+  test("is asked in the user's session for a task, and explore has no such tools", async () => {
     const config = { mcp: { bad: faulty("none") } };
     await story({ config, permission: "allow_once" }, async ({ editor, model }) => {
       const { sessionId } = await editor.newSession();
@@ -311,7 +311,7 @@ describe("permission for a server's tools", () => {
   });
 });
 
-describe("servers that the editor gives under one name", () => {
+describe("servers with the same name from the editor", () => {
   test("are reported to the user, and the last one is used", async () => {
     await story({}, async ({ editor, model }) => {
       const server = (command: string) => ({ name: "twice", command, args: [], env: [] });

@@ -25,7 +25,7 @@ test("a tool that works as a task shows its state, asks the user and gives its r
   });
 });
 
-test("a task that continues is cancelled with its turn", async () => {
+test("a running task is cancelled with its turn", async () => {
   await using folder = await temporaryFolder();
   const memory = join(folder.path, "memory");
   await writeFile(memory, "");

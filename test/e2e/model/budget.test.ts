@@ -27,8 +27,8 @@ function spendthrift(model: ModelServer): void {
   ]);
 }
 
-describe("a limit of costs", () => {
-  test("asks at the limit of the turn, and ends it when the user refuses", async () => {
+describe("a cost limit", () => {
+  test("asks at the turn's limit, and ends the turn when the user refuses", async () => {
     await story({ env: env({ turn: 2 }), permission: "reject_once" }, async ({ editor, model }) => {
       const { sessionId } = await editor.newSession();
       spendthrift(model);

@@ -71,7 +71,7 @@ test.each(pairs)("a session continues from $from to $to and back", async ({ from
 test.each([
   ["responses", encrypt],
   ["messages", createSeal],
-] as const)("thoughts go back to the vendor of %s between calls, untouched", async (api, seal) => {
+] as const)("thoughts are returned unchanged to the vendor of %s between calls", async (api, seal) => {
   await story({ files: { "a.txt": "one\n" }, initialize: false }, async ({ editor, model, home }) => {
     const config = { model: "first/m", provider: { first: vendor(api, model) } };
     await home.write({ ".config/fairlead/fairlead.json": JSON.stringify(config) });

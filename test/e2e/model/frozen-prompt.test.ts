@@ -33,7 +33,7 @@ async function restart({ editor }: StoryContext, sessionId: string): Promise<voi
   await editor.load(sessionId);
 }
 
-describe("the system prompt of a session stays the same and a reminder gives what changed", () => {
+describe("the system prompt of a session is unchanged and a reminder reports changes", () => {
   test("when an instruction file is edited, deleted and written again", async () => {
     await story({ files }, async (context) => {
       const { editor, model, repository } = context;
@@ -61,7 +61,7 @@ describe("the system prompt of a session stays the same and a reminder gives wha
     });
   });
 
-  test("without the text of a large file, which the model is asked to read", async () => {
+  test("without the text of a large file, which the model must read", async () => {
     await story({ files }, async (context) => {
       const { editor, model, repository } = context;
       model.otherwise("Yes.");
@@ -75,7 +75,7 @@ describe("the system prompt of a session stays the same and a reminder gives wha
     });
   });
 
-  test("when skills come, change and go", async () => {
+  test("when skills are added, changed and removed", async () => {
     await story({}, async (context) => {
       const { editor, model, home } = context;
       model.otherwise("Yes.");
@@ -171,7 +171,7 @@ describe("the system prompt of a session stays the same and a reminder gives wha
   });
 });
 
-describe("the system prompt is built again", () => {
+describe("the system prompt is rebuilt", () => {
   test("after a compaction, without a reminder", async () => {
     await story({ files }, async ({ editor, model, repository }) => {
       model.otherwise("Yes.");

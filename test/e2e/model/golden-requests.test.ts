@@ -19,37 +19,40 @@ const cases = Object.entries(models).flatMap(([family, { model, apis }]) =>
   apis.map((api) => ({ family, model, api })),
 );
 
-test.each(cases)("two turns with tools are asked of $family through $api", async ({ family, model, api }) => {
-  const files = { "a.txt": "one\n", "b.txt": "two\n" };
-  await story({ files, initialize: false }, async ({ editor, model: server, repository, home }) => {
-    const limit = { context: 200_000, output: 8_000 };
-    const entry = { limit, tool_call: true, reasoning: true, variants: { high: {} } };
-    const options = { baseURL: server.url, apiKey: "test-key" };
-    const provider = { gateway: { api, options, models: { [model]: entry } } };
-    const config = { model: `gateway/${model}`, provider };
-    await home.write({ ".config/fairlead/fairlead.json": JSON.stringify(config) });
-    await editor.initialize();
-    const { sessionId } = await editor.newSession();
-    const read = (filePath: string) => reply.callScript("read", { filePath });
-    server
-      .reply(reply.think("a.txt, then."), reply.say("I look."), reply.together(read("a.txt")))
-      .reply("It says one.")
-      .reply(reply.think("Both."), reply.together(read("a.txt"), read("b.txt")))
-      .reply("One and two.");
-    await editor.prompt(sessionId, "What does a.txt say?");
-    await editor.prompt(sessionId, "And both?");
-    const names: [string, string][] = [
-      [repository.path, "<cwd>"],
-      [sessionId, "<session>"],
-    ];
-    expect(server.requests.map((request) => request.api)).toEqual([api, api, api, api]);
-    const requests = server.requests.map((request) => normalise(request, names));
-    const tools = new Set(requests.map((request) => JSON.stringify(request.tools)));
-    expect([...tools]).toHaveLength(1);
-    const shown = requests.map((request, at) => (at === 0 ? request : { ...request, tools: "as before" }));
-    await expectGoldenText(`request.${family}.${api}.json`, `${JSON.stringify(shown, undefined, 1)}\n`);
-  });
-});
+test.each(cases)(
+  "two turns with tools match the golden requests of $family through $api",
+  async ({ family, model, api }) => {
+    const files = { "a.txt": "one\n", "b.txt": "two\n" };
+    await story({ files, initialize: false }, async ({ editor, model: server, repository, home }) => {
+      const limit = { context: 200_000, output: 8_000 };
+      const entry = { limit, tool_call: true, reasoning: true, variants: { high: {} } };
+      const options = { baseURL: server.url, apiKey: "test-key" };
+      const provider = { gateway: { api, options, models: { [model]: entry } } };
+      const config = { model: `gateway/${model}`, provider };
+      await home.write({ ".config/fairlead/fairlead.json": JSON.stringify(config) });
+      await editor.initialize();
+      const { sessionId } = await editor.newSession();
+      const read = (filePath: string) => reply.callScript("read", { filePath });
+      server
+        .reply(reply.think("a.txt, then."), reply.say("I look."), reply.together(read("a.txt")))
+        .reply("It says one.")
+        .reply(reply.think("Both."), reply.together(read("a.txt"), read("b.txt")))
+        .reply("One and two.");
+      await editor.prompt(sessionId, "What does a.txt say?");
+      await editor.prompt(sessionId, "And both?");
+      const names: [string, string][] = [
+        [repository.path, "<cwd>"],
+        [sessionId, "<session>"],
+      ];
+      expect(server.requests.map((request) => request.api)).toEqual([api, api, api, api]);
+      const requests = server.requests.map((request) => normalise(request, names));
+      const tools = new Set(requests.map((request) => JSON.stringify(request.tools)));
+      expect([...tools]).toHaveLength(1);
+      const shown = requests.map((request, at) => (at === 0 ? request : { ...request, tools: "as before" }));
+      await expectGoldenText(`request.${family}.${api}.json`, `${JSON.stringify(shown, undefined, 1)}\n`);
+    });
+  },
+);
 
 /** A request without what other files hold (prompts, schemas) and what differs from run to run. */
 function normalise({ body, headers }: ModelRequest, names: readonly [string, string][]): JsonObject {

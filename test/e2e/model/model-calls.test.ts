@@ -63,7 +63,7 @@ describe("calls that the provider refuses", () => {
         reply.end(),
       ],
     ],
-  ])("go back to the model as failed calls: %s", async (_, steps) => {
+  ])("are returned to the model as failed calls: %s", async (_, steps) => {
     const { toolResults, messages } = await resultsOf(steps);
     expect(toolResults).toEqual([expect.stringContaining("missing properties")]);
     expect(messages.flatMap(({ tool_calls: calls }) => toList(calls))).toMatchObject([
@@ -71,12 +71,12 @@ describe("calls that the provider refuses", () => {
     ]);
   });
 
-  test("are answered with what the model wrote, where that is not a call", async () => {
+  test("become the answer if the model's text is not a call", async () => {
     const { toolResults } = await resultsOf(refusedInStream("<function=read>a.txt</function>"));
     expect(toolResults).toEqual([expect.stringContaining("<function=read>a.txt</function>")]);
   });
 
-  test("end the turn in the provider's words after two in a row", async () => {
+  test("end the turn with the provider's message after two in a row", async () => {
     await story({}, async ({ editor, model }) => {
       const { sessionId } = await editor.newSession();
       const refused = refusedInStream(refusedRead);
@@ -87,13 +87,13 @@ describe("calls that the provider refuses", () => {
     });
   });
 
-  test("a call that Gemini could not read is made again", async () => {
+  test("a call that Gemini could not read is requested again", async () => {
     const { toolResults } = await resultsOf([reply.finish("malformed_function_call")]);
     expect(toolResults).toEqual([expect.stringContaining("malformed_function_call")]);
   });
 });
 
-describe("calls that cannot be run as they are", () => {
+describe("calls that cannot run unchanged", () => {
   test("answers an unknown tool with the names of the known ones, the nearest first", async () => {
     const { toolResults } = await resultsOf(
       [reply.call("reed", { filePath: "a.txt" })],
@@ -106,17 +106,17 @@ describe("calls that cannot be run as they are", () => {
     ]);
   });
 
-  test("a tool's name in capitals is understood", async () => {
+  test("a tool's name in capitals is accepted", async () => {
     const { toolResults } = await resultsOf([reply.call("READ", { filePath: "a.txt" })]);
     expect(toolResults).toEqual([expect.stringContaining("1: one")]);
   });
 
-  test("arguments that are no JSON are answered with what is wrong", async () => {
+  test("arguments that are not JSON return the JSON error to the model", async () => {
     const { toolResults } = await resultsOf([reply.call("read", '{"filePath": a.txt}')]);
     expect(toolResults).toEqual([expect.stringMatching(/arguments of read are not valid JSON/)]);
   });
 
-  test("arguments that nest without end are answered, whatever form they come in", async () => {
+  test("arguments with endless nesting return an error in any format", async () => {
     const deep = "[".repeat(50_000) + "]".repeat(50_000);
     const { toolResults } = await resultsOf([
       reply.call("read", `{"filePath":${deep}}`),
@@ -146,7 +146,7 @@ describe("calls that cannot be run as they are", () => {
     ]);
   });
 
-  test("fields that are wrong or missing are answered by their names", async () => {
+  test("wrong and missing fields are named in the error", async () => {
     const { toolResults } = await resultsOf([
       reply.call("read", { filePath: "a.txt", offset: "first" }),
       reply.call("read", { target: "a.txt" }),
@@ -160,14 +160,14 @@ describe("calls that cannot be run as they are", () => {
   });
 
   test.each(["__proto__", "constructor", "toString", "hasOwnProperty", "a tool / with spaces"])(
-    "the odd name %j is answered as an unknown tool",
+    "the odd name %j is reported as an unknown tool",
     async (name) => {
       const { toolResults } = await resultsOf([reply.call(name, {})]);
       expect(toolResults).toEqual([expect.stringMatching(/There is no tool/)]);
     },
   );
 
-  test("an empty name is answered with the tools", async () => {
+  test("an empty name returns the list of tools", async () => {
     const { toolResults } = await resultsOf([reply.call("", {})]);
     expect(toolResults).toEqual([expect.stringMatching(/The call names no tool\. Use one of these: .*bash/)]);
   });
@@ -192,7 +192,7 @@ describe("calls that cannot be run as they are", () => {
     expect(toolResults).toEqual([one, two, one, two]);
   });
 
-  test("an id of an earlier step is replaced", async () => {
+  test("an id used in an earlier step is replaced", async () => {
     await story({ files: { "a.txt": "one\n", "b.txt": "two\n" } }, async ({ editor, model }) => {
       const { sessionId } = await editor.newSession();
       model
@@ -206,7 +206,7 @@ describe("calls that cannot be run as they are", () => {
     });
   });
 
-  test("an end for tool calls without any call ends the turn", async () => {
+  test("the finish reason for tool calls without any call ends the turn", async () => {
     await story({}, async ({ editor, model }) => {
       const { sessionId } = await editor.newSession();
       model.reply(reply.say("Nothing to do."), reply.finish("tool_calls"));
@@ -216,8 +216,8 @@ describe("calls that cannot be run as they are", () => {
   });
 });
 
-describe("many calls", () => {
-  test("fifty at once are all answered, in their order", async () => {
+describe("many calls in one step", () => {
+  test("fifty calls all get results, in order", async () => {
     const files = Object.fromEntries(Array.from({ length: 50 }, (_, at) => [`${at}.txt`, `number ${at}\n`]));
     const { toolResults, messages } = await resultsOf(
       [reply.together(...Object.keys(files).map(read))],
@@ -234,7 +234,7 @@ describe("many calls", () => {
     expect(calls).toHaveLength(50);
   });
 
-  test("two edits of one file in one step both happen", async () => {
+  test("two edits of one file are both made", async () => {
     await story({ files: { "a.txt": "one\ntwo\n" } }, async ({ editor, model, repository }) => {
       const { sessionId } = await editor.newSession();
       const edit = (oldString: string, newString: string) =>
@@ -249,7 +249,7 @@ describe("many calls", () => {
     });
   });
 
-  test("good and bad calls of one step are each answered in their place", async () => {
+  test("valid and invalid calls each get their own result", async () => {
     const { toolResults } = await resultsOf([
       reply.together(
         read("a.txt"),
@@ -289,7 +289,7 @@ describe("loops", () => {
     });
   });
 
-  test("a cycle of two calls asks when it comes round for the third time", async () => {
+  test("a cycle of two calls asks at its third repetition", async () => {
     await story(
       { files: { "a.txt": "1\n", "b.txt": "2\n" }, permission: "allow_once" },
       async ({ editor, model }) => {
@@ -324,7 +324,7 @@ describe("loops", () => {
     });
   });
 
-  test("calls that cannot be run are a loop too", async () => {
+  test("calls that cannot run form a loop too", async () => {
     await story({ permission: "reject_once" }, async ({ editor, model }) => {
       const { sessionId } = await editor.newSession();
       for (let step = 0; step < 3; step++) model.reply(reply.call("nothing", {}));

@@ -56,7 +56,7 @@ async function withModels(
 
 const bodyOf = ({ model }: StoryContext, number: number) => model.requests[number - 1]?.body;
 
-describe("how much a model thinks", () => {
+describe("the effort of a model", () => {
   test("is an option of the model, applies to the next message, and stays in the session", async () => {
     await withModels({}, async (storyContext) => {
       const { editor, model } = storyContext;
@@ -90,7 +90,7 @@ describe("how much a model thinks", () => {
     });
   });
 
-  test("offers the efforts that a gateway lists, and keeps the nearest in another model", async () => {
+  test("includes the efforts that a gateway lists; another model uses the nearest", async () => {
     await story({ initialize: false }, async (storyContext) => {
       const { editor, model } = storyContext;
       const models = {
@@ -147,7 +147,7 @@ describe("how much a model thinks", () => {
     });
   });
 
-  test("is the nearest to that of the agent, with one notice if the model lacks it", async () => {
+  test("is the closest to the agent's effort, with one notice if the model lacks it", async () => {
     await withModels({ agent: { build: { variant: "medium" } } }, async (storyContext) => {
       const { editor, model } = storyContext;
       model.otherwise("Fine.");
@@ -185,8 +185,8 @@ describe("how much a model thinks", () => {
   });
 });
 
-describe("which model answers", () => {
-  test("is an error if the session's effort is gone, until the user chooses another", async () => {
+describe("the choice of a model", () => {
+  test("fails if the session's effort is gone, until the user chooses another", async () => {
     await withModels({}, async (storyContext, configure) => {
       const { editor, model } = storyContext;
       const other = {
@@ -214,7 +214,7 @@ describe("which model answers", () => {
     });
   });
 
-  test("is an error in a new session where the one last used in the project is gone", async () => {
+  test("fails in a new session if the project's last model is gone", async () => {
     await withModels({ model: undefined }, async (storyContext, configure) => {
       const { editor, model } = storyContext;
       const first = await editor.newSession();
@@ -239,7 +239,7 @@ describe("which model answers", () => {
     });
   });
 
-  test("a wrong key is reported with the provider's text and advice", async () => {
+  test("a wrong key is reported with the provider's message and advice", async () => {
     await withModels({}, async ({ editor, model }) => {
       const { sessionId } = await editor.newSession();
       model.reply(reply.failure(401, "Incorrect API key"));
@@ -252,7 +252,7 @@ describe("which model answers", () => {
 });
 
 describe("models that a server lists", () => {
-  test("are asked for by command, kept, and offered from then on", async () => {
+  test("are requested by command, stored, and offered from then on", async () => {
     await story({ initialize: false }, async ({ editor, model, home, repository }) => {
       const options = { baseURL: model.url, apiKey: "test-key" };
       await home.write({
@@ -301,7 +301,7 @@ describe("models that a server lists", () => {
     });
   });
 
-  test("are offered in the editor from the first session on, and the only one answers", async () => {
+  test("are offered in the editor from the first session on; a single one is used", async () => {
     await story({ initialize: false }, async ({ editor, model, home }) => {
       const mine = { options: { baseURL: model.url, apiKey: "test-key" } };
       await home.write({ ".config/fairlead/fairlead.json": JSON.stringify({ provider: { mine } }) });
@@ -335,7 +335,7 @@ describe("models that a server lists", () => {
 describe("a model that repeats itself", () => {
   const passage = "I will look at the file again, and then I will look at it once more. ";
 
-  test("inside one answer is stopped with words, and the session continues", async () => {
+  test("inside one answer is stopped with an explanation, and the session continues", async () => {
     await story({}, async ({ editor, model }) => {
       const { sessionId } = await editor.newSession();
       model.reply(reply.tinyDeltas(100_000, passage)).reply("Better.");
@@ -348,7 +348,7 @@ describe("a model that repeats itself", () => {
     });
   });
 
-  test("from step to step is stopped, though its calls differ", async () => {
+  test("in several steps is stopped, even if its calls differ", async () => {
     await story({ files: { "a.txt": "one\n" } }, async ({ editor, model }) => {
       const { sessionId } = await editor.newSession();
       for (let step = 1; step <= 8; step++)
@@ -361,7 +361,7 @@ describe("a model that repeats itself", () => {
   });
 });
 
-test("a thought signature goes back with its call, also after a restart", async () => {
+test("a thought signature is returned with its call, also after a restart", async () => {
   await story({ initialize: false, files: { "a.txt": "one\n" } }, async ({ editor, model, home }) => {
     const options = { baseURL: model.url, apiKey: "test-key" };
     const google = { options, models: { "gemini-3.8-flash": { limit } } };

@@ -399,7 +399,7 @@ class Prefixes {
   }
 }
 
-describe("each request begins with the bytes of the one before", () => {
+describe("each request begins with the bytes of the previous one", () => {
   test.each(Array.from({ length: sessionCount }, (_, seed) => seed))(
     "in the generated session %i",
     (seed) => playSession(seed),

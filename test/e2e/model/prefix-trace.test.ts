@@ -116,7 +116,7 @@ describe("the reusable prefix", () => {
     });
   });
 
-  test("is at least 90 % over plan, build and plan again", async () => {
+  test("is at least 90 % for plan, build and plan again", async () => {
     await pricedStory(async ({ editor, model, home }) => {
       const { sessionId } = await editor.newSession();
       for (const [at, mode] of ["build", "plan", "build", "plan"].entries()) {
@@ -173,7 +173,7 @@ describe("fairlead trace", () => {
     });
   });
 
-  test("names the expired cache when the system prompt is built again after a pause", async () => {
+  test("names the expired cache when the system prompt is rebuilt after a pause", async () => {
     await pricedStory(async ({ editor, model, home, repository, wait }) => {
       model.otherwise("Yes.");
       const { sessionId } = await editor.newSession();
@@ -188,7 +188,7 @@ describe("fairlead trace", () => {
     });
   });
 
-  test("names changed tools, with which the system prompt is built again", async () => {
+  test("names changed tools, which rebuild the system prompt", async () => {
     await pricedStory(
       async ({ editor, model, home, repository }) => {
         await repository.write({ server: "" });

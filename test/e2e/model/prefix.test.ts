@@ -11,8 +11,8 @@ const story = storiesOfOneAgent();
 const files = { "a.txt": "one\n" };
 const read = reply.call("read", { filePath: "a.txt" });
 
-describe("each request begins with the bytes of the one before", () => {
-  test("over plan, build, plan and build again", async () => {
+describe("each request begins with the bytes of the previous one", () => {
+  test("in plan, build, plan and build mode", async () => {
     await story({ files, permission: "allow_once" }, async ({ editor, model }) => {
       const { sessionId } = await editor.newSession();
       await editor.setMode(sessionId, "plan");
@@ -42,7 +42,7 @@ describe("each request begins with the bytes of the one before", () => {
     });
   });
 
-  test("over the last step of a turn, and into the next turn", async () => {
+  test("for the last step of a turn, and into the next turn", async () => {
     const config = { agent: { build: { steps: 2 } } };
     await story({ config, files }, async ({ editor, model }) => {
       const { sessionId } = await editor.newSession();
@@ -148,7 +148,7 @@ describe("tools of an MCP server", () => {
   });
 });
 
-test("without a way to forbid calls the last step has no tools", async () => {
+test("the last step has no tools if there is no other way to forbid calls", async () => {
   const config = { agent: { build: { steps: 1 } } };
   await story({ config }, async ({ editor, model }) => {
     const { sessionId } = await editor.newSession();

@@ -74,7 +74,7 @@ async function recoveredStory(
   }, retry);
 }
 
-describe("errors that waiting does not fix", () => {
+describe("errors that a retry cannot fix", () => {
   test("a refused key is reported at once as missing authentication, without the key", async () => {
     await faultStory(async ({ editor, model, sessionId }) => {
       model.reply(reply.failure(401, `Incorrect API key provided: ${key}`));
@@ -87,7 +87,7 @@ describe("errors that waiting does not fix", () => {
     });
   });
 
-  test("a refused request is reported with the provider's text", async () => {
+  test("a refused request is reported with the provider's message", async () => {
     await faultStory(async ({ editor, model, sessionId }) => {
       model.reply(reply.failure(400, "Unknown field: foo"));
       const message = "The provider refused the request (400): Unknown field: foo";
@@ -131,14 +131,14 @@ describe("errors that waiting does not fix", () => {
     });
   });
 
-  test("a web page in the place of an answer is named as that", async () => {
+  test("a web page instead of an answer is named in the error", async () => {
     await faultStory(async ({ editor, model, sessionId }) => {
       model.reply(reply.status(200, "<html><title>Welcome</title></html>", { "content-type": "text/html" }));
       expect((await failureOf(editor, sessionId)).message).toMatch(/web page \("Welcome"\)/);
     });
   });
 
-  test("a redirect to another host is not followed, so the key goes nowhere else", async () => {
+  test("a redirect to another host is not followed, so no other host gets the key", async () => {
     const other = await startModelServer();
     try {
       await faultStory(async ({ editor, model, sessionId }) => {
@@ -185,7 +185,7 @@ describe("errors that a retry fixes", () => {
     ["a date", () => ({ "retry-after": new Date(Date.now() + 2_000).toUTCString() }), 500],
     ["milliseconds", () => ({ "retry-after-ms": "300" }), 250],
   ];
-  test.each(waits)("a limit that names its end in %s is waited for", async (_, headers, leastMs) => {
+  test.each(waits)("a limit with an end in %s delays the request until then", async (_, headers, leastMs) => {
     await recoveredStory(async ({ model }) => {
       let limitedAt = 0;
       model.replyWith(() => {
@@ -214,7 +214,7 @@ describe("errors that a retry fixes", () => {
     await recoveredStory(async ({ model }) => model.reply(steps).reply(reply.say("Hello ", "world")));
   });
 
-  test("a reset in the middle of a text does not double what streamed", async () => {
+  test("a reset in the middle of a text does not duplicate streamed text", async () => {
     await recoveredStory(async ({ editor, model, sessionId }) => {
       const gate = reply.gate();
       model.reply(reply.say("Hello wor"), gate, reply.reset()).reply(reply.say("Hel", "lo world"));
@@ -223,7 +223,7 @@ describe("errors that a retry fixes", () => {
     });
   });
 
-  test("does not double text when a fault comes between a broken answer and its retry", async () => {
+  test("a fault between a broken answer and its retry does not duplicate text", async () => {
     await recoveredStory(async ({ editor, model, sessionId }) => {
       const gate = reply.gate();
       model.reply(reply.say("Hello wor"), gate, reply.reset());
@@ -233,7 +233,7 @@ describe("errors that a retry fixes", () => {
     });
   });
 
-  test("a reset after the text but before its end does not double it", async () => {
+  test("a reset after the text but before its end does not duplicate it", async () => {
     await recoveredStory(async ({ editor, model, sessionId }) => {
       const gate = reply.gate();
       model.reply(reply.say("Hello world"), gate, reply.reset()).reply("Hello world");
@@ -257,7 +257,7 @@ describe("errors that a retry fixes", () => {
     });
   });
 
-  test("a call that was cut in half is never run and shows as failed", async () => {
+  test("a call that was cut off never runs and is shown as failed", async () => {
     await faultStory(async ({ editor, model, sessionId, repository }) => {
       const gate = reply.gate();
       const half = reply.call("bash", '{"command":"touch made"', { pieces: 1 });
@@ -274,7 +274,7 @@ describe("errors that a retry fixes", () => {
     });
   });
 
-  test("a call that was cut in half may come again under its own id", async () => {
+  test("a call that was cut off may be repeated under its id", async () => {
     await faultStory(async ({ editor, model, sessionId }) => {
       const gate = reply.gate();
       model.reply(
@@ -316,13 +316,13 @@ describe("errors that a retry fixes", () => {
     ["in the middle", [...reply.say("Hello wor"), reply.stall()]],
     ["with comments only", [reply.headers(), reply.commentsOnly(50)]],
     ["with comments in the middle", [...reply.say("Hello wor"), reply.commentsOnly(50)]],
-  ])("a provider that falls silent %s", async (_, steps) => {
+  ])("a silent provider %s", async (_, steps) => {
     await recoveredStory(async ({ model }) => model.reply(steps).reply("Hello world"), { retry: impatient });
   });
 });
 
-describe("answers in a strange form", () => {
-  test("lines that are no events are passed over", async () => {
+describe("answers in an unusual form", () => {
+  test("lines that are not events are ignored", async () => {
     await recoveredStory(async ({ model }) =>
       model.reply(
         reply.line("garbage"),
@@ -334,7 +334,7 @@ describe("answers in a strange form", () => {
     );
   });
 
-  test("an answer of garbage only is reported as such", async () => {
+  test("an answer of only invalid data is reported as invalid", async () => {
     await faultStory(async ({ editor, model, sessionId }) => {
       for (let attempt = 0; attempt < quick.attempts; attempt++)
         model.reply(reply.line("data: {oops\n"), reply.end());
@@ -366,7 +366,7 @@ describe("answers in a strange form", () => {
     );
   });
 
-  test("10,000 tiny deltas arrive", async () => {
+  test("10,000 tiny deltas arrive completely", async () => {
     await recoveredStory(async ({ model }) => model.reply(reply.tinyDeltas(10_000)), {
       answer: "x".repeat(10_000),
     });
@@ -380,7 +380,7 @@ describe("answers in a strange form", () => {
     });
   });
 
-  test("a single delta of 20 MB arrives whole, in many messages", async () => {
+  test("a single delta of 20 MB arrives completely, in many messages", async () => {
     await faultStory(async ({ editor, model, sessionId }) => {
       const text = `${"👋".repeat(2_500_000)}${"x".repeat(10_000_000)}`;
       model.reply(reply.say(text));

@@ -29,7 +29,7 @@ const sizes = (editor: Editor, sessionId: string) =>
 /** Says how many tokens were read. */
 const counted = (promptTokens: number) => reply.usage({ promptTokens, completionTokens: 5 });
 
-describe("a server on this machine whose window is not configured", () => {
+describe("a local server without a configured window", () => {
   const servers: [string, string, (model: ModelServer) => unknown][] = [
     [
       "llama.cpp",
@@ -68,7 +68,7 @@ describe("a server on this machine whose window is not configured", () => {
         }),
     ],
   ];
-  test.each(servers)("is asked at the first prompt: %s", async (_, provider, prepare) => {
+  test.each(servers)("reports its window at the first prompt: %s", async (_, provider, prepare) => {
     await unlimitedStory(async ({ editor, model }) => {
       prepare(model);
       const { sessionId } = await editor.newSession();
@@ -82,7 +82,7 @@ describe("a server on this machine whose window is not configured", () => {
     }, provider);
   });
 
-  test("is asked again once the model is loaded, and not forever", async () => {
+  test("reports its window again once the model is loaded, a limited number of times", async () => {
     await unlimitedStory(async ({ editor, model }) => {
       const { sessionId } = await editor.newSession();
       model.replyWith(() => {
@@ -103,7 +103,7 @@ describe("a server on this machine whose window is not configured", () => {
   });
 });
 
-test("a configured window is not asked for", async () => {
+test("is not asked for a configured window", async () => {
   await oneStory({}, async ({ editor, model }) => {
     const { sessionId } = await editor.newSession();
     model.reply("Hello.");
@@ -113,10 +113,10 @@ test("a configured window is not asked for", async () => {
   });
 });
 
-describe("a server that cuts prompts", () => {
+describe("a server that truncates prompts", () => {
   const long = "All of these words have to be read by the model. ".repeat(1_500);
 
-  test("is found out by what it counts, twice in a row", async () => {
+  test("is detected by its token counts, twice in a row", async () => {
     await oneStory({}, async ({ editor, model }) => {
       const { sessionId } = await editor.newSession();
       model.reply("One.", counted(9_000)).reply("Two.", counted(9_000));
@@ -131,7 +131,7 @@ describe("a server that cuts prompts", () => {
     });
   });
 
-  test("is asked how large its window is", async () => {
+  test("is asked for its window size", async () => {
     await oneStory({}, async ({ editor, model }) => {
       model.page("/api/ps", { models: [{ name: "scripted", context_length: 16_384 }] });
       const { sessionId } = await editor.newSession();
@@ -149,7 +149,7 @@ describe("a server that cuts prompts", () => {
     ["leaves the cached part out of its count", [22_000, 300, 400]],
     ["counts low once", [9_000, 40_000, 9_000]],
     ["counts nothing", [0, 0]],
-  ])("is not suspected where it %s", async (_, counts) => {
+  ])("is not suspected if it %s", async (_, counts) => {
     await oneStory({}, async ({ editor, model }) => {
       const { sessionId } = await editor.newSession();
       for (const count of counts) {

@@ -42,7 +42,7 @@ describe.each(pricedWays)("the prompts of $name", (way) => {
     expect(shareOfFull).toBeLessThanOrEqual(0.3);
   });
 
-  test("find the prompt before them in the cache after 15 parallel reads", async () => {
+  test("find the previous prompt in the cache after 15 parallel reads", async () => {
     const bills = await play(way, [1, 15, 1]);
     // The last one is for the title.
     for (const [at, bill] of bills.slice(1, -1).entries()) {

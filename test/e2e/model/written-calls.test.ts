@@ -84,7 +84,7 @@ describe("with tool_calls: text", () => {
     });
   });
 
-  test("several calls run in their order, and each has its result", async () => {
+  test("several calls run in order, and each has its result", async () => {
     await textStory(async ({ editor, model, sessionId }) => {
       model.reply(inPieces(`${read}\n${hermes("read", { filePath: "b.ts" })}<|im_end|>`)).reply("Read.");
       await editor.prompt(sessionId, "Read both");
@@ -114,7 +114,7 @@ describe("with tool_calls: text", () => {
     );
   });
 
-  test("a call that is nearly right is repaired as any other", async () => {
+  test("a nearly correct call is repaired like others", async () => {
     await textStory(async ({ editor, model, sessionId }) => {
       model
         .reply(
@@ -126,7 +126,7 @@ describe("with tool_calls: text", () => {
     });
   });
 
-  test("a call that repeats itself is a loop", async () => {
+  test("a repeated call is a loop", async () => {
     await textStory(
       async ({ editor, model, sessionId }) => {
         for (let step = 0; step < 3; step++) model.reply(read);
@@ -138,7 +138,7 @@ describe("with tool_calls: text", () => {
     );
   });
 
-  test("a call that is cut off is not run, and the model reads why", async () => {
+  test("a call that is cut off does not run, and the model is informed", async () => {
     await textStory(
       async ({ editor, model, sessionId, repository }) => {
         model
@@ -156,7 +156,7 @@ describe("with tool_calls: text", () => {
     );
   });
 
-  test("what may be an example is not run, and the model reads how to call", async () => {
+  test("a possible example does not run, and the model learns how to call", async () => {
     await textStory(async ({ editor, model, sessionId }) => {
       const unsure = `Done so far.\n\n\`\`\`json\n{"name": "read", "arguments": {"filePath": "b.ts"}}\n\`\`\``;
       model.reply(unsure).reply(read).reply("Read.");
@@ -166,7 +166,7 @@ describe("with tool_calls: text", () => {
     });
   });
 
-  test("a text that looks like a call is an answer", async () => {
+  test("a text that resembles a call is an answer", async () => {
     await textStory(async ({ editor, model, sessionId }) => {
       for (const text of lookAlikes.filter((one) => one.trim() !== "")) {
         model.reply(inPieces(text));
@@ -233,7 +233,7 @@ describe("fairlead run", () => {
     expect(shown).toEqual([...answers.flatMap((_, index) => [`Step ${index}.`, "Let me read it:"]), "Done."]);
   });
 
-  test("fails without it, and names the setting", async () => {
+  test("fails without the setting, and names it", async () => {
     const { exitCode, stderr, requests } = await run({ models }, [read, read, read]);
     expect(exitCode).toBe(5);
     expect(stderr).toMatch(

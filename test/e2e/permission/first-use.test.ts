@@ -11,7 +11,7 @@ import { thoughtText } from "../../support/transcript.ts";
 /** First words of the message. */
 const opening = "Edits and commands that /undo can take back run without a question";
 
-test("explains what runs without a question once, in the first turn of an installation", async () => {
+test("explains once what runs without a question, in an installation's first turn", async () => {
   await using state = await temporaryFolder();
   await story({ env: { XDG_STATE_HOME: state.path } }, async ({ editor, model }) => {
     for (const expected of [`${defaultsNotice}\n\n`, ""]) {
@@ -23,7 +23,7 @@ test("explains what runs without a question once, in the first turn of an instal
   });
 });
 
-test("run explains it on a terminal only, unless the configuration has permissions", async () => {
+test("run explains it only in a terminal, and not if the configuration has permissions", async () => {
   await using home = await temporaryFolder({}, "fairlead-home-");
   await using repository = await gitRepository();
   await using state = await temporaryFolder();

@@ -120,7 +120,7 @@ async function hostile(
 }
 
 describe("a repository full of traps", () => {
-  test("is opened and answered without anything run, sent elsewhere or waited for", async () => {
+  test("is opened and answered without running, sending or awaiting anything", async () => {
     await hostile({ config: goOn, permission: "reject_once" }, async ({ editor, model }) => {
       const { sessionId } = await editor.newSession();
       model.reply("Hello.");
@@ -147,7 +147,7 @@ describe("a repository full of traps", () => {
     });
   });
 
-  test("gives the model no file of outside, secret or device without a question", async () => {
+  test("gives the model no outside, secret or device file without a question", async () => {
     await hostile({ config: goOn, permission: "reject_once" }, async ({ editor, model, home }) => {
       const { sessionId } = await editor.newSession();
       const reading = ["link.txt", "linked/private.txt", ".env", "endless.txt", "pipe.txt"];
@@ -186,7 +186,7 @@ describe("a repository full of traps", () => {
     });
   });
 
-  test("runs nothing by the commands that only look at it", async () => {
+  test("does not run its programs by commands that only read", async () => {
     await hostile({}, async ({ repository, home }) => {
       const check = (...args: string[]) => fairlead(home.path, args, { cwd: repository.path, input: "ls\n" });
       expect((await check("doctor")).stdout).toContain("settings wait for your consent");

@@ -47,7 +47,7 @@ describe("by default", () => {
     });
   });
 
-  test("an approval of the exact command holds for it alone", async () => {
+  test("an approval of the exact command applies to it alone", async () => {
     await story({ permission: "allow_always" }, async ({ editor, model }) => {
       const { sessionId } = await editor.newSession();
       model
@@ -113,7 +113,7 @@ test.each([
   ["a rule for everything", { "*": "allow" }],
   ["a rule for commands", { bash: "allow" }],
   ["a rule for the command", { bash: { "git branch *": "allow" } }],
-])("%s of the user allows what cannot be undone", async (_, permission) => {
+])("%s of the user allows irreversible commands", async (_, permission) => {
   await story({ config: { permission } }, async ({ editor, model }) => {
     const { sessionId } = await editor.newSession();
     model.reply(bash("git branch -D none")).reply("Done.");
@@ -122,7 +122,7 @@ test.each([
   });
 });
 
-test("a run that asks nobody refuses what cannot be undone, --permission allow runs it", async () => {
+test("an unattended run refuses what cannot be undone; --permission allow runs it", async () => {
   await using home = await temporaryFolder({}, "fairlead-home-");
   await using repository = await gitRepository({ "a.txt": "one\n" });
   const model = await startModelServer();

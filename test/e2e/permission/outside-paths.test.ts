@@ -65,33 +65,36 @@ test.each([
   ["a denial by the user", "patches", "ask", patching, patchCalls],
   ["a denial by a rule", "usual tools", "deny", {}, usualCalls],
   ["a denial by a rule", "patches", "deny", patching, patchCalls],
-] as const)("%s says the same whatever is at a path outside: %s", async (_, __, action, more, made) => {
-  await using outside = await temporaryFolder();
-  const paths = await fill(outside.path);
-  const config = {
-    permission: { "*": "allow", external_directory: action },
-    experimental: { continue_loop_on_deny: true },
-  };
-  const files = { "a.txt": "old\n", ...more };
-  await story({ config, permission: "reject_once", files }, async ({ editor, model }) => {
-    const { sessionId } = await editor.newSession();
-    model.reply(reply.call("read", { filePath: "a.txt" })).reply("Done.");
-    await editor.prompt(sessionId, "Read");
-    for (const { tool, input } of made) {
-      const answers = new Set<string>();
-      for (const path of paths) {
-        model.reply(reply.call(tool, input(path))).reply("Done.");
-        await editor.prompt(sessionId, `${tool} ${path}`);
-        answers.add(String(model.requests.at(-1)?.toolResults[0]).replaceAll(path, "PATH"));
+] as const)(
+  "%s gives the same answer whatever is at an outside path: %s",
+  async (_, __, action, more, made) => {
+    await using outside = await temporaryFolder();
+    const paths = await fill(outside.path);
+    const config = {
+      permission: { "*": "allow", external_directory: action },
+      experimental: { continue_loop_on_deny: true },
+    };
+    const files = { "a.txt": "old\n", ...more };
+    await story({ config, permission: "reject_once", files }, async ({ editor, model }) => {
+      const { sessionId } = await editor.newSession();
+      model.reply(reply.call("read", { filePath: "a.txt" })).reply("Done.");
+      await editor.prompt(sessionId, "Read");
+      for (const { tool, input } of made) {
+        const answers = new Set<string>();
+        for (const path of paths) {
+          model.reply(reply.call(tool, input(path))).reply("Done.");
+          await editor.prompt(sessionId, `${tool} ${path}`);
+          answers.add(String(model.requests.at(-1)?.toolResults[0]).replaceAll(path, "PATH"));
+        }
+        expect([tool, ...answers]).toEqual([tool, expect.stringMatching(/^Not run\. /)]);
       }
-      expect([tool, ...answers]).toEqual([tool, expect.stringMatching(/^Not run\. /)]);
-    }
-    const requested = action === "ask" ? made.length * paths.length : 0;
-    expect(editor.permissionRequests).toHaveLength(requested);
-  });
-});
+      const requested = action === "ask" ? made.length * paths.length : 0;
+      expect(editor.permissionRequests).toHaveLength(requested);
+    });
+  },
+);
 
-test("after a yes the model learns what is wrong with a path outside", async () => {
+test("the model learns what is wrong with an outside path only after approval", async () => {
   await using outside = await temporaryFolder();
   const config = { permission: { "*": "allow", external_directory: "ask" } };
   await story({ config, permission: "allow_once" }, async ({ editor, model }) => {

@@ -55,7 +55,7 @@ describe("a question", () => {
     });
   });
 
-  test("names every part of a command that asks", async () => {
+  test("names each part of a command that asks", async () => {
     const config = { permission: { bash: "ask", edit: "ask" } };
     await story({ config, permission: "reject_once" }, async ({ editor, model }) => {
       const { sessionId } = await editor.newSession();
@@ -72,7 +72,7 @@ describe("a question", () => {
   });
 });
 
-describe("the answers", () => {
+describe("answers to a question", () => {
   test("once allows this call only", async () => {
     await story({ config: askBash, permission: "allow_once" }, async ({ editor, model }) => {
       const { sessionId } = await editor.newSession();
@@ -82,7 +82,7 @@ describe("the answers", () => {
     });
   });
 
-  test("always allows like calls from now on, in later turns too, but no others", async () => {
+  test("always allows similar calls from now on, also in later turns, but no others", async () => {
     await story({ config: askBash, permission: "allow_always" }, async ({ editor, model }) => {
       const { sessionId } = await editor.newSession();
       model.reply(bash("git log -1")).reply(bash("git log -2")).reply(bash("touch made")).reply("Done.");
@@ -96,7 +96,7 @@ describe("the answers", () => {
     });
   });
 
-  test("no ends the turn, changes nothing on disk, and reaches the model in the next one", async () => {
+  test("a rejection ends the turn, changes no file, and reaches the model in the next", async () => {
     await story({ config: askBash, permission: "reject_once" }, async ({ editor, model, repository }) => {
       const { sessionId } = await editor.newSession();
       model.reply(bash("touch made"));
@@ -110,7 +110,7 @@ describe("the answers", () => {
     });
   });
 
-  test("no lets the turn continue where the configuration says so", async () => {
+  test("a rejection lets the turn continue if configured", async () => {
     const config = { ...askBash, experimental: { continue_loop_on_deny: true } };
     await story({ config, permission: "reject_once" }, async ({ editor, model }) => {
       const { sessionId } = await editor.newSession();
@@ -125,7 +125,7 @@ describe("the answers", () => {
     ["an option with a prototype's name", { outcome: "selected", optionId: "__proto__" }],
     ["an empty option", { outcome: "selected", optionId: "" }],
   ];
-  test.each(strange)("%s lets nothing run", async (_, outcome) => {
+  test.each(strange)("%s runs nothing", async (_, outcome) => {
     await story({ config: askBash, permission: outcome }, async ({ editor, model, repository }) => {
       const { sessionId } = await editor.newSession();
       model.reply(bash("touch made")).reply("Then not.");
@@ -143,7 +143,7 @@ describe("the answers", () => {
     ["an unknown outcome", { result: { outcome: { outcome: "approved" } } }],
     ["an option that is no text", { result: { outcome: { outcome: "selected", optionId: 1 } } }],
   ];
-  test.each(broken)("%s lets nothing run, and the model reads that nobody answered", async (_, answer) => {
+  test.each(broken)("%s runs nothing, and the model learns that nobody answered", async (_, answer) => {
     await story({ config: askBash, permission: "never" }, async ({ editor, model, repository }) => {
       const { sessionId } = await editor.newSession();
       model.reply(bash("touch made")).reply("Then without it.");
@@ -216,7 +216,7 @@ describe("several questions", () => {
     ["are rules that ask", { permission: { bash: "ask" } }],
     ["is a rule that allows them", { permission: { bash: { "*": "allow", "touch one": "ask" } } }],
   ];
-  test.each(rejectedSteps)("no ends the step: later calls do not run where there %s", async (_, given) => {
+  test.each(rejectedSteps)("no ends the step: later calls do not run if there %s", async (_, given) => {
     const config = { ...given, experimental: { continue_loop_on_deny: true } };
     await story({ config, permission: "reject_once" }, async ({ editor, model, repository }) => {
       const { sessionId } = await editor.newSession();
@@ -233,7 +233,7 @@ describe("several questions", () => {
     });
   });
 
-  test("no answers the others of the step too, and nothing of them happens", async () => {
+  test("no rejects the step's other calls too, and none of them runs", async () => {
     await story({ config, permission: "reject_once" }, async ({ editor, model, repository }) => {
       const { sessionId } = await editor.newSession();
       model.reply(both("one.txt", "touch two.txt"));
@@ -275,7 +275,7 @@ describe("rules", () => {
     });
   });
 
-  test("search hides lines of files that need a question, and asks for one it is given", async () => {
+  test("search hides lines of files that need a question, and asks for a named file", async () => {
     const config = { permission: { read: { "keys/*": "deny" } } };
     const files = { ".env": "KEY=1\n", "keys/k.pem": "KEY=2\n", "a.txt": "KEY=3\n" };
     await story({ config, files }, async ({ editor, model }) => {
@@ -325,7 +325,7 @@ describe("rules", () => {
     });
   });
 
-  test("does not run a command where links created meanwhile would lead it elsewhere", async () => {
+  test("does not run a command if links created meanwhile would redirect it", async () => {
     const config = { experimental: { continue_loop_on_deny: true }, permission: { bash: "ask" } };
     await story({ config, files: { "d/a.txt": "one\n" } }, async ({ editor, model, repository, home }) => {
       const { sessionId } = await editor.newSession();
@@ -347,7 +347,7 @@ describe("rules", () => {
     });
   });
 
-  test("a file that may not be read is not read by attaching it either, one that asks is", async () => {
+  test("a file that may not be read cannot be attached either; one that asks can", async () => {
     const config = { permission: { read: { "*.pem": "deny" } } };
     const files = { "key.pem": "hush\n", ".env": "SHOWN=1\n" };
     await story({ config, files }, async ({ editor, model, repository }) => {
@@ -387,7 +387,7 @@ describe("rules", () => {
   test.each([
     ["read", reply.call("read", { filePath: ".env" })],
     ["cat", bash("cat .env")],
-  ])("the file .env asks by %s", async (_, step) => {
+  ])("the file .env needs a question for %s", async (_, step) => {
     const config = { experimental: { continue_loop_on_deny: true } };
     const files = { ".env": "SECRET=hush\n" };
     await story({ config, files, permission: "reject_once" }, async ({ editor, model }) => {
@@ -399,7 +399,7 @@ describe("rules", () => {
     });
   });
 
-  test("a path outside of the workspace asks, by reading and by writing", async () => {
+  test("a path outside the workspace needs a question for reading and writing", async () => {
     const config = { experimental: { continue_loop_on_deny: true } };
     await story({ config, permission: "reject_once" }, async ({ editor, model, home }) => {
       await home.write({ "private.txt": "hush\n" });

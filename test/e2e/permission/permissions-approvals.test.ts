@@ -27,7 +27,7 @@ const options = (editor: Editor, number: number) =>
   editor.permissionRequests[number]?.options.map(({ optionId, name, kind }) => [optionId, name, kind]);
 
 describe("the options of a question", () => {
-  test("are one of each kind for an unknown client, with pattern and scope", async () => {
+  test("are one per kind for an unknown client, with pattern and scope", async () => {
     await story({ config: askBash, client: plain(), permission: "allow_once" }, async ({ editor, model }) => {
       const { sessionId } = await editor.newSession();
       model.reply(bash("git branch x")).reply("Done.");
@@ -40,7 +40,7 @@ describe("the options of a question", () => {
     });
   });
 
-  test("name both scopes in an editor that shows both, outside paths the session alone", async () => {
+  test("name both scopes in an editor that shows both; outside paths only the session", async () => {
     const config = { ...askBash, permission: { bash: "ask" } };
     await story({ config, client: zedLike(), permission: "allow_once" }, async ({ editor, model, home }) => {
       const { sessionId } = await editor.newSession();
@@ -62,7 +62,7 @@ describe("the options of a question", () => {
 });
 
 describe("an approval for the session", () => {
-  test("is there when it is loaded again, in its folder only, and no fork has it", async () => {
+  test("is loaded with the session, in its folder only, and not copied to a fork", async () => {
     await using elsewhere = await temporaryFolder();
     await story({ config: askBash, permission: "allow_always" }, async ({ editor, model, repository }) => {
       const asks = async (sessionId: string) => {
@@ -92,7 +92,7 @@ describe("an approval for the session", () => {
 });
 
 describe("an approval for the project", () => {
-  test("outlives the process, is listed, and no longer counts once it is revoked", async () => {
+  test("outlives the process, is listed, and has no effect once it is revoked", async () => {
     const always = { outcome: "selected", optionId: "allow_always_project" } as const;
     await story({ config: askBash, client: zedLike(), permission: always }, async ({ editor, model }) => {
       const { sessionId: first } = await editor.newSession();
@@ -115,7 +115,7 @@ describe("an approval for the project", () => {
     });
   });
 
-  test("that another session took back does not count here any more", async () => {
+  test("has no effect here after another session revoked it", async () => {
     const always = { outcome: "selected", optionId: "allow_always_project" } as const;
     await story({ config: askBash, client: zedLike(), permission: always }, async ({ editor, model }) => {
       const { sessionId: one } = await editor.newSession();
@@ -151,7 +151,7 @@ describe("/permissions", () => {
     });
   });
 
-  test("log tells who decided what, also after the session was closed", async () => {
+  test("log shows who decided what, also after the session was closed", async () => {
     const permission = { bash: { "*": "ask", "git status": "allow", "rm *": "deny" } };
     await story(
       { config: { ...goOn, permission }, permission: "allow_always" },
@@ -225,7 +225,7 @@ describe("the approval setting", () => {
     });
   });
 
-  test("is stored with the session and settles the question that is open", async () => {
+  test("is stored with the session and settles the open question", async () => {
     await story({ config: askBash, permission: () => new Promise(() => {}) }, async ({ editor, model }) => {
       const { sessionId } = await editor.newSession();
       model.reply(bash("git branch one")).reply("Done.");

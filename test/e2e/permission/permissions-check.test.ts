@@ -36,7 +36,7 @@ const withRules = (permission: unknown) => ({
 });
 
 describe("fairlead permissions check", () => {
-  test("decides the whole table as the engine does in a running agent", async () => {
+  test("decides the whole table like a running agent", async () => {
     await using home = await temporaryFolder();
     await using workspace = await temporaryFolder({
       ".env": "",
@@ -85,7 +85,7 @@ describe("fairlead permissions check", () => {
     }
   });
 
-  test("prints the parts with rule and reason, as text for people", async () => {
+  test("prints the parts with rule and reason, as readable text", async () => {
     await using home = await temporaryFolder(
       withRules({ bash: { "*": "ask", "git status *": "allow", "rm *": "deny" } }),
     );
@@ -146,7 +146,7 @@ describe("fairlead permissions check", () => {
     expect(checked.slice(0, 4).map(({ action }) => action)).toEqual(["ask", "ask", "ask", "allow"]);
   });
 
-  test("says with its exit code when it could not decide", async () => {
+  test("reports with its exit code that it could not decide", async () => {
     await using home = await temporaryFolder();
     const codes = [
       await fairlead(home.path, ["permissions", "check", "--agent", "nobody", "ls"]),

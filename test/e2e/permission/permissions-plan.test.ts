@@ -86,7 +86,7 @@ describe("plan mode", () => {
     ["allows edits and commands by name", { edit: "allow", bash: { "*": "allow", "touch *": "allow" } }],
   ];
   test.each(kinds)(
-    "changes nothing by any command where the configuration %s",
+    "changes nothing by any command if the configuration %s",
     async (_, permission) => {
       const files = {
         "a.txt": "one\n",
@@ -182,7 +182,7 @@ describe("plan mode", () => {
     });
   });
 
-  test("reads and writes its plan without asking where all commands and edits ask", async () => {
+  test("reads and writes its plan unasked if all commands and edits ask", async () => {
     const config = { permission: { edit: "ask", bash: { "*": "ask", "npm test": "allow" } } };
     await story({ config, permission: "reject_once" }, async ({ editor, model, repository }) => {
       const { sessionId } = await editor.newSession();

@@ -23,7 +23,7 @@ const shownText = (request: RequestPermissionRequest | undefined) =>
 const branch = (name: string) => reply.call("bash", { command: `git branch ${name}` });
 
 describe("a project with a configuration file", () => {
-  test("is asked about once, with what it wants, and counts in full from then on", async () => {
+  test("is asked about once, with its contents, and applies completely from then on", async () => {
     const files = { "fairlead.json": loosening, ".fairlead/agents/ours.md": agentFile };
     await story({ config, files, permission: "allow_once" }, async ({ editor, model, repository }) => {
       const { sessionId, configOptions } = await editor.newSession();
@@ -56,7 +56,7 @@ describe("a project with a configuration file", () => {
     });
   });
 
-  test("stays restricted after a no, which holds for the session, and the turn continues", async () => {
+  test("stays restricted in the session after a rejection, and the turn continues", async () => {
     await story(
       { config, files: { "fairlead.json": loosening }, permission: "reject_once" },
       async ({ editor, model }) => {
@@ -77,7 +77,7 @@ describe("a project with a configuration file", () => {
     );
   });
 
-  test("is asked about again when its content changed, and says so", async () => {
+  test("is asked about again when its content changed, with a note about that", async () => {
     const files = { "fairlead.json": loosening };
     await story({ config, files, permission: "allow_once" }, async ({ editor, model, repository }) => {
       const { sessionId } = await editor.newSession();
@@ -115,7 +115,7 @@ describe("a project with a configuration file", () => {
     );
   });
 
-  test("ends the turn where the editor answers the question with cancelled", async () => {
+  test("ends the turn if the editor answers the question with cancelled", async () => {
     await story(
       { config, files: { "fairlead.json": loosening }, permission: "cancelled" },
       async ({ editor, model }) => {
@@ -130,7 +130,7 @@ describe("a project with a configuration file", () => {
     );
   });
 
-  test("that only tightens and describes is not asked about", async () => {
+  test("is not asked about if it only tightens and describes", async () => {
     const tightening = JSON.stringify({
       permission: { edit: "deny" },
       agent: { ours: { description: "Ours." } },
@@ -162,7 +162,7 @@ describe("a project with a configuration file", () => {
     ["fairlead.json", JSON.stringify({ command: { review: { template: "Go", agent: "build" } } })],
     [".fairlead/commands/review.md", "---\nagent: build\n---\nGo"],
     [".claude/commands/review.md", "---\nagent: build\n---\nGo"],
-  ])("leads nobody out of plan mode by a command in %s", async (path, text) => {
+  ])("cannot leave plan mode by a command in %s", async (path, text) => {
     const options = { config: { ...config, default_agent: "plan" }, files: { [path]: text } };
     await story({ ...options, permission: "reject_once" }, async ({ editor, model, repository }) => {
       const { sessionId } = await editor.newSession();
@@ -229,7 +229,7 @@ describe("a project with a configuration file", () => {
 });
 
 describe("fairlead trust", () => {
-  test("adds, lists and takes back, and a session obeys", async () => {
+  test("adds, lists and removes trust, which applies to sessions", async () => {
     await ownStory(
       { config, files: { "fairlead.json": loosening }, permission: "reject_once" },
       async (context) => {
@@ -255,7 +255,7 @@ describe("fairlead trust", () => {
     );
   });
 
-  test("says what is wrong with how it was called", async () => {
+  test("reports wrong arguments", async () => {
     await ownStory({}, async ({ home, repository }) => {
       const codes = [["add"], ["add", join(home.path, "none")], ["add", repository.path], ["what"]];
       const results = await Promise.all(codes.map((args) => fairlead(home.path, ["trust", ...args])));

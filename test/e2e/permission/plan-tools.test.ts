@@ -57,7 +57,7 @@ describe.each(kinds)("in an editor that is %s", (_, client) => {
   });
 });
 
-describe("plan_exit, where edits ask", () => {
+describe("plan_exit if edits need a question", () => {
   const config = { permission: { edit: "ask" } };
   const choices = ["Build, ask for edits", "Build, accept edits"];
   const write = reply.call("write", { filePath: "b.txt", content: "two\n" });
@@ -163,7 +163,7 @@ describe("plan_exit", () => {
     });
   });
 
-  test("asks although everything is approved, and shows no plan where none was written", async () => {
+  test("asks although everything is approved, and shows no plan if none was written", async () => {
     const config = { permission: "allow" };
     const files = { ".fairlead/plans/old.md": "# Old\n" };
     await story({ config, files, permission: "allow_once" }, async ({ editor, model }) => {
@@ -201,7 +201,7 @@ describe("a plan tool in the wrong mode", () => {
   test.each([
     ["build", "plan_exit", /^Plan mode is not on/],
     ["plan", "plan_enter", /^Plan mode is on already/],
-  ])("in %s, %s answers what to do and asks nobody", async (mode, tool, words) => {
+  ])("in %s, %s returns advice and asks nobody", async (mode, tool, words) => {
     await story({}, async ({ editor, model }) => {
       const { sessionId } = await editor.newSession();
       await editor.setMode(sessionId, mode);
@@ -214,7 +214,7 @@ describe("a plan tool in the wrong mode", () => {
 });
 
 describe("plan_enter", () => {
-  test("makes the rest of the turn, and the session, plan mode; a reload shows it so", async () => {
+  test("plan_enter turns on plan mode for the turn and session; a load shows it", async () => {
     await story({ permission: "allow_once" }, async ({ editor, model, repository }) => {
       const { sessionId } = await editor.newSession();
       model

@@ -81,7 +81,7 @@ describe("a reason in the answer of any client", () => {
     });
   });
 
-  test("is in the loaded session, the export and the log of decisions", async () => {
+  test("is in the loaded session, the export and the decision log", async () => {
     await story({ config, permission: withFeedback }, async (context) => {
       const { editor, repository } = context;
       const { sessionId } = await editor.newSession();
@@ -183,7 +183,7 @@ describe("a client with forms that shows one option per kind", () => {
     });
   });
 
-  test("does not run the call though the approval setting changes while the form is open", async () => {
+  test("does not run the call if the approval setting changes while the form is open", async () => {
     const bell = new Bell();
     const shown: CreateElicitationRequest[] = [];
     const answer = Promise.withResolvers<CreateElicitationResponse>();
@@ -260,7 +260,7 @@ describe("a client with forms that shows several options of a kind", () => {
 });
 
 describe("a client without forms", () => {
-  test("the next message follows the refused call and its result", async () => {
+  test("sends the next message after the refused call and its result", async () => {
     await story({ config, permission: "reject_once" }, async (context) => {
       const { sessionId } = await context.editor.newSession();
       await rejectOne(context, sessionId, false);
@@ -274,7 +274,7 @@ describe("a client without forms", () => {
     });
   });
 
-  test("a message that was added while the question was open continues the turn", async () => {
+  test("continues the turn with a message added while the question was open", async () => {
     const answer = Promise.withResolvers<"reject_once">();
     await story({ config, permission: () => answer.promise }, async ({ editor, model }) => {
       const { sessionId } = await editor.newSession();

@@ -77,7 +77,7 @@ test("keys reach no command, model, editor, storage or log", async () => {
   });
 });
 
-test("no command makes the program open a debugger port through which keys could leak", async () => {
+test("no command makes the program open a debugger port that could leak keys", async () => {
   await story({ config: { permission: "allow" } }, async ({ editor, model }) => {
     const { sessionId } = await editor.newSession();
     model.reply(reply.call("bash", { command: `kill -USR1 ${editor.pid}` })).reply("Done.");
@@ -88,7 +88,7 @@ test("no command makes the program open a debugger port through which keys could
   });
 });
 
-test("an error of the provider that quotes a key shows none", async () => {
+test("a provider error that quotes a key is shown without it", async () => {
   await story(options, async ({ editor, model, home }) => {
     const { sessionId } = await editor.newSession();
     model.reply(reply.failure(400, "Incorrect API key provided: test-key"));
@@ -112,7 +112,7 @@ test("control characters of a title and a question are made visible", async () =
   });
 });
 
-test("credentials that the user names reach commands, those a project names do not", async () => {
+test("commands get credentials that the user names, not those that a project names", async () => {
   const config = { permission: "allow", environment: { keep: ["NPM_TOKEN", "GITHUB_*"] } };
   const env = {
     NPM_TOKEN: "npm-0123456789abcdef",

@@ -22,7 +22,7 @@ test.each([
   ["eight sessions of one process", 1, 8],
   ["two sessions of each of four processes", 4, 2],
 ])(
-  "approvals that %s keep for the project at the same time are all stored",
+  "approvals that %s store for the project at the same time are all kept",
   async (_, processes, sessions) => {
     await story({ config, permission: "allow_always" }, async ({ editor, model, home, repository }) => {
       model.otherwise(({ userText, toolResults }) =>

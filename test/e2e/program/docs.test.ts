@@ -34,7 +34,7 @@ const files = all.filter((example): example is Example & { file: string } =>
 
 describe("configurations in the pages", () => {
   test.for(configurations)(
-    "$place fits the schema, and the program takes it without a word",
+    "$place matches the schema, and the program accepts it without a message",
     async (example) => {
       const value: unknown = parse(example.text, [], { allowTrailingComma: false });
       const schema: object = JSON.parse(await readFile(join(root, "schema/config.schema.json"), "utf8"));
@@ -80,7 +80,7 @@ test("links in the pages lead to files", async () => {
 });
 
 describe("files in the pages", () => {
-  test("are agents, commands, skills, tools and plugins where the pages put them", async () => {
+  test("are agents, commands, skills, tools and plugins in the folders the pages name", async () => {
     const written = Object.fromEntries(files.map(({ file, text }) => [file, text]));
     await story({ files: written, permission: "allow_once" }, async ({ editor, model }) => {
       const opened = await editor.newSession();
@@ -95,7 +95,7 @@ describe("files in the pages", () => {
     });
   });
 
-  test("that are TypeScript have the types that authors get", async () => {
+  test("in TypeScript match the types for authors", async () => {
     const folder = join(root, "node_modules/.cache/fairlead-tests/docs");
     await rm(folder, { recursive: true, force: true });
     const sources = files.filter(({ file }) => file.endsWith(".ts"));
@@ -157,7 +157,7 @@ describe("commands in the pages", async () => {
 
   const lines = of("sh").flatMap(({ place, text }) => commandLines(text).map((line) => ({ place, line })));
 
-  test.for(lines)("$place $line is one that the program knows", ({ line }) => {
+  test.for(lines)("$place $line exists in the program", ({ line }) => {
     const [, command = "", ...words] = line.replaceAll(/"[^"]*"|'[^']*'/g, "").split(/\s+/);
     expect(usage).toContain(`fairlead ${command}`);
     expect(
@@ -169,7 +169,7 @@ describe("commands in the pages", async () => {
     sandboxProblem === undefined || !line.includes("sandboxed");
 
   test.for(lines.filter((one) => isHarmless(one) && isRunnable(one)))(
-    "$place $line does what it says, here",
+    "$place $line works as described",
     async ({ line }) => {
       if (line.startsWith("fairlead run")) model.reply("Done.");
       const { exitCode, stderr, stdout } = await run(line.replace(/\bDIR\b/, ".").replace("…", "Go"));

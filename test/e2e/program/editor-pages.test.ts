@@ -17,12 +17,15 @@ const start = { command: "fairlead", args: ["acp"] };
 
 const packed = (text: string): string => text.replaceAll(/\s+/g, "");
 
-test.for(editors.filter(({ id }) => id !== "other"))("the page for $name has what setup prints", (editor) => {
-  const snippet = packed(editor.snippet(start));
-  expect(pages.some(({ text }) => packed(text).includes(snippet))).toBe(true);
-});
+test.for(editors.filter(({ id }) => id !== "other"))(
+  "the page for $name shows the output of setup",
+  (editor) => {
+    const snippet = packed(editor.snippet(start));
+    expect(pages.some(({ text }) => packed(text).includes(snippet))).toBe(true);
+  },
+);
 
-test("README has what setup prints for Zed", () => {
+test("README shows the output of setup for Zed", () => {
   const zed = editors.find(({ id }) => id === "zed");
   const shown = all.find(
     ({ place, text }) => place.startsWith("README.md") && text.includes("agent_servers"),
@@ -31,7 +34,7 @@ test("README has what setup prints for Zed", () => {
 });
 
 test.for(pages.filter(({ language }) => language === "lua" || language === "elisp"))(
-  "$place closes what it opens, and starts the program",
+  "$place has balanced brackets, and starts the program",
   ({ text }) => {
     const code = text.replaceAll(/"[^"]*"/g, (word) => (/fairlead|acp/.test(word) ? word : ""));
     const closed = code.match(/[)}]/g);

@@ -9,7 +9,7 @@ import { temporaryFolder } from "../../support/temp.ts";
 
 const unknownUser = join(import.meta.dirname, "../../support/program/preload/unknown-user.cjs");
 
-test("works with values of several lines, no TERM and an unknown locale", async () => {
+test("works with multi-line variables, no TERM and an unknown locale", async () => {
   const env = {
     MOTD: 'Welcome!\n{"jsonrpc":"2.0","id":0}\nhttps://example.com\n',
     "BASH_FUNC_greet%%": "() {  echo greeted;\n echo twice\n}",
@@ -27,7 +27,7 @@ test("works with values of several lines, no TERM and an unknown locale", async 
   });
 });
 
-test("a home that cannot be written is named, and the program continues", async () => {
+test("a read-only home folder is named, and the program continues", async () => {
   await using folder = await temporaryFolder();
   const names = ["XDG_CONFIG_HOME", "XDG_DATA_HOME", "XDG_STATE_HOME", "XDG_CACHE_HOME"];
   const env = { HOME: "/dev/null/home", ...Object.fromEntries(names.map((name) => [name, ""])) };
@@ -43,7 +43,7 @@ test("a home that cannot be written is named, and the program continues", async 
 test.each([
   ["without HOME", {}],
   ["without HOME and an entry in the user database", { NODE_OPTIONS: `--require=${unknownUser}` }],
-])("%s the folders of XDG variables are used", async (_name, more) => {
+])("%s the XDG folders are used", async (_name, more) => {
   await using folder = await temporaryFolder();
   const place = (name: string) => join(folder.path, name);
   const env = {

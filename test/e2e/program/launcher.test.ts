@@ -49,7 +49,7 @@ describe("the launcher", () => {
   );
 
   test.each(["22.11.0", "22.5.1", "22.0.0", "22.9.0", "21.99.0", "20.20.2", "18.0.0", "12.22.12", "8.17.0"])(
-    "says on Node %s which version it needs, and loads nothing",
+    "reports on Node %s which version it needs, and loads nothing",
     async (version) => {
       const broken = { "dist/main.cjs": "throw new Error('loaded');" };
       const { exitCode, stdout, stderr } = await launch(version, broken);
@@ -81,7 +81,7 @@ describe("the launcher", () => {
     expect([exitCode, stderr]).toEqual([1, expect.stringContaining("fairlead needs Node 22.12 or newer")]);
   });
 
-  test("says what to run when the program is not built", async () => {
+  test("explains what to run when the program is not built", async () => {
     const missing = "fairlead is not built: <root>/dist/main.cjs is missing.";
     expect((await launch("24.0.0", checkout)).stderr).toBe(`${missing} Run "npm run build" in <root>.`);
     expect(await launch("24.0.0", { "scripts/build.ts": "" })).toEqual({
@@ -94,7 +94,7 @@ describe("the launcher", () => {
     );
   });
 
-  test("shows an error of the program itself as it is", async () => {
+  test("shows an error of the program itself unchanged", async () => {
     const broken = { "dist/main.cjs": "require('./chunk-missing.cjs');" };
     const { exitCode, stderr } = await launch("24.0.0", broken);
     expect([exitCode, stderr]).toEqual([
@@ -157,7 +157,7 @@ describe("the script that starts the build", () => {
   );
 
   test.each(["22.18.0", "24.0.0", "26.10.0"])(
-    "builds with the installed Node %s, and removes the link to the other",
+    "builds with the installed Node %s, and removes the link to another Node",
     async (version) => {
       await using place = await temporaryFolder({ "node_modules/.bin/other": "" });
       await symlink(`../${nodePackage}/bin/node`, join(place.path, link));
@@ -168,7 +168,7 @@ describe("the script that starts the build", () => {
     },
   );
 
-  test("says which Node to install if the installed one is too old and none is bundled", async () => {
+  test("names the Node to install if the installed one is too old and none is bundled", async () => {
     await using place = await temporaryFolder({
       [startBuild]: await readFile(join(root, startBuild), "utf8"),
       ...build,
@@ -184,7 +184,7 @@ describe("the script that starts the build", () => {
     expect(stderr).toContain(".nvmrc");
   });
 
-  test("builds with the Node it runs on where none is brought", async () => {
+  test("builds with the current Node if none is bundled", async () => {
     const { place, ...result } = await start(build);
     expect(result).toEqual({ exitCode: 0, stdout: "built", stderr: "" });
     await place.remove();
@@ -196,7 +196,7 @@ describe("the script that starts the build", () => {
     ["prepare", "pack", 1],
     ["prepare", "publish", 1],
     ["build", "run", 1],
-  ])("without its tools says so to %s of npm %s, with the code %i", async (script, command, code) => {
+  ])("without its tools reports that to %s of npm %s, with exit code %i", async (script, command, code) => {
     const { exitCode, stderr, place } = await start(
       {},
       { npm_lifecycle_event: script, npm_command: command },
@@ -205,7 +205,7 @@ describe("the script that starts the build", () => {
     await place.remove();
   });
 
-  test("says which Node to install where npm left out native parts on an older one", async () => {
+  test("names the Node to install if npm omitted native parts on an older one", async () => {
     const env = { npm_config_user_agent: "npm/10.5.1 node/v22.0.0 linux x64 workspaces/false" };
     const { exitCode, stdout, stderr, place } = await start(tools, env);
     expect([exitCode, stdout]).toEqual([1, ""]);
@@ -213,7 +213,7 @@ describe("the script that starts the build", () => {
     await place.remove();
   });
 
-  test("fails with the build", async () => {
+  test("fails if the build fails", async () => {
     const { exitCode, place } = await start({ ...build, "scripts/build.ts": "process.exit(3);" });
     expect(exitCode).toBe(3);
     await place.remove();

@@ -39,8 +39,8 @@ async function sizeOf(folder: string): Promise<number> {
   return (await Promise.all(sizes)).reduce((sum, size) => sum + size, 0);
 }
 
-describe("what the registry of agents lists", () => {
-  test("names the version of the package, and no other", async () => {
+describe("the registry entry", () => {
+  test("contains the version of the package, and no other", async () => {
     const entry = z.record(z.string(), z.unknown()).parse(await readJson("registry/fairlead/agent.json"));
     expect(entry).toMatchObject({
       id: expect.stringMatching(/^[a-z][a-z0-9-]*$/),
@@ -50,7 +50,7 @@ describe("what the registry of agents lists", () => {
     expect(packageJson.version).toMatch(/^\d+\.\d+\.\d+$/);
   });
 
-  test("has an icon of 16 by 16 in the colour of its surroundings", async () => {
+  test("has an icon of 16 by 16 in the current color", async () => {
     const icon = await readFile(join(root, "registry/fairlead/icon.svg"), "utf8");
     expect(icon).toMatch(/^<svg [^>]*width="16" height="16" viewBox="0 0 16 16"/);
     const colours = [...icon.matchAll(/(?:fill|stroke|color|stop-color)="([^"]*)"/g)].map(

@@ -33,7 +33,7 @@ beforeAll(async () => {
   }
 });
 
-test("a first session/new is answered by the program's own parts alone", () => {
+test("a first session/new is answered without libraries", () => {
   expect(loaded.filter((path) => !path.startsWith(join(checkout, "dist")))).toEqual([
     join(checkout, "bin/fairlead.js"),
   ]);
@@ -43,7 +43,7 @@ test("a first session/new loads no schema, protocol or model library, tool or lo
   expect(namesOf(loaded.filter(isLate))).toEqual([]);
 });
 
-test("what a first session/new loads stays small", () => {
+test("a first session/new loads few bytes", () => {
   const bytes = loaded.reduce((sum, path) => sum + statSync(path).size, 0);
   expect(bytes).toBeGreaterThan(50_000);
   expect(bytes).toBeLessThan(560_000);
@@ -80,7 +80,7 @@ test("a first list and load need no schema, protocol or model library and no too
   });
 });
 
-test("what nothing needs yet loads when no text streams", async () => {
+test("modules that nothing needs yet load while no text streams", async () => {
   const program = ["--require", hook, join(checkout, "bin/fairlead.js"), "acp"];
   const words = Array.from({ length: 30 }, (_, at) => `word${at} `);
   // A busy machine may hold up the words for so long that it is as if none streamed.

@@ -71,7 +71,7 @@ function findTracerProblem(): string | undefined {
   return "no strace";
 }
 
-describe.runIf(problem === undefined)("what the kernel saw of confined command lines", () => {
+describe.runIf(problem === undefined)("kernel traces of confined command lines", () => {
   let place: Awaited<ReturnType<typeof openConfinedLines>>;
   let traces: TemporaryFolder;
   beforeAll(async () => {
@@ -90,7 +90,7 @@ describe.runIf(problem === undefined)("what the kernel saw of confined command l
     await traces.remove();
   });
 
-  test("nothing is written, read or connected outside their profile", { timeout: 300_000 }, async () => {
+  test("show no write, read or connection outside their profile", { timeout: 300_000 }, async () => {
     expect(lines.length).toBeGreaterThanOrEqual(200);
     const config = await readFile(join(place.root, ".git/config"), "utf8");
     const run = pick(lines, tries(lines.length));

@@ -71,7 +71,7 @@ describe.runIf(problem === undefined)("a command in the sandbox", () => {
     });
   });
 
-  test("runs again with a host that the user allows, and always is remembered", async () => {
+  test("runs again with a host that the user allows, and always stores the host", async () => {
     await using one = await echo();
     await using two = await echo();
     await story({ files, permission: "allow_always" }, async (context) => {

@@ -34,7 +34,7 @@ async function run({ editor, model }: StoryContext, command: string): Promise<st
 const missing = "is not installed. Install the package bubblewrap";
 const onLinux = process.platform === "linux";
 
-test.runIf(onLinux)("without a sandbox, required refuses commands and says what to install", async () => {
+test.runIf(onLinux)("without a sandbox, required refuses commands and names what to install", async () => {
   await using folder = await temporaryFolder();
   const env = { PATH: await pathWithoutSandbox(folder.path) };
   await story({ env, config: { sandbox: "required" } }, async (context) => {
@@ -78,7 +78,7 @@ describe.runIf(problem === undefined)("with a sandbox", () => {
     });
   });
 
-  test("required lets no command run outside, and asks for none", async () => {
+  test("required lets no command run outside, and does not ask", async () => {
     const config = { sandbox: "required", permission: { sandbox: "allow" } };
     await story({ config, files, permission: "allow_once" }, async (context) => {
       const result = await run(context, "make outside");
@@ -105,7 +105,7 @@ describe.runIf(problem === undefined)("with a sandbox", () => {
     });
   });
 
-  test("a command that may write a folder by setting does so", async () => {
+  test("a command may write a folder that the settings allow", async () => {
     await using folder = await temporaryFolder({}, "fairlead-cache-");
     const config = { sandbox: { mode: "required", writable: [folder.path] } };
     await story({ config, files: { "w.sh": `echo x > ${folder.path}/cache.txt\n` } }, async (context) => {
@@ -148,7 +148,7 @@ test("a configured command may get the command as text for another shell", async
   });
 });
 
-test("doctor says what is missing where a sandbox is required", async () => {
+test("doctor names what is missing if a sandbox is required", async () => {
   await using home = await temporaryFolder({}, "fairlead-home-");
   await using folder = await temporaryFolder();
   const env = { PATH: onLinux ? await pathWithoutSandbox(folder.path) : "/nowhere" };

@@ -61,7 +61,7 @@ describe.runIf(problem === undefined)("at the level Sandboxed", () => {
     });
   });
 
-  test("a command that the user allows outside runs again, and always is remembered", async () => {
+  test("a command that the user allows outside runs again, and always stores that", async () => {
     await using port = await listen(() => {});
     const script = `require("net").connect(${port.port}, "127.0.0.1").on("connect", () => process.exit(0)).on("error", () => {
       console.log("getaddrinfo EAI_AGAIN");
@@ -85,7 +85,7 @@ describe.runIf(problem === undefined)("at the level Sandboxed", () => {
     });
   });
 
-  test("files that rules for read protect, and keys in the home folder, cannot be read", async () => {
+  test("files protected by rules for read, and keys in the home folder, cannot be read", async () => {
     const files = {
       "r.sh": "cat .env; cat ~/.ssh/id; cat ~/.config/fairlead/fairlead.json; mv .env other; true\n",
     };
@@ -132,7 +132,7 @@ describe.runIf(problem === undefined)("at the level Sandboxed", () => {
     });
   });
 
-  test("programs of the PATH are found in /tmp and /run, as version managers link them", async () => {
+  test("programs of the PATH are found in /tmp and /run, used by version managers", async () => {
     await using tools = await temporaryFolder(
       { "v1/lib/hello.sh": "#!/bin/sh\necho from v1\n" },
       "fairlead-path-",
@@ -180,7 +180,7 @@ describe.runIf(problem === undefined)("at the level Sandboxed", () => {
     });
   });
 
-  test("a job cannot redirect git, or change its hooks, as long as it runs", async () => {
+  test("a running job cannot redirect git or change its hooks", async () => {
     const files = {
       "job.sh":
         "sleep 0.5; echo /evil > .git/commondir; echo x > .git/hooks/a; echo x > .git/config; sleep 300\n",
@@ -212,7 +212,7 @@ describe.runIf(problem === undefined)("at the level Sandboxed", () => {
     });
   });
 
-  test("what cannot be undone asks", async () => {
+  test("an irreversible command asks", async () => {
     await story({ config, permission: "reject_once" }, async ({ editor, model }) => {
       const { sessionId } = await editor.newSession();
       await choose(editor, sessionId);
@@ -284,7 +284,7 @@ describe.runIf(problem === undefined)("at the level Sandboxed", () => {
     });
   });
 
-  test("output is live, a cancel ends the command, a kill of the program everything", async () => {
+  test("output is live; a cancel ends the command, a killed program ends everything", async () => {
     const plugin = ["./plugin.mjs", { sandbox: true }];
     const homeFiles = { ".config/fairlead/plugin.mjs": "export default async () => ({ event() {} });\n" };
     await singleStory({ config: { ...config, plugin: [plugin] }, homeFiles }, async (context) => {

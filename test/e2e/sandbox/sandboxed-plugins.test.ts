@@ -120,7 +120,7 @@ const echo = async (options: StoryOptions, expected: readonly (string | RegExp)[
 };
 const entries = (sandbox: unknown) => ["./free.mjs", ["./beside.mjs", { sandbox }]];
 
-test.runIf(process.platform === "linux")("a plugin is not used where there is no sandbox", async () => {
+test.runIf(process.platform === "linux")("a plugin is not used without a sandbox", async () => {
   await using folder = await temporaryFolder();
   await mkdir(join(folder.path, "none"));
   const env = { PATH: join(folder.path, "none") };

@@ -62,7 +62,7 @@ describe.runIf(problem === undefined)("a server with a sandbox in its entry", ()
     });
   });
 
-  test("of a language starts in the sandbox", async () => {
+  test("for a language starts in the sandbox", async () => {
     const script = `echo started > started.txt; echo x > ${outside}; cat`;
     const lsp = { own: { command: ["/bin/sh", "-c", script], extensions: ["txt"], sandbox: true } };
     await story({ config: { lsp } }, async ({ editor, model, repository }) => {
@@ -92,7 +92,7 @@ test.runIf(problem === undefined)("a hook with a sandbox in its entry runs in it
 const command = [process.execPath, "server.js", "localhost:1", outside];
 const mcp = { confined: { type: "local", command, sandbox: true } };
 
-test.runIf(process.platform === "linux")("a server does not start where there is no sandbox", async () => {
+test.runIf(process.platform === "linux")("a server does not start without a sandbox", async () => {
   await using folder = await temporaryFolder();
   await mkdir(join(folder.path, "none"));
   const env = { PATH: join(folder.path, "none") };
@@ -106,7 +106,7 @@ test.runIf(process.platform === "linux")("a server does not start where there is
   });
 });
 
-test("a server does not start if the configuration switches the sandbox off", async () => {
+test("a server does not start if the configuration disables the sandbox", async () => {
   await story({ files, config: { mcp, sandbox: "off" } }, async ({ editor, model }) => {
     const { sessionId } = await editor.newSession();
     model.reply("Done.");

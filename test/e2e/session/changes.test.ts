@@ -97,7 +97,7 @@ describe("/changes", () => {
     });
   });
 
-  test("narrows to a file or folder with the same numbers, and names the changed files", async () => {
+  test("is limited to a file or folder with the same numbers, and names changed files", async () => {
     await story({ files, ...allowAll }, async (context) => {
       const { editor, repository } = context;
       const sessionId = await playTurn(context);
@@ -114,7 +114,7 @@ describe("/changes", () => {
     });
   });
 
-  test("shows the whole session with all, and the last turn that changed files without", async () => {
+  test("shows the whole session with all, otherwise the last turn that changed files", async () => {
     await story({ files, ...allowAll }, async (context) => {
       const { editor, model, repository } = context;
       const { sessionId } = await editor.newSession();
@@ -258,7 +258,7 @@ describe("/drop", () => {
     });
   });
 
-  test("removes a created file only unedited, restores a deleted one only where none is", async () => {
+  test("removes a created file only unedited, and restores a deleted one if none exists", async () => {
     await story({ files: { "gone.txt": "gone\n" }, ...allowAll }, async (context) => {
       const { editor, model, repository } = context;
       const { sessionId } = await editor.newSession();
@@ -319,7 +319,7 @@ describe("/drop", () => {
     });
   });
 
-  test("asks for a new list after new changes, and names unknown numbers", async () => {
+  test("requires a new list after new changes, and names unknown numbers", async () => {
     await story({ files, ...allowAll }, async (context) => {
       const { editor, model } = context;
       const sessionId = await playTurn(context);
@@ -364,7 +364,7 @@ describe("/drop", () => {
     });
   });
 
-  test("is complete after a kill in the middle", async () => {
+  test("is completed after a kill in the middle", async () => {
     const names = Array.from({ length: 60 }, (_, index) => `file-${index}`);
     await story({ files: {}, ...allowAll }, async ({ editor, model, repository }) => {
       const { sessionId } = await editor.newSession();

@@ -67,7 +67,7 @@ test("a full disk fails the turn with a clear error, and sessions continue", asy
   });
 });
 
-test("keeps nothing of an output that does not fit on the disk", async () => {
+test("stores nothing of an output that does not fit on the disk", async () => {
   const limited = [fileURLToPath(new URL("../../crash/programs/limited-agent.ts", import.meta.url)), "512"];
   await story({ program: limited }, async ({ editor, model, home }) => {
     const { sessionId } = await editor.newSession();
@@ -82,7 +82,7 @@ test("keeps nothing of an output that does not fit on the disk", async () => {
   });
 });
 
-test("reports an impossible data folder with advice, and works once it can be made", async () => {
+test("reports an impossible data folder with advice, and works once it can be created", async () => {
   await story({ homeFiles: { ".local/share/fairlead": "in the way" } }, async ({ editor, model, home }) => {
     const failure = await expectFailure(editor.newSession());
     expect(failure.code).toBe(-32603);
@@ -96,7 +96,7 @@ test("reports an impossible data folder with advice, and works once it can be ma
 });
 
 test.each(["session", "message", "journal", "tmp", "lock"])(
-  "a folder %s that cannot be written fails what needs it, until it can again",
+  "a folder %s that cannot be written fails operations until it can",
   async (name) => {
     await story({}, async ({ editor, model, home }) => {
       model.otherwise(({ userText }) => `Answer to ${userText}`);

@@ -6,7 +6,7 @@ import { agentText } from "../../support/transcript.ts";
 
 const story = storiesOfOneAgent();
 
-test("/export writes the conversation into a new file of the workspace only", async () => {
+test("/export writes the conversation only into a new file of the workspace", async () => {
   await story({}, async ({ editor, model, repository }) => {
     const { sessionId } = await editor.newSession();
     const say = async (text: string) => {

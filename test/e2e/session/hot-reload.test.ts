@@ -40,7 +40,7 @@ describe("files that change while a session is open", () => {
     });
   });
 
-  test("nothing is sent and nothing read again when nothing changed", async () => {
+  test("are not read again without a change, and nothing is sent", async () => {
     await story({ files: { ".fairlead/agents/ours.md": agentFile } }, async ({ editor, model }) => {
       const { sessionId } = await editor.newSession();
       for (const word of ["One", "Two", "Three"]) {
@@ -93,7 +93,7 @@ describe("files that change while a session is open", () => {
     });
   });
 
-  test("what an untrusted project begins to want is asked about", async () => {
+  test("new requests of an untrusted project need a question", async () => {
     await story({ permission: "reject_once" }, async ({ editor, model, repository }) => {
       const { sessionId } = await editor.newSession();
       model.reply("One.");
@@ -111,7 +111,7 @@ describe("files that change while a session is open", () => {
 });
 
 describe("/reload", () => {
-  test("reads everything again and lists what is wrong", async () => {
+  test("reads everything again and lists problems", async () => {
     await story({}, async ({ editor, repository }) => {
       const { sessionId } = await editor.newSession();
       await editor.prompt(sessionId, "/reload");

@@ -71,7 +71,7 @@ test("a question waits for the next editor, which can also cancel the turn", asy
   });
 });
 
-test("a turn that nobody joins is cancelled when its time is over, and says why", async () => {
+test("a turn that nobody joins is cancelled after its time limit, with a message", async () => {
   await story({ ...keepsRunning(0.01), permission: "never" }, async (context) => {
     const { editor, model } = context;
     const { sessionId } = await editor.newSession();

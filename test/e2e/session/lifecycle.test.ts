@@ -71,7 +71,7 @@ describe("a loaded session", () => {
   test.each<[string, () => ClientKind]>([
     ["a plain editor", plain],
     ["an editor with terminals", zedLike],
-  ])("shows exactly what the live one showed, to %s", async (_name, client) => {
+  ])("shows %s the same updates as the live session", async (_name, client) => {
     await story({ files: { "a.txt": "one\n" }, client: client() }, async (context) => {
       const { editor } = context;
       const { sessionId } = await editor.newSession();
@@ -100,7 +100,7 @@ describe("a loaded session", () => {
     });
   });
 
-  test("shows what was streamed into an editor's terminal", async () => {
+  test("shows the output that was streamed into an editor's terminal", async () => {
     await story({ client: zedLike() }, async ({ editor, model }) => {
       const { sessionId } = await editor.newSession();
       model.reply(reply.call("bash", { command: "echo one; echo two" })).reply("Done.");
@@ -110,7 +110,7 @@ describe("a loaded session", () => {
     });
   });
 
-  test("shows a text that came with a message as a link, by its file's name", async () => {
+  test("shows an embedded text as a link, by its file's name", async () => {
     await story({}, async ({ editor, model }) => {
       const { sessionId } = await editor.newSession();
       model.reply("Read.");
@@ -121,7 +121,7 @@ describe("a loaded session", () => {
     });
   });
 
-  test("sees requests that were sent together in the order in which they were sent", async () => {
+  test("processes requests that were sent together in their order", async () => {
     await story({}, async ({ editor, model }) => {
       const { sessionId } = await editor.newSession();
       model.reply("In build.").reply("In plan.");
@@ -159,7 +159,7 @@ describe("a loaded session", () => {
     });
   });
 
-  test("is shown once for each of two loads at the same time", async () => {
+  test("is replayed once for each of two simultaneous loads", async () => {
     await story({}, async ({ editor, model }) => {
       const { sessionId } = await editor.newSession();
       model.reply("Hello.");
@@ -177,7 +177,7 @@ describe("a loaded session", () => {
     });
   });
 
-  test("takes a prompt sent after its load or resume, once that is answered", async () => {
+  test("accepts a prompt sent after its load or resume, once that is answered", async () => {
     await story({}, async ({ editor, model }) => {
       const { sessionId } = await editor.newSession();
       model.otherwise("Hello.");
@@ -257,7 +257,7 @@ describe("a loaded session", () => {
     });
   });
 
-  test("opens without an additional folder that is gone, and refuses one that is a file", async () => {
+  test("opens if an additional folder is gone, and rejects one that is a file", async () => {
     await story({ files: { "a.txt": "" } }, async ({ editor, model, repository }) => {
       const gone = join(repository.path, "gone");
       const { sessionId } = await editor.newSession({ additionalDirectories: [gone] });
@@ -273,7 +273,7 @@ describe("a loaded session", () => {
     });
   });
 
-  test("does not silently lose a message that comes while it opens with other folders", async () => {
+  test("does not silently lose a message that arrives while it opens with other folders", async () => {
     await using elsewhere = await temporaryFolder();
     await story({}, async ({ editor, model }) => {
       const { sessionId } = await editor.newSession();
@@ -314,7 +314,7 @@ describe("a loaded session", () => {
     });
   });
 
-  test("shows the turn that runs, which continues", async () => {
+  test("shows the running turn, which continues", async () => {
     await story({}, async ({ editor, model }) => {
       const { sessionId } = await editor.newSession();
       const [first, second] = [reply.gate(), reply.gate()];
@@ -349,7 +349,7 @@ describe("a loaded session", () => {
   });
 
   const turns = isLong ? 300 : 40;
-  test(`of ${turns} turns comes in order`, { timeout: isLong ? 240_000 : 60_000 }, async () => {
+  test(`of ${turns} turns is replayed in order`, { timeout: isLong ? 240_000 : 60_000 }, async () => {
     await story({}, async ({ editor, model }) => {
       const { sessionId } = await editor.newSession();
       model.otherwise(({ userText }) => `Answer to ${userText}.`);
@@ -369,7 +369,7 @@ describe("a loaded session", () => {
 });
 
 describe("a resumed session", () => {
-  test("of an earlier process shows nothing of its history and knows all of it", async () => {
+  test("from an earlier process replays nothing and has its whole history", async () => {
     await story({}, async ({ editor, model }) => {
       const { sessionId } = await editor.newSession();
       model.reply("Hello.").reply("I know.");
@@ -396,7 +396,7 @@ describe("the list of sessions", () => {
     });
   });
 
-  test("finds sessions of a folder by whatever path leads there, and names that path", async () => {
+  test("finds sessions of a folder by any path to it, and returns that path", async () => {
     await using elsewhere = await temporaryFolder();
     await story({}, async ({ editor, repository }) => {
       const link = join(elsewhere.path, "link");
@@ -409,7 +409,7 @@ describe("the list of sessions", () => {
     });
   });
 
-  test("begins with the session that was used last and carries its title", async () => {
+  test("begins with the most recently used session, with its title", async () => {
     await story({}, async ({ editor, model, repository }) => {
       const { sessionId: first } = await editor.newSession();
       const { sessionId: second } = await editor.newSession();
@@ -489,7 +489,7 @@ describe("two processes", () => {
 });
 
 describe("after a kill", () => {
-  test("nothing of its commands and modules is left, whatever they ignore", async () => {
+  test("none of its commands and modules remains, whatever they ignore", async () => {
     const loop = `
 import { spawn } from "node:child_process";
 import { writeFileSync } from "node:fs";
@@ -535,7 +535,7 @@ export default { description: "Loops.", args: {}, execute() {
     });
   });
 
-  test("in the middle of a tool, its call has failed", async () => {
+  test("a tool call that was running has failed", async () => {
     await story({ files: { "a.txt": "one\n" } }, async (context) => {
       const { editor, model } = context;
       const { sessionId } = await editor.newSession();
@@ -563,7 +563,7 @@ export default { description: "Loops.", args: {}, execute() {
     });
   });
 
-  test("while the user is asked, the call fails and changes nothing", async () => {
+  test("a call with an open question has failed and changes nothing", async () => {
     await story({ config: askBash, permission: "never" }, async (context) => {
       const { editor, model, repository } = context;
       const { sessionId } = await editor.newSession();
@@ -653,7 +653,7 @@ describe("the end of the program", () => {
     expect(calls.map(({ status }) => status)).toEqual(["failed"]);
   });
 
-  test("by a signal ends a task and what its agent runs", async () => {
+  test("by a signal ends a task and its agent's commands", async () => {
     const task = reply.call("task", { description: "Wait", prompt: "Wait.", subagent_type: "general" });
     const calls = await endStory("SIGTERM", [task, reply.call("bash", { command: deaf })], zedLike());
     expect(calls.map(({ status }) => status)).toEqual(["failed", "failed"]);

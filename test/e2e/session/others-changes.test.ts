@@ -37,7 +37,7 @@ const changed = (id: string, verb = "changed") =>
   new RegExp(`the session ("[^"]*" \\()?${id}\\)? ${verb} it less than a minute ago\\. Read its? `);
 
 describe("a file that another session changed", () => {
-  test("is read again before a change, in one process and between two", async () => {
+  test("must be read again before a change, in one process and between two", async () => {
     await story({ files, config }, async (context) => {
       const { editor, model, home, repository } = context;
       const second = new Editor({ home: home.path, cwd: repository.path });

@@ -62,7 +62,7 @@ describe("rewind points", () => {
 });
 
 describe("a rewind in version 1", () => {
-  test("as a dry run says what would change, and changes nothing", async () => {
+  test("as a dry run reports changes without making them", async () => {
     await story({ config }, async (context) => {
       const { editor, repository, model } = context;
       const sessionId = await playTurns(context);
@@ -85,7 +85,7 @@ describe("a rewind in version 1", () => {
     });
   });
 
-  test("as a dry run knows of folders and files that took each other's places", async () => {
+  test("as a dry run handles folders and files that replaced each other", async () => {
     const bash = { permission: { edit: "allow", bash: "allow" } } as const;
     const files = { a: "one\n", "lib/b": "two\n" };
     await story({ files, config: bash }, async ({ editor, model, repository }) => {
@@ -128,7 +128,7 @@ describe("a rewind in version 1", () => {
     });
   });
 
-  test("of both spares the edits of the user, and another client sees the same", async () => {
+  test("of both keeps the user's edits, and another client sees the same", async () => {
     await story({ config }, async (context) => {
       const { editor, repository, model, home } = context;
       const sessionId = await playTurns(context);
@@ -154,7 +154,7 @@ describe("a rewind in version 1", () => {
     });
   });
 
-  test("of the files leaves the conversation", async () => {
+  test("of the files keeps the conversation", async () => {
     await story({ config }, async (context) => {
       const { editor, repository, model } = context;
       const sessionId = await playTurns(context);
@@ -167,7 +167,7 @@ describe("a rewind in version 1", () => {
     });
   });
 
-  test("of the conversation leaves the files, and /redo brings it back", async () => {
+  test("of the conversation keeps the files, and /redo restores it", async () => {
     await story({ config }, async (context) => {
       const { editor, repository } = context;
       const sessionId = await playTurns(context);
@@ -235,7 +235,7 @@ describe("a rewind in version 2", () => {
   const truncations = (editor: DraftEditor, sessionId: string) =>
     editor.updates(sessionId).filter(({ sessionUpdate }) => sessionUpdate === "history_truncated");
 
-  test("drops what follows a message, announces it and keeps files", async () => {
+  test("drops the messages after one, announces it and keeps files", async () => {
     await draftStory({ config }, async ({ editor, model, repository }) => {
       const { sessionId, first } = await start({ editor, model, cwd: repository.path });
       expect(await editor.request("session/rewind", { sessionId, toMessageId: first })).toEqual({
@@ -260,7 +260,7 @@ describe("a rewind in version 2", () => {
     });
   });
 
-  test("of files and conversation apart announces only what the conversation lost", async () => {
+  test("of files and of the conversation announces only removed messages", async () => {
     await draftStory({ config }, async ({ editor, model, repository }) => {
       const { sessionId, first } = await start({ editor, model, cwd: repository.path });
       const path = join(repository.path, "one.txt");
@@ -282,7 +282,7 @@ describe("a rewind in version 2", () => {
     });
   });
 
-  test("is seen by a client of version 1, whose rewind is seen by one of version 2", async () => {
+  test("is shown in both versions of the protocol, in both directions", async () => {
     await draftStory({ config }, async ({ editor, model, repository, home }) => {
       const { sessionId, first } = await start({ editor, model, cwd: repository.path });
       await editor.request("session/rewind", { sessionId, toMessageId: first });
@@ -350,7 +350,7 @@ describe("a rewind in version 2", () => {
     });
   });
 
-  test("names unknown messages and messages that are not prompts", async () => {
+  test("reports unknown messages and messages that are not prompts", async () => {
     await draftStory({ config }, async ({ editor, model, repository }) => {
       const { sessionId } = await start({ editor, model, cwd: repository.path });
       const content = [{ type: "text", text: "Say three" }];
@@ -370,7 +370,7 @@ describe("a rewind in version 2", () => {
 });
 
 describe("a replay from a message", () => {
-  test("in version 1 leaves out the message that the client has, and all before it", async () => {
+  test("in version 1 omits the message that the client has, and all before it", async () => {
     await story({ config }, async (context) => {
       const { editor } = context;
       const sessionId = await playTurns(context);
@@ -401,7 +401,7 @@ describe("a replay from a message", () => {
     });
   });
 
-  test("in version 2 begins with the message that is named", async () => {
+  test("in version 2 begins with the named message", async () => {
     await draftStory({ config }, async ({ editor, model, repository }) => {
       const cwd = repository.path;
       const sessionId = String((await editor.request("session/new", { cwd })).sessionId);

@@ -6,7 +6,7 @@ import * as reply from "../../support/model/reply.ts";
 import { fairlead } from "../../support/program/cli.ts";
 import { gitRepository, temporaryFolder, writeConfig } from "../../support/temp.ts";
 
-test("run --worktree leaves the folder alone until /merge; doctor names what is left", async () => {
+test("run --worktree does not change the folder until /merge; doctor names leftovers", async () => {
   await using home = await temporaryFolder({}, "fairlead-home-");
   await using repository = await gitRepository({ "a.txt": "one\n" });
   const model = await startModelServer();

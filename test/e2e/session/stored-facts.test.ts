@@ -6,7 +6,7 @@ import * as reply from "../../support/model/reply.ts";
 import { isSummaryRequest } from "../../support/model/small-window.ts";
 import { story } from "../../support/editor/story.ts";
 
-test("the store knows each project's root, and when it was first and last worked in", async () => {
+test("the store has each project's root, and the times of its first and last use", async () => {
   await story({}, async ({ editor, model, home, repository }) => {
     const folder = join(home.path, ".local/share/fairlead/storage/project");
     const read = async () => {
@@ -32,7 +32,7 @@ test("the store knows each project's root, and when it was first and last worked
   });
 });
 
-test("the store knows since when a session is compacted, until that ends", async () => {
+test("the store has the start of a session's compaction, until that ends", async () => {
   await story({}, async ({ editor, model, home }) => {
     const { sessionId } = await editor.newSession();
     model.reply("Hello.");

@@ -34,7 +34,7 @@ test("two processes share a store at the same time, and each sees the other's wo
   });
 });
 
-test("a session open in one process is refused to another, which learns who has it", async () => {
+test("a session open in one process is refused to another, which gets its pid", async () => {
   await story({}, async (context) => {
     const { editor, model } = context;
     await withSecond(context, async (second) => {
@@ -62,7 +62,7 @@ test("a session open in one process is refused to another, which learns who has 
   });
 });
 
-test("the session of a killed process is free at once for one that already runs", async () => {
+test("the session of a killed process is free at once for a running one", async () => {
   await story({}, async (context) => {
     const { editor, model } = context;
     await withSecond(context, async (second) => {

@@ -47,7 +47,7 @@ const exists = (path: string) =>
 
 const requestTexts = (context: StoryContext) => JSON.stringify(context.model.requests.at(-1)?.messages);
 
-test("what a call changed after its cancel is known to undo", async () => {
+test("changes that a call made after its cancel can be undone", async () => {
   const started = new Bell();
   let isBegun = false;
   const release = deferred<void>();
@@ -91,7 +91,7 @@ test("what a call changed after its cancel is known to undo", async () => {
 });
 
 describe("/undo", () => {
-  test("takes back the last turn's files and messages, and says so", async () => {
+  test("reverts the last turn's files and messages, and reports that", async () => {
     await story({ files: { "a.txt": "one\ntwo\n" }, ...allowAll }, async (context) => {
       const { editor, model, repository } = context;
       const { sessionId } = await editor.newSession();
@@ -117,7 +117,7 @@ describe("/undo", () => {
     });
   });
 
-  test("skips what a user has changed since, says what to do, and undoes the rest", async () => {
+  test("skips files that the user has changed since, gives advice, and undoes the rest", async () => {
     await story({ files: {}, ...allowAll }, async (context) => {
       const { editor, repository } = context;
       const { sessionId } = await editor.newSession();
@@ -134,7 +134,7 @@ describe("/undo", () => {
     });
   });
 
-  test("restores what commands changed, but not what a user has changed since", async () => {
+  test("restores what commands changed, but not what the user has changed since", async () => {
     await story({ files: { a: "one\n", b: "two\n", c: "three\n" }, ...allowAll }, async (context) => {
       const { editor, model, repository } = context;
       const { sessionId } = await editor.newSession();
@@ -168,7 +168,7 @@ describe("/undo", () => {
     });
   });
 
-  test("says that a command has unknown changes if the program was killed in it", async () => {
+  test("reports unknown changes of a command that ran when the program was killed", async () => {
     await story({ files: { a: "one\n", b: "two\n" }, ...allowAll }, async ({ editor, model, repository }) => {
       const { sessionId } = await editor.newSession();
       const command = "echo more >> a; sleep 600";
@@ -200,7 +200,7 @@ describe("/undo", () => {
     });
   });
 
-  test("says when no file was changed", async () => {
+  test("reports that no file was changed", async () => {
     await story({ files: {}, ...allowAll }, async ({ editor, model }) => {
       const { sessionId } = await editor.newSession();
       model.reply(reply.call("bash", { command: "ls" })).reply("Ran.");
@@ -211,7 +211,7 @@ describe("/undo", () => {
     });
   });
 
-  test("waits for the turn that runs, and finds nothing in a new session", async () => {
+  test("waits for the running turn, and finds nothing in a new session", async () => {
     await story({ files: {}, ...allowAll }, async ({ editor, model, repository }) => {
       const { sessionId } = await editor.newSession();
       expect(await say(editor, sessionId, "/undo")).toBe("There is no turn to undo.");
@@ -227,7 +227,7 @@ describe("/undo", () => {
     });
   });
 
-  test("goes several turns back, by number and by name, in a folder without git", async () => {
+  test("undoes several turns, by number and by name, in a folder without git", async () => {
     await using folder = await temporaryFolder();
     await story({ files: {}, ...allowAll }, async (context) => {
       const { editor } = context;
@@ -279,7 +279,7 @@ describe("/undo", () => {
     });
   });
 
-  test("goes back past a compaction, which is removed too", async () => {
+  test("removes a compaction if it undoes turns before it", async () => {
     await story({ files: {}, ...allowAll }, async (context) => {
       const { editor, model } = context;
       const { sessionId } = await editor.newSession();
@@ -345,7 +345,7 @@ describe("/undo", () => {
     });
   });
 
-  test("is complete after a kill in the middle", async () => {
+  test("is completed after a kill in the middle", async () => {
     const names = Array.from({ length: 60 }, (_, index) => `file-${index}`);
     const contents = (text: string) => Object.fromEntries(names.map((name) => [name, text]));
     await story({ files: {}, ...allowAll }, async (context) => {

@@ -40,7 +40,7 @@ const branches = async ({ repository }: StoryContext) =>
 const isolated = { _meta: { worktree: true } };
 
 describe("a session in a worktree", () => {
-  test("works apart from the checkout and is merged after the user's yes", async () => {
+  test("works apart from the checkout and is merged after the user's approval", async () => {
     await story({ files, config, permission: "allow_once" }, async (context) => {
       const { editor, model, repository } = context;
       await save(context, "b.txt", "changed before\n");
@@ -98,7 +98,7 @@ describe("a session in a worktree", () => {
     });
   });
 
-  test("names conflicts, drops only after a yes, and keeps unmerged work", async () => {
+  test("names conflicts, discards work only after approval, and keeps unmerged work", async () => {
     await story({ files, config, permission: "allow_once" }, async (context) => {
       const { editor, model } = context;
       const { sessionId } = await editor.newSession(isolated);

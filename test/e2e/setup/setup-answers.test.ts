@@ -151,7 +151,7 @@ async function answer(flow: Flow, answersOf: (questions: Question[]) => string[]
 }
 
 describe.each(flows)("setup with $name", (flow) => {
-  test("asks again after each answer that it cannot take, and loses nothing", async () => {
+  test("asks again after each invalid answer, and loses no earlier one", async () => {
     const { exitCode, stderr, stdout, stored, wanted } = await answer(flow, (questions) =>
       questions.flatMap((question) => [...question.odd, question.answer]),
     );
@@ -184,7 +184,7 @@ describe("setup", () => {
     return await fairlead(home.path, ["setup", ...args], { input, env, cwd: home.path });
   };
 
-  test("takes a key that is pasted where it asks where the key comes from", async () => {
+  test("accepts a key that is pasted when it asks for the key's location", async () => {
     await using home = await temporaryFolder({}, "fairlead-home-");
     for (const pasted of [key, "0123456789abcdef0123456789ABCDEF", "fw_3ZkPq8sTuVwXyZ01AbCdEf"]) {
       const args = ["setup", "--provider", "openai", "--model", "gpt-5", "--editor", "none", "--no-test"];
@@ -196,7 +196,7 @@ describe("setup", () => {
     }
   });
 
-  test.each(["env", "file", "command"])("takes a key that is pasted after %s", async (kind) => {
+  test.each(["env", "file", "command"])("accepts a key that is pasted after %s", async (kind) => {
     await using home = await temporaryFolder({}, "fairlead-home-");
     const args = ["setup", "--provider", "openai", "--model", "gpt-5", "--editor", "none", "--no-test"];
     const { exitCode, stdout } = await fairlead(home.path, args, { input: `${kind}\n${key}\n` });
@@ -205,7 +205,7 @@ describe("setup", () => {
     expect(JSON.parse(keys)).toEqual({ openai: { apiKey: key } });
   });
 
-  test("answers an unknown word with the nearest choices", async () => {
+  test("suggests the nearest choices for an unknown word", async () => {
     const { stdout } = await at(["local", "on this machine", "opneai", "gemini", "zzz", key]);
     const replyText = stdout.match(/(?:No such choice|That looks like).*$/gm);
     const machine = expect.stringMatching(
@@ -222,12 +222,12 @@ describe("setup", () => {
     expect(stdout).not.toContain(key);
   });
 
-  test("takes the name of a choice as it is shown, in any case", async () => {
+  test("accepts a displayed choice in any case", async () => {
     const { stderr } = await at(["lm studio"]);
     expect(stderr).toContain("no answer to: Where does the key of LM Studio come from?");
   });
 
-  test("completes an address and asks whether it is meant", async () => {
+  test("completes an address and asks for confirmation", async () => {
     const confirmed = await at(["custom", "127.0.0.1:9", "n", "127.0.0.1:9", "y"]);
     expect(confirmed.stdout.match(/Did you mean http:\/\/127\.0\.0\.1:9\/v1\?/g)).toHaveLength(2);
     expect(confirmed.stderr).toContain("no answer to: A short name");

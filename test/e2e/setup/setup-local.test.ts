@@ -139,7 +139,7 @@ describe("fairlead setup with the name of a local program", () => {
     });
   });
 
-  test("local finds the program that runs", async () => {
+  test("local finds the running program", async () => {
     await atServer(ollama, async ({ origin, reply, run, config }) => {
       reply("ready");
       const env = { OLLAMA_HOST: origin };
@@ -148,7 +148,7 @@ describe("fairlead setup with the name of a local program", () => {
     });
   });
 
-  test("says how to start the program, or how to get a model", async () => {
+  test("explains how to start the program, or how to get a model", async () => {
     await atServer({ "/api/tags": { models: [] } }, async ({ origin, run, config }) => {
       const stopped = await run(["setup", "ollama"], { env: { OLLAMA_HOST: "http://127.0.0.1:9" } });
       expect([stopped.exitCode, stopped.stderr]).toEqual([
@@ -201,7 +201,7 @@ test.each([
   ["'https://x.example/v1/responses'", "https://x.example/v1"],
   ["x.example", "https://x.example/v1"],
   ["localhost:1234/v1/models", "http://localhost:1234/v1"],
-])("reads the address %s", (typed, url) => {
+])("accepts the address %s", (typed, url) => {
   expect(readAddress(typed)).toMatchObject({ url });
 });
 
@@ -221,6 +221,6 @@ test.each([
   ["sk-pasted-01234\n  56789abcdef", key],
   ["QWxhZGRpbjpvcGVuIHNlc2FtZQ==", "QWxhZGRpbjpvcGVuIHNlc2FtZQ=="],
   ["two words", "two words"],
-])("reads the pasted key %j", (typed, read) => {
+])("accepts the pasted key %j", (typed, read) => {
   expect(readKey(typed)).toBe(read);
 });

@@ -70,7 +70,7 @@ test("setup search tries SearXNG and stores it, or stores nothing", async () => 
   });
 });
 
-test("setup search keeps a typed key in its own file, not in the configuration", async () => {
+test("setup search stores a typed key in its own file, not in the configuration", async () => {
   await using home = await temporaryFolder({}, "fairlead-home-");
   const args = ["setup", "search", "--no-test"];
   const lines = ["tavily", "type", 'export TAVILY_API_KEY="tvly-0123456789abcdef"'];

@@ -120,7 +120,7 @@ describe("fairlead setup", () => {
   test.each([
     ["messages", "claude-opus-4.5", "x-api-key", "key-of-work-0123456789"],
     ["responses", "gpt-5.5", "authorization", "Bearer key-of-work-0123456789"],
-  ])("stores and tests the API %s of an own address", async (api, name, header, key) => {
+  ])("stores and tests the API %s of a custom address", async (api, name, header, key) => {
     await inPlace(async ({ model, run, file }) => {
       const where = ["--provider", "work", "--base-url", model.url, "--api", api];
       const what = ["--model", name, "--key-from", "env:WORK_KEY", "--editor", "none"];
@@ -136,7 +136,7 @@ describe("fairlead setup", () => {
     });
   });
 
-  test("asks nothing when flags give everything, and preserves comments", async () => {
+  test("asks nothing if flags answer everything, and preserves comments", async () => {
     await inPlace(async ({ model, run, file }) => {
       await using own = await temporaryFolder({ "key.txt": "sk-in-a-file-0123\n" });
       const where = ["setup", "--provider", "work", "--base-url", model.url, "--model", "coder"];
@@ -156,7 +156,7 @@ describe("fairlead setup", () => {
     });
   });
 
-  test("writes what to ask for, and never over other rules", async () => {
+  test("writes which calls need permission, and overwrites no other rules", async () => {
     await inPlace(async ({ run, file }) => {
       const setup = (level: string) => run([...unattended, "--ask-for", level]);
       const stored = async (): Promise<unknown> => JSON.parse(await file(configPath)).permission;
@@ -184,7 +184,7 @@ describe("fairlead setup", () => {
     });
   });
 
-  test.runIf(sandboxProblem === undefined)("stores Sandboxed as what to ask for", async () => {
+  test.runIf(sandboxProblem === undefined)("stores Sandboxed as the approval level", async () => {
     await inPlace(async ({ run, file }) => {
       const stored = async (): Promise<unknown> => JSON.parse(await file(configPath));
       await run([...unattended, "--ask-for", "all"]);
@@ -197,7 +197,7 @@ describe("fairlead setup", () => {
     });
   });
 
-  test("does not offer Sandboxed without a sandbox, and says what is missing", async () => {
+  test("does not offer Sandboxed without a sandbox, and names what is missing", async () => {
     await inPlace(async ({ run, model }) => {
       const env = { PATH: dirname(process.execPath) };
       const { exitCode, stderr } = await run([...unattended, "--ask-for", "sandboxed"], [], env);
@@ -303,7 +303,7 @@ test("fairlead logout removes one or all stored keys", async () => {
   });
 });
 
-test("confirms an organisation's configuration, which the user can override and remove", async () => {
+test("confirms an organization's configuration, which the user can override and remove", async () => {
   await using server = await listen((request, response) => {
     if (request.url !== "/.well-known/opencode") response.writeHead(404).end();
     else
