@@ -1,6 +1,7 @@
 // Builds the bundle. npm runs this after it installed a checkout's dependencies, before it packs, and when it installs
-// from git. Also decides which Node the npm scripts of the checkout run on: the installed one if it can run them, else
-// the one that the development dependencies bring. ES2015, because it may start on an old Node.
+// from git; for the last two, Yarn runs only "prepack". Also decides which Node the npm scripts of the checkout run on:
+// the installed one if it can run them, else the one that the development dependencies bring. ES2015, because it may
+// start on an old Node.
 const { spawnSync } = require("child_process");
 const fs = require("fs");
 const path = require("path");

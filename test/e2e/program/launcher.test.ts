@@ -194,6 +194,7 @@ describe("the script that starts the build", () => {
     ["prepare", "install", 0],
     ["prepare", "ci", 0],
     ["prepare", "pack", 1],
+    ["prepack", "pack", 1],
     ["prepare", "publish", 1],
     ["build", "run", 1],
   ])("without its tools reports that to %s of npm %s, with exit code %i", async (script, command, code) => {
