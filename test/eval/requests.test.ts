@@ -43,7 +43,7 @@ async function play(family: Family, name: SceneName): Promise<Captured> {
 }
 
 describe.each(cases)("the request of $family in the scene $scene", ({ family, scene }) => {
-  test("reads as its golden file", async () => {
+  test("matches its golden file", async () => {
     const { parts } = await capture(family, scene);
     const text = [
       parts.fields,
@@ -96,13 +96,13 @@ test("each golden file belongs to a scene", async () => {
   expect(texts.toSorted()).toEqual([...files, "tokens.txt", "tools.txt"].toSorted());
 });
 
-test("the tools read as their golden file", async () => {
+test("the tools match their golden file", async () => {
   const texts = await listToolTexts();
   const lines = [...texts].map(([name, text]) => section(name, text));
   await expectGoldenText("requests/tools.txt", `${lines.join("\n\n")}\n`);
 });
 
-test("the sizes of requests are those of the golden table", async () => {
+test("the sizes of requests match the golden table", async () => {
   const rows = await Promise.all(
     sceneNames.map(async (scene) => {
       const cells = familyNames.map(async (family) => {

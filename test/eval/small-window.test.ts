@@ -67,7 +67,7 @@ test("a skill that is not listed is found by a word and loaded", async () => {
   });
 });
 
-test("instructions of a folder are cut to the limit of one result", async () => {
+test("instructions of a folder are truncated to the limit of one result", async () => {
   const models = { "qwen3:8b": { limit: { context: 16_384 }, tool_call: true } };
   const nested = { "shop/AGENTS.md": "- Rule.\n".repeat(3_000), "shop/a.txt": "one\n" };
   await story({ files: nested, models, config: { model: "test/qwen3:8b" } }, async ({ editor, model }) => {

@@ -202,7 +202,7 @@ describe("calls of a client in any order, many at once", () => {
   const answers = ["allow_once", "reject_once", "never"] as const;
 
   test.each(seeds)(
-    "keep every rule of the wire, all get answers, and sessions still load (seed %i)",
+    "obey all rules of the wire, all get responses, and sessions still load (seed %i)",
     async (seed) => {
       const dice = new Dice(seed);
       const client = kinds[seed % 2] ?? plain();
@@ -214,7 +214,7 @@ describe("calls of a client in any order, many at once", () => {
     },
   );
 
-  test.each(seeds)("do so in version 2 (seed %i)", async (seed) => {
+  test.each(seeds)("do the same in version 2 (seed %i)", async (seed) => {
     const dice = new Dice(seed);
     const permission = ({ options }: RequestPermissionRequest) => {
       const kind = dice.oneOf(answers);

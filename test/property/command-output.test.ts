@@ -30,7 +30,7 @@ const printed = fc.constantFrom(
 );
 const cuts = fc.array(fc.nat({ max: 2_000 }), { maxLength: 12 });
 
-test("a command's output is the same however it comes, as bytes or as text", async () => {
+test("a command's output is the same however it is split, as bytes or as text", async () => {
   await using folder = await temporaryFolder();
   const property = fc.asyncProperty(
     fc.array(printed, { maxLength: 40 }),
@@ -48,7 +48,7 @@ test("a command's output is the same however it comes, as bytes or as text", asy
   await fc.assert(property, { numRuns: tries(500) });
 });
 
-test("half a character is shown where it stood", async () => {
+test("half a character is shown at its place", async () => {
   await using folder = await temporaryFolder();
   const bytes = Buffer.from("before\xc3behind\n", "latin1");
   const shown = await throughPipe(bytes, [7], folder.path);

@@ -49,12 +49,12 @@ test.each([
   { mcp: { files: { type: "local", command: ["x"], environment: { A: "b" } }, off: { enabled: false } } },
   { agent: { mine: { mode: "subagent", steps: 3, temperature: 0.5, anything: [1] } }, theme: "dark" },
   { command: { hi: { template: "say $1" } }, retry: { attempts: 2 }, max_cost: { turn: 0.5 } },
-])("a configuration as people write them needs the generated schema only: %j", (config) => {
+])("a typical configuration needs the generated schema only: %j", (config) => {
   expect(conforms(config)).toBe(true);
   expect(configSchema.parse(config)).toEqual(config);
 });
 
-test("a key that could become a prototype does not pass", () => {
+test("a key that could become a prototype is rejected", () => {
   expect(conforms(JSON.parse('{"provider":{"__proto__":{}}}'))).toBe(false);
 });
 

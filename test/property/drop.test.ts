@@ -101,7 +101,7 @@ function commandLine(dice: Dice): string {
   ]);
 }
 
-test("dropping all leaves the tree of an undo, and redo restores it", { timeout: 600_000 }, async () => {
+test("dropping all leaves the same tree as an undo, and redo restores it", { timeout: 600_000 }, async () => {
   for (let round = 0; round < tries(60); round++) {
     const dice = new Dice(round);
     await using place = await commandPlace(project);
@@ -131,7 +131,7 @@ test("dropping all leaves the tree of an undo, and redo restores it", { timeout:
 });
 
 test(
-  "dropping each number leaves the user's lines, and without them the tree before",
+  "dropping each number keeps the user's lines and restores everything else",
   { timeout: 600_000 },
   async () => {
     for (let round = 0; round < tries(60); round++) {

@@ -64,7 +64,7 @@ test("prefers an exact match", () => {
   );
 });
 
-test("nothing outside of the spans changes", () => {
+test("nothing outside the spans changes", () => {
   fc.assert(
     fc.property(text, anyEdit, (whole, edit) => {
       const outcome = applyEdit(whole, edit);
@@ -84,7 +84,7 @@ test("nothing outside of the spans changes", () => {
   );
 });
 
-test("without replaceAll one place changes, of about the size that was asked for", () => {
+test("without replaceAll one place changes, about as long as the old text", () => {
   fc.assert(
     fc.property(text, anyEdit, (whole, edit) => {
       const outcome = applyEdit(whole, { ...edit, replaceAll: false });
@@ -102,7 +102,7 @@ test("without replaceAll one place changes, of about the size that was asked for
   );
 });
 
-test("finds a block with other indentation only where its words are", () => {
+test("finds a block with other indentation only if its words match", () => {
   const body = fc.array(fc.constantFrom("a = 1", "b(2)", "c"), { minLength: 1, maxLength: 4 });
   fc.assert(
     fc.property(

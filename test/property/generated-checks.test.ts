@@ -149,7 +149,7 @@ describe.each(Object.entries(schemas))("the generated check of %s", (name, schem
     JSON.parse(JSON.stringify(value)),
   );
 
-  test("accepts what its schema accepts unchanged", () => {
+  test("accepts unchanged what its schema accepts", () => {
     fc.assert(
       fc.property(valid, (value) => {
         expect(check(value)).toBe(isAcceptedUnchanged(schema, value));
@@ -180,7 +180,7 @@ test("a schema with an unknown keyword or reference matches nothing", () => {
   expect(generatedCheck(checks, "other")({})).toBe(false);
 });
 
-test("a value that passes the check is returned as it is, without the schema", () => {
+test("a value that passes the check is returned unchanged, without the schema", () => {
   const value = { approvals: [] };
   const schema = { safeParse: () => ({ success: false, error: { issues: [] } }) as const };
   const parsed = fastValidator(generatedCheck(checks, "approvals"), schema).safeParse(value);

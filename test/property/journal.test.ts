@@ -132,7 +132,7 @@ class Lives {
   }
 }
 
-test("reads back what was written, after any changes, seals, flushes and restarts", async () => {
+test("returns what was written, after any changes, seals, flushes and restarts", async () => {
   await fc.assert(
     fc.asyncProperty(fc.array(step, { maxLength: 40 }), (steps) =>
       inStore(async (store, root) => {
@@ -158,7 +158,7 @@ test("reads back what was written, after any changes, seals, flushes and restart
   );
 });
 
-test("a journal cut at any byte loads to a state that the session was in", async () => {
+test("a journal truncated at any byte loads to an earlier state of the session", async () => {
   const unsealed = fc.array(
     step.filter(({ do: kind }) => !["seal", "reopen", "remove", "title", "kill"].includes(kind)),
     { minLength: 1, maxLength: 25 },

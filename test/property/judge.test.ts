@@ -103,7 +103,7 @@ describe("a judgement", () => {
     );
   });
 
-  test("of a child is as strict as its own and as that of everybody it works for", () => {
+  test("of a child is as strict as the child's own and those of all its parents", () => {
     fc.assert(
       fc.property(request, authority, limits, (question, given, within) => {
         const alone = [given.rules, ...within].map((own) => judge(question, { ...given, rules: own }).action);
@@ -134,7 +134,7 @@ describe("a judgement", () => {
     );
   });
 
-  test("is the verdict of the rules where nothing else is given", () => {
+  test("is the verdict of the rules if there is nothing else", () => {
     fc.assert(
       fc.property(request, rules, (question, own) => {
         expect(judge(question, { rules: own }).action).toBe(evaluate(question, own).action);
@@ -142,7 +142,7 @@ describe("a judgement", () => {
     );
   });
 
-  test("no mode allows what must be confirmed, nor a loop that the rules ask about", () => {
+  test("never allows what must be confirmed, nor a loop that the rules ask about", () => {
     fc.assert(
       fc.property(request, authority, (question, given) => {
         const judged = judge(question, { ...given, approvals: [] });
@@ -166,7 +166,7 @@ describe("a judgement", () => {
     );
   });
 
-  test("asks in auto for what is opaque where a deny might apply", () => {
+  test("asks in auto for an opaque subject to which a deny might apply", () => {
     fc.assert(
       fc.property(
         word.filter((pattern) => pattern !== "*"),

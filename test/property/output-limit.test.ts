@@ -10,7 +10,7 @@ const text = fc
   .map((pieces) => pieces.join(""));
 const limits = { lines: fc.integer({ min: 0, max: 12 }), bytes: fc.integer({ min: 0, max: 80 }) };
 
-test("a cut keeps a beginning or an end, within both limits, of whole characters", () => {
+test("a truncation keeps whole characters of the beginning or end, within both limits", () => {
   fc.assert(
     fc.property(
       text,
@@ -29,7 +29,7 @@ test("a cut keeps a beginning or an end, within both limits, of whole characters
   );
 });
 
-test("a text within the limits is not cut", () => {
+test("a text within the limits is not truncated", () => {
   fc.assert(
     fc.property(text, fc.constantFrom("head", "tail"), (whole, keep) => {
       expect(cutText(whole, countLines(whole), Buffer.byteLength(whole), keep)).toBe(whole);
@@ -37,7 +37,7 @@ test("a text within the limits is not cut", () => {
   );
 });
 
-test("no whole character more would have fitted", () => {
+test("no further whole character would have fitted", () => {
   fc.assert(
     fc.property(text, limits.bytes, (whole, maxBytes) => {
       const stored = cutText(whole, Number.MAX_SAFE_INTEGER, maxBytes, "head");

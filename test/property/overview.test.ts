@@ -72,7 +72,7 @@ function readOverview(lines: readonly string[]): Rule[] {
 }
 
 describe("the overview of rules", () => {
-  test("says of each command what permissions check decides", async () => {
+  test("shows the same verdict for each command as permissions check", async () => {
     const property = fc.asyncProperty(agentName, config, command, async (name, given, line) => {
       const agent = await agentOf(name, given);
       const { rules, limits = [] } = agent;
@@ -87,7 +87,7 @@ describe("the overview of rules", () => {
     await fc.assert(property, { numRuns: tries(300) });
   });
 
-  test("names a list of the program only where all of it counts", () => {
+  test("names a list of the program only if all of it applies", () => {
     const some: Rule[] = [
       { permission: "bash", pattern: "*", action: "ask" },
       { permission: "bash", pattern: "git status *", action: "allow" },
@@ -146,7 +146,7 @@ describe("an agent that only reads", () => {
     await fc.assert(property, { numRuns: tries(150) });
   });
 
-  test("goes by the user's general rules in all that its limit leaves open", async () => {
+  test("follows the user's general rules for everything that its limit leaves open", async () => {
     const requested = fc.constantFrom(
       ["read", "src/a.ts"],
       ["read", ".env"],
@@ -173,7 +173,7 @@ describe("an agent that only reads", () => {
     await fc.assert(property, { numRuns: tries(150) });
   });
 
-  test("is no laxer by it for anything else", async () => {
+  test("is no laxer for anything else", async () => {
     const subject = fc.constantFrom("npm test", "rm a", "git push", "npx x", "make");
     const property = fc.asyncProperty(
       fc.constantFrom("plan", "explore"),

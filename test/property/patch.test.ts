@@ -39,7 +39,7 @@ const fileText = fc
   .tuple(fc.array(fileLine, { maxLength: 12 }), fc.constantFrom("\n", "\r\n"), fc.boolean())
   .map(([lines, end, isEnded]) => lines.join(end) + (isEnded ? end : ""));
 
-test("any text is a patch or refused with an explanation, as is each hunk on any file", () => {
+test("any text is a patch or rejected with an explanation, as is each hunk on any file", () => {
   fc.assert(
     fc.property(anyPatch, fileText, (patchText, text) => {
       for (const patch of orRefused(() => parsePatch(patchText)) ?? []) {
@@ -50,7 +50,7 @@ test("any text is a patch or refused with an explanation, as is each hunk on any
   );
 });
 
-test("a patch is read as it was written", () => {
+test("a patch is parsed to what was written", () => {
   const text = fc.stringMatching(/^[a-z@*+ -]{0,8}$/);
   const line = fc.record({ kind: fc.constantFrom("keep", "remove", "insert"), text });
   const hunk = fc.record({
@@ -105,7 +105,7 @@ test("a hunk with enough of its surroundings changes its own place and nothing e
   );
 });
 
-test("what a hunk takes away stood there, at least in its words", () => {
+test("the lines that a hunk removes were there, at least their words", () => {
   fc.assert(
     fc.property(fileText, fc.array(fileLine, { minLength: 1, maxLength: 3 }), (text, removed) => {
       const lines = removed.map((line) => ({ kind: "remove" as const, text: line }));

@@ -62,7 +62,7 @@ describe("patterns", () => {
     );
   });
 
-  test("overlap where a text fits both, and one that covers the other fits its texts", () => {
+  test("overlap if a text matches both, and one that covers the other matches its texts", () => {
     fc.assert(
       fc.property(pattern, pattern, letters, (left, right, text) => {
         const fitsRight = !right.endsWith(" *") && matches(right, text);

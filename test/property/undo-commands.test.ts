@@ -144,7 +144,7 @@ const turnsPerPlace = 25;
 const linesInFull = 1_000;
 
 test.each(["git", "no git"])(
-  "the tree after undo is the tree before, with edits of the user (%s)",
+  "the tree after undo is the tree before, with the user's edits (%s)",
   async (kind) => {
     await using elsewhere = await commandPlace({ a: "" });
     initialize(elsewhere);

@@ -36,7 +36,7 @@ describe("a link to a file", () => {
     ["file:///a%2Fb.ts", undefined],
     ["/a/b.ts", undefined],
     ["", undefined],
-  ])("%s is understood as %j", (uri, expected) => {
+  ])("%s is parsed as %j", (uri, expected) => {
     expect(parseFileLink(uri)).toEqual(expected);
   });
 
@@ -53,7 +53,7 @@ describe("a link to a file", () => {
     ]);
   });
 
-  test("may be an image, which comes as one", async () => {
+  test("may be an image, which is sent as one", async () => {
     await using place = await toolPlace({ "dot.png": png });
     const [, , image] = await parts(place, link(href(place, "dot.png")));
     expect(image).toMatchObject({
@@ -63,7 +63,7 @@ describe("a link to a file", () => {
     });
   });
 
-  test("that is read counts as read, so that it may be edited", async () => {
+  test("counts as read and may be edited if its text was read", async () => {
     await using place = await toolPlace({ "a.ts": "one\n" });
     await parts(place, link(href(place, "a.ts")));
     expect(place.context.seen.get(place.path("a.ts"))).toMatch(/^[0-9a-f]{64}$/);
@@ -80,7 +80,7 @@ describe("a link to a file", () => {
 });
 
 describe("other blocks", () => {
-  test("a model's text attaches nothing and asks for no agent, whatever it names", async () => {
+  test("text from a model attaches nothing and starts no agent, whatever it names", async () => {
     await using place = await toolPlace({ ".env": "KEY=1\n" });
     const text = "Look at @.env and ask @general";
     expect(await parts(place, { type: "text", text, audience: "both", by: "model" })).toEqual([
@@ -89,7 +89,7 @@ describe("other blocks", () => {
     expect(await parts(place, { type: "text", text, audience: "both" })).not.toHaveLength(1);
   });
 
-  test("texts are for whom they are meant", async () => {
+  test("texts go only to their intended audience", async () => {
     await using place = await toolPlace();
     const text = (audience: "both" | "model" | "person"): PromptBlock => ({
       type: "text",
@@ -103,7 +103,7 @@ describe("other blocks", () => {
     ]);
   });
 
-  test("a text that came with the message is taken as it came", async () => {
+  test("a text embedded in the message is used unchanged", async () => {
     await using place = await toolPlace({ "a.ts": "old\n" });
     const uri = href(place, "a.ts");
     expect(await parts(place, { type: "embedded", uri, text: "unsaved\n" })).toEqual([
@@ -122,7 +122,7 @@ describe("other blocks", () => {
     expect(await readFile(path, "utf8")).toBe(text);
   });
 
-  test("text that came as bytes is taken as text", async () => {
+  test("text that arrives as bytes is treated as text", async () => {
     await using place = await toolPlace();
     const data = Buffer.from('{ "a": 1 }').toString("base64");
     expect(
@@ -148,7 +148,7 @@ describe("other blocks", () => {
     }
   });
 
-  test("a link elsewhere is passed on by name", async () => {
+  test("a link elsewhere is sent by name", async () => {
     await using place = await toolPlace();
     const [, notice] = await parts(place, link("https://example.com/x", "X"));
     expect(notice).toMatchObject({ text: "The user linked https://example.com/x (X)." });

@@ -25,7 +25,7 @@ function scene() {
   return { begin, record };
 }
 
-test("shared calls run side by side", async () => {
+test("shared calls run in parallel", async () => {
   const { begin, record } = scene();
   const [one, two] = [begin("one", "shared"), begin("two", "shared")];
   await Promise.all([one.begun, two.begun]);
@@ -49,7 +49,7 @@ test("an exclusive call waits for all earlier calls, and all later ones wait for
   expect(record).toEqual(["+read", "-read", "+write", "-write", "+late", "-late", "+last", "-last"]);
 });
 
-test("a call that fails frees its place and fails for its caller alone", async () => {
+test("a call that fails frees its slot and fails for its caller alone", async () => {
   const { begin } = scene();
   const broken = begin("broken", "exclusive");
   const next = begin("next", "exclusive");

@@ -86,14 +86,14 @@ describe("checkpoints", () => {
     expect(found.map((checkpoint) => ids(checkpoint.messages))).toEqual([ids(messages)]);
   });
 
-  test("leave out commands that were answered, and know those that the model reads", async () => {
+  test("omit commands that were answered, and include those that the model reads", async () => {
     const cost = [user([text("/cost", { ignored: true })]), assistant(text("$1", { ignored: true }))];
     const init = user([text("/init", { ignored: true }), text("Write AGENTS.md", { synthetic: true })]);
     const found = await all(readCheckpoints(newestFirst([...cost, init, assistant(text("Done")), ...cost])));
     expect(found.map(({ words, messages }) => [words, messages.length])).toEqual([["/init", 2]]);
   });
 
-  test("are read no further than they are asked for", async () => {
+  test("are read only as far as requested", async () => {
     const messages = [user([text("One")]), user([text("Two")]), user([text("Three")])];
     const read: Message[] = [];
     async function* counted() {
@@ -114,8 +114,8 @@ describe("checkpoints", () => {
   });
 });
 
-describe("what a turn did", () => {
-  test("is what its calls changed, in the order in which they ran, failed ones too", () => {
+describe("the changes of a turn", () => {
+  test("are those of its calls, in the order in which they ran, including failed ones", () => {
     const late = call("edit", completed({ time: { start: 5, end: 6 }, changes: [change("/a", "1", "2")] }));
     const early = call(
       "write",
@@ -130,7 +130,7 @@ describe("what a turn did", () => {
     ]);
   });
 
-  test("lists a move as a deleted and an added file", () => {
+  test("list a move as a deleted and an added file", () => {
     const moved: FileChange = { ...change("/new", "1", "2"), operation: "move", fromPath: "/old" };
     expect(fileSteps([moved])).toEqual([
       { path: "/old", before: "1", after: null },
@@ -138,7 +138,7 @@ describe("what a turn did", () => {
     ]);
   });
 
-  test("names the commands whose changes are not all recorded", () => {
+  test("name the commands whose changes are not all recorded", () => {
     const reasons = ["too large"];
     const partly = { metadata: { exitCode: 0, notUndone: reasons } };
     const messages = [
@@ -158,7 +158,7 @@ describe("what a turn did", () => {
     ]);
   });
 
-  test("names the edits that the end of the program cut off", () => {
+  test("name the edits that the end of the program interrupted", () => {
     const cut = failed("interrupted");
     const locations = [{ path: "/a" }];
     const messages = [
@@ -188,7 +188,7 @@ describe("the changes", () => {
     expect(pairs(taskChange(null, "1"), taskChange("1", null))).toEqual([]);
   });
 
-  test("of a task are not merged over a user's edit between them", () => {
+  test("of a task are not merged across a user's edit between them", () => {
     expect(pairs(taskChange("1", "2"), taskChange("user's", "3"), taskChange("3", "4"))).toEqual([
       ["1", "2"],
       ["user's", "4"],

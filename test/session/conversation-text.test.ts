@@ -23,7 +23,7 @@ const lines = (count: number, name: string) =>
   Array.from({ length: count }, (_, at) => `${name} ${at}`).join("\n");
 
 describe("the conversation as material for a summary", () => {
-  test("has the user's complete messages, the current request first", () => {
+  test("contains the user's complete messages, the current request first", () => {
     const spec = `${lines(800, "rule")}\nthe last rule`;
     const text = renderConversation({ messages: [user(spec)], request: "Do it" }, 50_000);
     expect(text).toContain(spec);
@@ -40,12 +40,12 @@ describe("the conversation as material for a summary", () => {
     expect(tail.length).toBeGreaterThan(head.length);
   });
 
-  test("has the complete reports of sub-agents", () => {
+  test("contains the complete reports of subagents", () => {
     const report = `${lines(900, "finding")}\nthe conclusion`;
     expect(renderConversation({ messages: [step("task", report)] }, 50_000)).toContain(report);
   });
 
-  test("of a length that is too small loses outputs and steps before the user's words", () => {
+  test("within a small limit omits outputs and steps before the user's messages", () => {
     const spec = `${lines(300, "rule")}\nthe last rule`;
     const steps = Array.from({ length: 200 }, (_, at) => step("read", `step ${at}: ${lines(200, "line")}`));
     const messages = [user(spec), ...steps, user("And now?")];
@@ -58,7 +58,7 @@ describe("the conversation as material for a summary", () => {
     expect(text).toContain("[… steps left out …]");
   });
 
-  test("shortens the longest of the user's messages alone, in its middle", () => {
+  test("shortens only the longest of the user's messages, in its middle", () => {
     const long = `the first rule\n${lines(5_000, "rule")}\nthe last rule`;
     const messages = [user("A short wish"), user(long), user("Another wish")];
     const text = renderConversation({ messages }, 9_000);

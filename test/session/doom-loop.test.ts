@@ -49,14 +49,14 @@ test.each([
   expect(loopsIn(calls)).toEqual(ends);
 });
 
-test("a call is the same when its tool and its input are", () => {
+test("calls are equal if tool and input are equal", () => {
   const read = fingerprintCall("read", { filePath: "a", offset: 1 });
   expect(fingerprintCall("read", { filePath: "a", offset: 1 })).toEqual(read);
   expect(fingerprintCall("read", { filePath: "a", offset: 2 })).not.toEqual(read);
   expect(fingerprintCall("list", { filePath: "a", offset: 1 })).not.toEqual(read);
 });
 
-test("a result is the same when its content is, wherever the whole of it was saved", () => {
+test("results are equal if their content is, wherever the complete one was saved", () => {
   const completed = { status: "completed", output: "one" } as const;
   const first = fingerprintResult({ ...completed, notes: "The whole is in /a" });
   expect(fingerprintResult({ ...completed, notes: "The whole is in /b" })).toBe(first);

@@ -73,7 +73,7 @@ async function storeSession(days: number, fields: Parameters<typeof sessionInfo>
   return info;
 }
 
-test("outputs that were cut for the model go after seven days", async () => {
+test("truncated outputs are deleted after seven days", async () => {
   put("tool-output/tool_old", 7.1);
   put("tool-output/bash-old.txt", 300);
   put("tool-output/tool_young", 6.9);
@@ -89,12 +89,12 @@ test("a link in place of the outputs leads nowhere", async () => {
   expect(filesIn("elsewhere")).toEqual(["tool_old"]);
 });
 
-test("there is nothing to do where nothing was ever kept", async () => {
+test("nothing is done without stored files", async () => {
   expect(await open().runIfDue()).toBe(true);
   expect(logged).toEqual([]);
 });
 
-test("rounds of all processes are an hour apart, also when the clock jumps", async () => {
+test("runs of all processes are an hour apart, also when the clock jumps", async () => {
   expect(await open().runIfDue()).toBe(true);
   expect([await open().runIfDue(), await open().runIfDue()]).toEqual([false, false]);
   await store.files.write(["housekeeping"], { time: daysAgo(0.05) });
@@ -103,7 +103,7 @@ test("rounds of all processes are an hour apart, also when the clock jumps", asy
   expect(await open().runIfDue()).toBe(true);
 });
 
-test("one process at a time keeps house", async () => {
+test("only one process at a time does housekeeping", async () => {
   put("tool-output/tool_old", 8);
   const lease = await acquireStoreLease(store.files, "housekeeping");
   expect(await open().runIfDue()).toBe(false);
@@ -112,7 +112,7 @@ test("one process at a time keeps house", async () => {
   expect(filesIn("tool-output")).toEqual([]);
 });
 
-test("contents of changed files remain while a session names them or they are young", async () => {
+test("contents of changed files remain while a session names them or they are new", async () => {
   const info = await storeSession(0);
   const used = toolPart("edited");
   if (used.state.status === "completed") {
@@ -137,7 +137,7 @@ test("sessions stay forever unless the settings say otherwise", async () => {
   expect(await store.load(info.id)).toEqual(info);
 });
 
-test("archives or removes old sessions with their children, and keeps young ones", async () => {
+test("archives or removes old sessions with their children, and keeps recent ones", async () => {
   ages = { archiveAfterDays: 10, removeAfterDays: 100 };
   const young = await storeSession(9);
   const old = await storeSession(11);
@@ -161,7 +161,7 @@ test("an open session is not changed, even if it is old", async () => {
   for (const writer of writers) await writer.close();
 });
 
-test("a session that cannot be read hinders nothing", async () => {
+test("a session that cannot be read blocks nothing", async () => {
   ages = { archiveAfterDays: 10, removeAfterDays: undefined };
   const broken = await storeSession(20);
   writeFileSync(store.files.pathOf(["session", "p1", broken.id]), "{");

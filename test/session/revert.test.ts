@@ -23,7 +23,7 @@ async function stored({ context }: ToolPlace, text: string): Promise<string> {
 }
 
 describe("the plan of an undo", () => {
-  test("goes from what the last change left to what was before the first, file by file", () => {
+  test("goes from the state after the last change to that before the first, per file", () => {
     const steps = [
       step("/b", "1", "2"),
       step("/a", null, "x"),
@@ -38,13 +38,13 @@ describe("the plan of an undo", () => {
     ]);
   });
 
-  test("stops at what somebody else changed between two changes of the agent", () => {
+  test("stops at a change by somebody else between two changes of the agent", () => {
     expect(planRevert([step("/a", "1", "2"), step("/a", "mine", "3"), step("/a", "3", "4")])).toEqual([
       { path: "/a", reach: "until-edited", left: "4", back: "mine" },
     ]);
   });
 
-  test("stops at a content that was too large, and says when there is no way at all", () => {
+  test("stops at content that was too large, and reports that there is no way at all", () => {
     expect(planRevert([step("/a", undefined, "2"), step("/a", "2", "3")])).toEqual([
       { path: "/a", reach: "until-not-kept", left: "3", back: "2" },
     ]);
@@ -52,7 +52,7 @@ describe("the plan of an undo", () => {
     expect(planRevert([step("/a", undefined, "2")])).toEqual([{ path: "/a", reach: "none" }]);
   });
 
-  test("makes a file that was deleted or moved with the rights that it had", async () => {
+  test("creates a deleted or moved file with its former rights", async () => {
     await using place = await toolPlace({ "run.sh": "one\n", "secret.txt": "two\n" });
     await chmod(place.path("run.sh"), 0o755);
     await chmod(place.path("secret.txt"), 0o600);
@@ -74,7 +74,7 @@ describe("the plan of an undo", () => {
     expect(await modes("bin/run.sh")).toEqual([0o755]);
   });
 
-  test("brings a moved file back to its old place", () => {
+  test("restores a moved file at its old path", () => {
     const steps = fileSteps([
       {
         path: "/new",
@@ -92,7 +92,7 @@ describe("the plan of an undo", () => {
     ]);
   });
 
-  test("reverse, leads forth again", () => {
+  test("redoes the changes if reversed", () => {
     const [revert] = planRevert([step("/a", null, "1")]);
     expect(revert && reverse(revert)).toEqual({ path: "/a", reach: "whole", left: null, back: "1" });
   });
@@ -115,7 +115,7 @@ describe("an undone file", () => {
     }
   });
 
-  test("is left alone when it is not what the agent left", async () => {
+  test("is not changed if it differs from the agent's version", async () => {
     await using place = await toolPlace({ edited: "mine", recreated: "mine" });
     const { workspace } = place.context;
     const [old, fresh] = [await stored(place, "old"), await stored(place, "new")];
@@ -149,7 +149,7 @@ describe("an undone file", () => {
     expect(await outcome(place.path("pipe"))).toEqual({ kept: "it is no longer a regular file" });
   });
 
-  test("is left alone when its content from then is gone", async () => {
+  test("is not changed if its earlier content is gone", async () => {
     await using place = await toolPlace({ a: "new" });
     const left = await stored(place, "new");
     const lost = { path: place.path("a"), left, back: "0".repeat(64) };

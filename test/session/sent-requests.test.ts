@@ -78,7 +78,7 @@ function replaceState(message: Message | undefined, change: object): void {
 }
 
 describe("a request compared with earlier ones", () => {
-  test("keeps all of the one before, also after messages were undone", () => {
+  test("begins with all of the previous one, also after messages were undone", () => {
     const { conversation, last } = converse();
     conversation.messages.push(user("And now"));
     expect(conversation.send()).toMatchObject({ kept: last.tokens });

@@ -60,7 +60,7 @@ describe("the diff of a session", () => {
     expect(await diff.save()).toBeUndefined();
   });
 
-  test("counts in what a killed process left uncounted, of its last turn alone", async () => {
+  test("includes changes that a killed process left uncounted, only of its last turn", async () => {
     await using place = await diffPlace();
     const [one, two] = [await place.keep("1\n"), await place.keep("2\n2\n")];
     const diff = await place.load();
@@ -73,7 +73,7 @@ describe("the diff of a session", () => {
     expect(await again.save()).toEqual({ additions: 3, deletions: 1, files: 2 });
   });
 
-  test("takes the calls' own counts where a content was not kept or is not text", async () => {
+  test("uses the calls' own counts if content was not stored or is not text", async () => {
     await using place = await diffPlace();
     const binary = await place.keep(new Uint8Array([0, 1, 2, 0]));
     const diff = await place.load();
@@ -85,7 +85,7 @@ describe("the diff of a session", () => {
     expect(await diff.save()).toEqual({ additions: 3, deletions: 3, files: 2 });
   });
 
-  test("is rebuilt from the messages that still count", async () => {
+  test("is rebuilt from the visible messages", async () => {
     await using place = await diffPlace();
     const [one, two] = [await place.keep("1\n"), await place.keep("2\n")];
     const messages = [changed("/a", null, one), changed("/a", one, two), changed("/b", null, two)];

@@ -18,8 +18,8 @@ function readUntilLoop(text: string, piece: number): number | undefined {
   return undefined;
 }
 
-describe("a passage over and over", () => {
-  test.each([1, 7, 500, 50_000])("is seen in pieces of %d characters", (piece) => {
+describe("a repeated passage", () => {
+  test.each([1, 7, 500, 50_000])("is detected in chunks of %d characters", (piece) => {
     const text = `Let me begin.\n${passage.repeat(2_000)}`;
     expect(readUntilLoop(text, piece)).toBeLessThanOrEqual(Math.max(piece, 24_000));
   });
@@ -30,7 +30,7 @@ describe("a passage over and over", () => {
     expect(seen && repetitionText(seen)).toContain(`the same ${passage.length} characters`);
   });
 
-  test("is not seen in few rounds, in what counts up, in lines and in filling", () => {
+  test("is not detected after few repetitions, in counting, in lists and in filler", () => {
     const counting = Array.from({ length: 2_000 }, (_, index) => `${index}. ${passage}`).join("\n");
     expect(readUntilLoop(counting, 100)).toBeUndefined();
     expect(readUntilLoop(passage.repeat(200), 100)).toBeUndefined();
@@ -38,12 +38,12 @@ describe("a passage over and over", () => {
     expect(readUntilLoop("| a | b |\n".repeat(50_000), 1_000)).toBeUndefined();
   });
 
-  test("of filling ends too, when it does not end by itself", () => {
+  test("of filler is detected too, if it does not end by itself", () => {
     expect(readUntilLoop("-".repeat(3_000_000), 1_000)).toBeLessThan(2_200_000);
   });
 });
 
-test("the shortest period is the shortest passage that gives the text", () => {
+test("the shortest period is the shortest passage that repeats to the text", () => {
   assert(
     property(string({ minLength: 1, maxLength: 12, unit: constantFrom("a", "b") }), nat(5), (unit, more) => {
       const text = unit.repeat(2 + more);
@@ -54,7 +54,7 @@ test("the shortest period is the shortest passage that gives the text", () => {
   );
 });
 
-test("steps that say the same are seen at the eighth in a row, short words never", () => {
+test("equal steps are detected at the eighth in a row, short texts never", () => {
   const long = new StepLoopDetector();
   const short = new StepLoopDetector();
   const seen = Array.from({ length: 8 }, () => long.isLoop(passage.repeat(2)));

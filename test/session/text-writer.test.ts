@@ -101,7 +101,7 @@ describe("another attempt", () => {
     });
   });
 
-  test("is compared with all before it, also if one of them ended early", async () => {
+  test("is compared with all earlier text, also if one attempt ended early", async () => {
     expect(await written(["text Hello wor"], [], ["text Hel"], ["text Hello world"])).toEqual({
       streamed: "Hello world",
       texts: ["text Hello world"],
@@ -109,7 +109,7 @@ describe("another attempt", () => {
   });
 });
 
-test("stores what the provider wants back at a thought's end, with text or without", async () => {
+test("stores the provider's data at the end of a thought, with text or without", async () => {
   await using place = await storedTranscript();
   const { transcript } = place;
   const info = assistantInfo(transcript.sessionId);

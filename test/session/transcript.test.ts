@@ -76,7 +76,7 @@ test("the id of a new message sorts last, even if the clock was set back", async
   expect(next > future).toBe(true);
 });
 
-test("a change of what is not there is a mistake of the caller", async () => {
+test("a change of a missing message or part throws", async () => {
   await using place = await storedTranscript();
   const { transcript } = place;
   const info = assistantInfo(transcript.sessionId);

@@ -117,7 +117,7 @@ describe("an undo", () => {
     expect(await place.text("a")).toBe("one");
   });
 
-  test("that was cut off before or after its files is completed, once", async () => {
+  test("that was interrupted before or after its files is completed, once", async () => {
     await using place = await toolPlace();
     await using opened = await session(place, ["one", "two"]);
     const { undo, reopened, info } = opened;
@@ -161,7 +161,7 @@ describe("an undo", () => {
     }
   });
 
-  test("that was being made final is final", async () => {
+  test("that was becoming final is final", async () => {
     await using place = await toolPlace();
     await using opened = await session(place, ["one", "two"]);
     const { undo, reopened, info, stored } = opened;

@@ -50,7 +50,7 @@ const stopped = (stop_reason: string, more: Json = {}): Json[] => [
   { type: "message_stop" },
 ];
 
-describe("answers of Responses that end in another way", () => {
+describe("other endings of Responses", () => {
   test("a refusal is text", async () => {
     const item = { type: "message", id: "msg_1", role: "assistant", content: [] };
     const here = { item_id: "msg_1", output_index: 0, content_index: 0 };
@@ -69,7 +69,7 @@ describe("answers of Responses that end in another way", () => {
     expect(end).toMatchObject({ type: "finish", reason: "refusal", tokens: { input: 10, output: 5 } });
   });
 
-  test("an answer without an end broke off, even if the server says that it is done", async () => {
+  test("an answer without an end failed, even if the server reports success", async () => {
     const delta = { type: "response.output_text.delta", output_index: 0, delta: "Half" };
     const stream = `${eventText(delta)}data: [DONE]\n\n`;
     const { text, end } = await replay.play("responses", stream, (bytes) => [bytes]);
@@ -89,7 +89,7 @@ describe("answers of Responses that end in another way", () => {
     expect(end).toMatchObject({ type: "finish", reason: "content-filter" });
   });
 
-  test("a call that was cut off is not run", async () => {
+  test("a truncated call does not run", async () => {
     const item = { type: "function_call", id: "fc_1", call_id: "call_1", name: "bash" };
     const { calls, end } = await played(
       "responses",
@@ -119,7 +119,7 @@ describe("answers of Responses that end in another way", () => {
   });
 });
 
-describe("answers of Messages that end in another way", () => {
+describe("other endings of Messages", () => {
   test("reports a refusal", async () => {
     const { end } = await played("messages", message(), ...stopped("refusal"));
     expect(end).toMatchObject({ type: "finish", reason: "refusal", tokens: { input: 10, output: 5 } });
@@ -147,12 +147,12 @@ describe("answers of Messages that end in another way", () => {
     expect(repeated.calls).toMatchObject([{ input: { command: "ls" } }]);
   });
 
-  test("a full window is a cut", async () => {
+  test("a full window truncates the answer", async () => {
     const { end } = await played("messages", message(), ...stopped("model_context_window_exceeded"));
     expect(end).toMatchObject({ type: "finish", reason: "length" });
   });
 
-  test("a call that was cut off is not run", async () => {
+  test("a truncated call does not run", async () => {
     const { calls, end } = await played(
       "messages",
       message(),
@@ -201,7 +201,7 @@ const whole: Readonly<Record<Api, Json>> = {
 };
 
 describe.each(wires)("over $name", ({ api, begun, ended }) => {
-  test("a call that the provider refuses comes as a failed call", async () => {
+  test("a call that the provider refuses becomes a failed call", async () => {
     for (const before of ["", begun]) {
       const frame = `event: error\ndata: ${JSON.stringify({ type: "error", error: refusal })}\n\n`;
       const { calls, end } = await replay.play(api, before + frame, (bytes) => [bytes]);
@@ -221,7 +221,7 @@ describe.each(wires)("over $name", ({ api, begun, ended }) => {
     expect([text, end]).toMatchObject(["Hello", { type: "finish", reason: "stop" }]);
   });
 
-  test("events of types that are not known are passed over", async () => {
+  test("events of unknown types are ignored", async () => {
     const unknown = eventText(
       { type: "vendor.surprise", delta: "no", data: { error: null } },
       "vendor.surprise",

@@ -21,7 +21,7 @@ describe.each(wires)("faults over $name", ({ api, begun: started, openCall, ende
   const streamed = (...frames: readonly string[]): Promise<Replayed> =>
     answered((_, response) => events(response).end(frames.join("")));
 
-  test.each(errors)("$name fails with its words, and what came before stays", async (error) => {
+  test.each(errors)("$name fails with its message, and earlier events stay", async (error) => {
     const { code, retryable, words, frame } = error;
     for (const before of ["", started]) {
       const { text, end } = await streamed(before, frame, started, ended);
@@ -31,13 +31,13 @@ describe.each(wires)("faults over $name", ({ api, begun: started, openCall, ende
     }
   });
 
-  test.each(errors)("$name after the end of an answer leaves it as it is", async ({ frame }) => {
+  test.each(errors)("$name after the end of an answer does not change it", async ({ frame }) => {
     const { text, end } = await streamed(started, ended, frame);
     expect(text).toBe("Hello");
     expect(end).toMatchObject({ type: "finish", reason: "stop" });
   });
 
-  test("an error tells no call that was not whole", async () => {
+  test("an error emits no incomplete call", async () => {
     for (const { frame } of errors) {
       const { calls, end } = await streamed(openCall, frame);
       expect(calls).toEqual([]);
@@ -74,7 +74,7 @@ describe.each(wires)("faults over $name", ({ api, begun: started, openCall, ende
     expect(end).toMatchObject({ type: "failed", error: { ...error, status } });
   });
 
-  test("a web page is named as one", async () => {
+  test("a web page is named in the error", async () => {
     for (const status of [200, 502]) {
       const { end } = await answered((_, response) =>
         response
@@ -89,7 +89,7 @@ describe.each(wires)("faults over $name", ({ api, begun: started, openCall, ende
     ["before the answer", ""],
     ["in a text", "text"],
     ["in a call", "call"],
-  ])("a reset %s is an error of the network", async (_, where) => {
+  ])("a reset %s is a network error", async (_, where) => {
     const before = where === "" ? "" : where === "text" ? started : openCall;
     const { calls, end } = await answered((__, response) => {
       const { socket } = response;
@@ -100,14 +100,14 @@ describe.each(wires)("faults over $name", ({ api, begun: started, openCall, ende
     expect(end).toMatchObject({ type: "failed", error: { code: "network", retryable: true } });
   });
 
-  test("a reset after the end of an answer leaves it as it is", async () => {
+  test("a reset after the end of an answer does not change it", async () => {
     const { text, end } = await answered((_, response) => {
       events(response).write(started + ended, () => setImmediate(() => response.socket?.resetAndDestroy()));
     });
     expect([text, end.type]).toEqual(["Hello", "finish"]);
   });
 
-  test("silence fails, with comments in it too", async () => {
+  test("silence fails, even with comments", async () => {
     for (const frame of ["", started, `${started}: ping\n\n: ping\n\n`]) {
       const { text, end } = await answered((_, response) => void events(response).write(`${frame}\n`), 100);
       expect(text).toBe(frame === "" ? "" : "Hello");
@@ -122,13 +122,13 @@ describe.each(wires)("faults over $name", ({ api, begun: started, openCall, ende
     'data: {"choices":[{"delta":{"content":"x"}\n\n',
     'event: response.output_text.delta\ndata: {"type":"response.output_text.delta","delta":"x"\n\n',
     'event: content_block_delta\ndata: {"type":"content_block_delta","index":0\n\n',
-  ])("the malformed event %j fails, and what came before stays", async (frame) => {
+  ])("the malformed event %j fails, and earlier events stay", async (frame) => {
     const { text, end } = await streamed(started, frame, started, ended);
     expect(text).toBe("Hello");
     expect(end).toMatchObject({ type: "failed", error: { code: "invalid-response", retryable: true } });
   });
 
-  test("an end without the end of an answer fails", async () => {
+  test("a stream that ends before the answer does fails", async () => {
     for (const frames of [[], [started], [started, openCall]]) {
       const { calls, end } = await streamed(...frames);
       expect(calls).toEqual([]);

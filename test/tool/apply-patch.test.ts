@@ -60,7 +60,7 @@ describe("a patch of several files", () => {
   );
   const files = { "b.ts": "keep\nold\n", "c.ts": "c\n", "d.ts": "d\n" };
 
-  test("is made as one, and says what it did", async () => {
+  test("is applied as one change, and lists the files", async () => {
     await using place = await toolPlace(files);
     await chmod(place.path("c.ts"), 0o755);
     await read(place, "b.ts", "c.ts", "d.ts");
@@ -120,7 +120,7 @@ describe("a patch of several files", () => {
     expect(place.context.seen.get(place.path("moved/c.ts"))).toBe(hashOf("C\n"));
   });
 
-  test("is shown as a whole in the question, and asks for each path", async () => {
+  test("is shown completely in the question, and asks for each path", async () => {
     await using place = await toolPlace(files);
     await read(place, "b.ts", "c.ts", "d.ts");
     const requested = (name: string) => ({
@@ -150,7 +150,7 @@ describe("a patch of several files", () => {
     expect(await place.text("b.ts")).toBe("keep\nold\n");
   });
 
-  test("changes nothing when one file has changed since the question", async () => {
+  test("changes nothing if one file has changed since the question", async () => {
     await using place = await toolPlace(files);
     await read(place, "b.ts", "c.ts", "d.ts");
     const prepared = await prepare(applyPatchTool, all, place);
@@ -161,7 +161,7 @@ describe("a patch of several files", () => {
     expect(await place.text("d.ts")).toBe("other\n");
   });
 
-  test("takes back what was written when a later write fails", async () => {
+  test("reverts what was written when a later write fails", async () => {
     await using place = await toolPlace({ "b.ts": "b\n", "e.ts": "e\n" });
     await read(place, "b.ts", "e.ts");
     const prepared = await prepare(
@@ -188,7 +188,7 @@ describe("a patch of several files", () => {
     expect(await exists(place.path("f/x"))).toBe(false);
   });
 
-  test("may not name a file twice, whatever the path looks like", async () => {
+  test("may not name a file twice, in any spelling", async () => {
     await using place = await toolPlace({ a: "a\n" });
     await symlink(place.path("a"), place.path("link"));
     await read(place, "a");
@@ -197,8 +197,8 @@ describe("a patch of several files", () => {
   });
 });
 
-describe("what a patch may not do", () => {
-  test("add a file that appeared since the question", async () => {
+describe("a patch does not", () => {
+  test("replace a file that appeared since the question", async () => {
     await using place = await toolPlace();
     const late = await prepare(applyPatchTool, patch("*** Add File: c", "+x"), place);
     await place.write({ c: "mine\n" });
@@ -213,7 +213,7 @@ describe("what a patch may not do", () => {
     "*** Update File: a\n@@ a\n+b",
     "*** Delete File: a",
     "*** Update File: a\n*** Move to: b",
-  ])("touch a file that was not read: %j", async (text) => {
+  ])("change a file that was not read: %j", async (text) => {
     await using place = await toolPlace({ a: "a\n}\n" });
     const attempt = async () => run(await prepare(applyPatchTool, patch(text), place), place);
     await expect(attempt()).rejects.toThrow("was not read");
@@ -267,7 +267,7 @@ describe("what a patch may not do", () => {
     expect(own.permissions[0]?.subjects[0]?.confirm).toContain("configuration");
   });
 
-  test("take long over a file that repeats itself, or over its many lines", async () => {
+  test("take long for a file that repeats itself, or for its many lines", async () => {
     const same = "x\n".repeat(300_000);
     const long = ["@@", ...Array.from({ length: 5_000 }, () => " x"), "-z", "+y"];
     const often = Array.from({ length: 500 }, () => ["@@", " x", "-x", "+y"]).flat();
@@ -298,7 +298,7 @@ describe("what a patch may not do", () => {
     expect(await exists(place.path("d/f"))).toBe(false);
   });
 
-  test("go through a link that was put in place after the question", async () => {
+  test("follow a link created after the question", async () => {
     await using place = await toolPlace({ "f/a": "a\n" });
     await read(place, "f/a");
     const prepared = await prepare(applyPatchTool, patch("*** Delete File: f/a"), place);
@@ -331,7 +331,7 @@ describe("an update", () => {
     );
   });
 
-  test("says which hunks fit only nearly", async () => {
+  test("reports which hunks fit only approximately", async () => {
     await using place = await toolPlace({ a: "one  \ntwo\n" });
     await read(place, "a");
     const { output } = await call(
@@ -350,7 +350,7 @@ describe("an update", () => {
     );
   });
 
-  test("finds its place below the line of @@, and not in what comes after it", async () => {
+  test("finds its place below the line of @@, and not in later lines", async () => {
     expect(await updated(twins, "@@ def g():", "-    return x", "+    return 2")).toBe(
       twins.replace(/return x\n$/, "return 2\n"),
     );
@@ -373,7 +373,7 @@ describe("an update", () => {
     );
   });
 
-  test("tells equal places apart by the order of the hunks", async () => {
+  test("distinguishes equal places by the order of the hunks", async () => {
     expect(
       await updated(twins, "@@", "-    return x", "+    return 1", "@@", "-    return x", "+    return 2"),
     ).toBe(twins.replace("return x", "return 1").replace("return x", "return 2"));
@@ -383,14 +383,14 @@ describe("an update", () => {
     );
   });
 
-  test("at the end of the file is made there only", async () => {
+  test("at the end of the file applies only there", async () => {
     const text = "x\ny\nx\n";
     expect(await updated(text, "@@", "-x", "+z", "*** End of File")).toBe("x\ny\nz\n");
     expect(await updated(text, "@@", "+z", "*** End of File")).toBe("x\ny\nx\nz\n");
     expect(await refused(text, "@@", "-y", "+z", "*** End of File")).toContain("not at the end of the file");
   });
 
-  test("of new lines only needs a place", async () => {
+  test("of added lines only needs a place", async () => {
     expect(await updated("a\nb\n", "@@ a", "+new")).toBe("a\nnew\nb\n");
     expect(await updated("", "@@", "+new")).toBe("new\n");
     expect(await refused("a\nb\n", "@@", "+new")).toContain("nothing says where they belong");
@@ -415,7 +415,7 @@ test.each([
   ["*** Begin Patch\n*** Add File:\n+x\n*** End Patch", "the path is missing"],
   ["*** Begin Patch\n*** Update File: a\n@@\nx\n*** End Patch", "the update changes nothing"],
   ["*** Begin Patch\n*** Update File: a\n*** End Patch", "the update changes nothing"],
-])("a patch that is none is refused with the line: %j", async (patchText, problem) => {
+])("an invalid patch is rejected with the line: %j", async (patchText, problem) => {
   await using place = await toolPlace();
   await expect(prepare(applyPatchTool, { patchText }, place)).rejects.toThrow(problem);
 });
@@ -431,8 +431,8 @@ test("text that models write around a patch is ignored", async () => {
   expect(await place.text("c")).toBe("c\n");
 });
 
-describe("an editor that formats what it saves", () => {
-  test("is reported, and what it saved is what can be undone", async () => {
+describe("an editor that formats files when saving", () => {
+  test("is reported, and undo restores from the saved text", async () => {
     await using plain = await toolPlace({ a: "ONE\nTWO\n" });
     const place = shouting(plain);
     await read(place, "a");
@@ -465,7 +465,7 @@ describe("an editor that formats what it saves", () => {
   });
 });
 
-test("hunks that could take forever to find are answered soon", { timeout: 20_000 }, async () => {
+test("hunks that could take forever to find get an answer soon", { timeout: 20_000 }, async () => {
   const hunk = ["@@", ...Array.from({ length: 500 }, () => " same"), "-same", "+other"];
   const hunks = Array.from({ length: 200 }, () => hunk).flat();
   expect(await refused("same\n".repeat(100_000), ...hunks)).toContain(

@@ -102,7 +102,7 @@ const completed = (output: string, exitCode = 0): ToolResult => ({
   metadata: { exitCode, truncated: false, outputPath: undefined },
 });
 
-test("says what it would run and where, and asks the analysis for permissions", async () => {
+test("describes its command and folder, and takes its permissions from the analysis", async () => {
   const call = await prepare({ command: "  git status ", workdir: "sub" });
   const cwd = join(folder, "work");
   const place = { cwd, start: join(cwd, "sub"), home: folder, roots: [cwd] };
@@ -117,7 +117,7 @@ test("says what it would run and where, and asks the analysis for permissions", 
 });
 
 test.each([true, false])(
-  "where it would need more than was asked for, the rules decide: %s",
+  "if it would need more than was requested, the rules decide: %s",
   async (isAllowed) => {
     const subjects = [{ text: "cat *.log" }];
     const tool = bashTool({
@@ -167,22 +167,22 @@ test("runs in the given folder", async () => {
   );
 });
 
-test("tells the model an exit code that is not 0", async () => {
+test("reports an exit code other than 0 to the model", async () => {
   expect((await run({ command: "echo no; exit 3" })).result).toEqual(completed("no\n\n[exit code 3]", 3));
 });
 
-test("says that there was no output", async () => {
+test("reports that there was no output", async () => {
   expect((await run({ command: "true" })).result).toEqual(completed("(no output)"));
   expect((await run({ command: "exit 3" })).result).toEqual(completed("(no output)\n\n[exit code 3]", 3));
 });
 
-test("shows output while the command runs, additions only", async () => {
+test("shows output while the command runs, as additions", async () => {
   const { deltas } = await run({ command: "printf 'a\\nb'; sleep 0.2; printf 'c\\n'; sleep 0.2; echo d" });
   expect(deltas.join("")).toBe("a\nbc\nd\n");
   expect(deltas.slice(-2)).toEqual(["c\n", "d\n"]);
 });
 
-test("takes colours and overwritten progress out", async () => {
+test("removes colors and overwritten progress", async () => {
   const command =
     "printf '\\033[31mred\\033[0m\\n'; printf '10%%\\r50%%\\r'; printf '100%%\\n'; printf '\\033]0;title\\007end\\r\\n'";
   expect((await run({ command })).result).toEqual(completed("red\n100%\nend"));
@@ -202,7 +202,7 @@ test("describes binary output instead of showing it", async () => {
   expect(deltas.join("").length).toBeLessThan(100_000);
 });
 
-test("shows NUL as a visible character where the rest is text", async () => {
+test("shows NUL as a visible character if the other output is text", async () => {
   const command = "printf 'a-rather-long-name.txt\\0another-rather-long-name.txt\\n'";
   expect((await run({ command })).result).toEqual(
     completed("a-rather-long-name.txt␀another-rather-long-name.txt"),
@@ -224,7 +224,7 @@ test("shows the end of a long output and stores all of it in a file", async () =
   expect(readFileSync(files[0] ?? "", "utf8")).toBe(whole);
 });
 
-test("what the model sees of long lines fits into 50 KB, whole characters only", async () => {
+test("limits long lines for the model to 50 KB of whole characters", async () => {
   const { result } = await run({ command: "for i in $(seq 3000); do printf '€€€€€€€€€€'; done; echo end" });
   if (result.status !== "completed") throw new Error(result.error);
   const [shown = "", note] = result.output.split("\n\n");
@@ -244,7 +244,7 @@ test("bounds endless output on disk, live and for the model", async () => {
   expect(readFileSync(join(folder, "outputs", name)).length).toBeLessThanOrEqual(64 * 1024 * 1024);
 });
 
-test("shows the newest of an output that was too fast, and continues from there", async () => {
+test("shows the newest part of an output that was too fast, and continues from there", async () => {
   const { deltas } = await run({ command: "seq 30000; printf 'almost '; sleep 1; echo last" });
   const shown = deltas.join("");
   expect(shown.slice(0, 6)).toBe("1\n2\n3\n");
@@ -253,7 +253,7 @@ test("shows the newest of an output that was too fast, and continues from there"
   expect(shown.length).toBeLessThan(72_000);
 });
 
-test("says after how long it was ended and what was seen", async () => {
+test("reports after how long it was ended, with its output so far", async () => {
   const { result } = await run({ command: "echo begin; sleep 100", timeout: 300 });
   expect(result).toEqual({
     status: "completed",
@@ -262,7 +262,7 @@ test("says after how long it was ended and what was seen", async () => {
   });
 });
 
-test("a cancelled command fails with what was seen", async () => {
+test("a cancelled command fails with its output so far", async () => {
   const controller = new AbortController();
   const call = await prepare({ command: "echo begin; sleep 100" });
   const result = await call.run({
@@ -280,7 +280,7 @@ test("a cancelled command fails with what was seen", async () => {
   });
 });
 
-test("says that something runs on in the background", async () => {
+test("reports that a process continues in the background", async () => {
   const { result } = await run({ command: "sleep 1000 & echo started" });
   const advice = "To read or stop such a process, start it with background: true and without &.";
   expect(result).toEqual(

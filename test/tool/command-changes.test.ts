@@ -35,7 +35,7 @@ async function changed(place: Place, command: string) {
 }
 
 describe("the changes of a command", () => {
-  test("leave out edits of the user before it, and undo restores these", async () => {
+  test("omit edits of the user before it, and undo restores these", async () => {
     await using place = await committed({ a: "one\n", b: "two\n" });
     await place.write({ a: "mine\n", c: "also mine\n" });
     const { changes, operations } = await changed(place, "echo more >> a; rm b");
@@ -53,13 +53,13 @@ describe("the changes of a command", () => {
     expect(operations).toEqual({ a: "update" });
   });
 
-  test("are none for a file that is only touched or rewritten", async () => {
+  test("do not include a file that is only touched or rewritten", async () => {
     await using place = await committed({ a: "one\n", b: "two\n" });
     const { operations } = await changed(place, "touch a; cat b > c; mv c b");
     expect(operations).toEqual({});
   });
 
-  test("leave out a file that was moved in or was ignored before", async () => {
+  test("omit a file that was moved in or was ignored before", async () => {
     await using place = await committed({ ".gitignore": "*.secret\n", "a.secret": "mine\n" });
     await rename(place.path("a.secret"), place.path("b.secret"));
     const created = Date.now();
@@ -113,13 +113,16 @@ describe("the changes of a command", () => {
     }
   });
 
-  test.each([true, false])("say that a named folder has too many ignored files (git: %s)", async (isGit) => {
-    await using place = await (isGit ? committed : commandPlace)({ ".gitignore": "out/\n", "out/a": "1" });
-    await place.run(`cd out && for i in $(seq ${ignoredFilesLimit}); do : > f$i; done`);
-    const { operations, notUndone } = await changed(place, "rm -rf out");
-    expect(operations).toEqual({});
-    expect(notUndone).toEqual(["out has more than 500 ignored files, which are not undone"]);
-  });
+  test.each([true, false])(
+    "report that a named folder has too many ignored files (git: %s)",
+    async (isGit) => {
+      await using place = await (isGit ? committed : commandPlace)({ ".gitignore": "out/\n", "out/a": "1" });
+      await place.run(`cd out && for i in $(seq ${ignoredFilesLimit}); do : > f$i; done`);
+      const { operations, notUndone } = await changed(place, "rm -rf out");
+      expect(operations).toEqual({});
+      expect(notUndone).toEqual(["out has more than 500 ignored files, which are not undone"]);
+    },
+  );
 
   test("include a folder in place of a link", async () => {
     await using place = await committed({ a: "one\n" });
@@ -130,7 +133,7 @@ describe("the changes of a command", () => {
     expect(place.tree()).toEqual(before);
   });
 
-  test("cover a checkout, a stash and a commit, and say that HEAD moved", async () => {
+  test("cover a checkout, a stash and a commit, and report that HEAD moved", async () => {
     await using place = await committed({ a: "one\n" });
     git(place, "checkout", "-q", "-b", "other");
     await place.write({ a: "two\n", b: "new\n" });
@@ -205,7 +208,7 @@ describe("the changes of a command", () => {
     expect(all.map(({ path }) => path.slice(place.cwd.length + 1)).sort()).toEqual(["a", "b", "go"]);
   });
 
-  test("leave out what tools write while it runs", async () => {
+  test("omit what tools write while it runs", async () => {
     await using place = await committed({ a: "one\n", b: "two\n", c: "three\n", d: "four\n" });
     const { workspace } = place.context;
     const files = reportWrites(workspace.files, workspace.changeTracker);
@@ -254,7 +257,7 @@ describe("the changes of a command", () => {
       expect(await place.isTracked(line)).toBe(true);
   });
 
-  test.each([true, false])("leave out the program's own files (git: %s)", async (isGit) => {
+  test.each([true, false])("omit the program's own files (git: %s)", async (isGit) => {
     const own = ".local/share/fairlead";
     await using place = await (isGit ? committed : commandPlace)({ a: "one\n", [`${own}/storage/x`]: "1" });
     for (const line of [
@@ -284,7 +287,7 @@ describe("the changes of a command", () => {
         await place.write({ "src/a": "mine\n" });
       },
     ],
-  ])("leave out %s between two commands", async (_, edit) => {
+  ])("omit %s between two commands", async (_, edit) => {
     await using place = await commandPlace({
       ".gitignore": "out/\n*.log\n",
       "src/a": "one\n",

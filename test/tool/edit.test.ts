@@ -10,7 +10,7 @@ import type { ToolPlace } from "./tool-place.ts";
 const read = (filePath: string, place: ToolPlace) => call(readTool, { filePath }, place);
 const hashOf = (text: string) => sha256(Buffer.from(text));
 
-test("a piece is replaced and the answer shows the place", async () => {
+test("replaces a piece of text, and the answer shows the place", async () => {
   await using place = await toolPlace({ "src/a.ts": "1\n2\n3\n4\n5\n6\n" });
   await read("src/a.ts", place);
   expect(
@@ -89,7 +89,7 @@ test.each([
   expect(await place.text("a")).toBe("one\ntwo\none\n");
 });
 
-test("many places are named up to a number", async () => {
+test("many places are listed up to a limit", async () => {
   await using place = await toolPlace({ a: "x\n".repeat(300) });
   await read("a", place);
   await expect(prepare(editTool, { filePath: "a", oldString: "x", newString: "y" }, place)).rejects.toThrow(
@@ -97,7 +97,7 @@ test("many places are named up to a number", async () => {
   );
 });
 
-test("an empty old text makes a new file", async () => {
+test("an empty old text creates a new file", async () => {
   await using place = await toolPlace();
   const { output } = await call(editTool, { filePath: "new/a", oldString: "", newString: "text\n" }, place);
   expect({ output, text: await place.text("new/a") }).toEqual({
@@ -115,7 +115,7 @@ test("reports missing files and folders", async () => {
   await expect(prepare(editTool, { filePath: "d", ...edit }, place)).rejects.toThrow("d is a folder.");
 });
 
-test("byte order mark, line endings and encoding stay", async () => {
+test("byte order mark, line endings and encoding are preserved", async () => {
   await using place = await toolPlace({
     crlf: Buffer.from("\uFEFFone\r\ntwo\r\n"),
     utf16: Buffer.from("\uFEFFone\r\ntwo\r\n", "utf16le"),
@@ -150,7 +150,7 @@ describe("a file that was not read", () => {
     expect(await place.text("a")).toBe(files.a);
   });
 
-  test.each(unknownTexts)("is not edited by %s when it changed since it was read", async (_, edit) => {
+  test.each(unknownTexts)("is not edited by %s if it changed since the read", async (_, edit) => {
     await using place = await toolPlace({ a: "old\n" });
     await read("a", place);
     await place.write(files);
@@ -172,7 +172,7 @@ describe("a file that was not read", () => {
     expect(await place.text("a")).toBe("x\ntotal = 2\nx\n}\n");
   });
 
-  test("is edited by exact, unique text when it changed since, and the model learns that", async () => {
+  test("is edited by exact, unique text if it changed since, and the model learns that", async () => {
     await using place = await toolPlace({ a: "old\n" });
     await read("a", place);
     await place.write(files);
@@ -265,7 +265,7 @@ describe("text that is not found", () => {
     expect(await place.text("a")).toBe(text);
   });
 
-  test("shows few lines of long ones", async () => {
+  test("shows only some lines of long ones", async () => {
     const long = `const list = [${"'entry', ".repeat(500)}];\n`;
     await using place = await toolPlace({ a: long.repeat(3) });
     await read("a", place);
@@ -296,7 +296,7 @@ async function refusal(input: object, place: ToolPlace): Promise<string> {
   return failure instanceof Error ? failure.message : "not refused";
 }
 
-test("keeps what a user changes between question and answer", async () => {
+test("keeps what the user changes between question and answer", async () => {
   await using place = await toolPlace({ a: "one\n", b: "one\n" });
   await read("a", place);
   await read("b", place);
@@ -321,7 +321,7 @@ test("edits of one step that were prepared together all take effect, also side b
   expect(await place.text("a")).toBe("one!\ntwo!\nthree!\nfour!\n");
 });
 
-test("an edit whose text an earlier one of the step took away fails", async () => {
+test("an edit fails if an earlier one of the step removed its text", async () => {
   await using place = await toolPlace({ a: "one\ntwo\n" });
   await read("a", place);
   const first = await prepare(editTool, { filePath: "a", oldString: "one\ntwo", newString: "three" }, place);
@@ -339,7 +339,7 @@ test("a file edited just now can be edited again without reading it", async () =
   expect(await place.text("a")).toBe("three\n");
 });
 
-test("an old text that could take forever to find is answered soon", { timeout: 20_000 }, async () => {
+test("an old text that could take forever to find gets an answer soon", { timeout: 20_000 }, async () => {
   await using place = await toolPlace({ a: "a ".repeat(1_000_000) });
   await read("a", place);
   const input = { filePath: "a", oldString: `${"a  ".repeat(3_000)}b`, newString: "b" };

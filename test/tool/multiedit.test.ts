@@ -6,7 +6,7 @@ import { call, prepare, toolPlace } from "./tool-place.ts";
 
 const hashOf = (text: string) => sha256(Buffer.from(text));
 
-test("edits are made in order, as one change", async () => {
+test("edits are applied in order, as one change", async () => {
   await using place = await toolPlace({ a: "one\ntwo\nthree\n" });
   await call(readTool, { filePath: "a" }, place);
   const edits = [
@@ -43,7 +43,7 @@ test("one edit that does not fit stops all of them, and is named", async () => {
   expect(await place.text("a")).toBe("one\ntwo\n");
 });
 
-test("a new file is made by an empty old text and edited on", async () => {
+test("an empty old text creates a new file, which later edits change", async () => {
   await using place = await toolPlace();
   const edits = [
     { oldString: "", newString: "one\n" },
@@ -53,7 +53,7 @@ test("a new file is made by an empty old text and edited on", async () => {
   expect(await place.text("a")).toBe("two\n");
 });
 
-test("edits that take each other back change nothing", async () => {
+test("edits that cancel each other out change nothing", async () => {
   await using place = await toolPlace({ a: "one\n" });
   await call(readTool, { filePath: "a" }, place);
   const edits = [

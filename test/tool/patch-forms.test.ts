@@ -242,7 +242,7 @@ test.each([
     'no line "def h(self):"',
   ],
   ["a rename onto a folder", [...good, "*** Update File: b.txt", "*** Move to: ."], "is a folder"],
-])("a patch with %s is refused, and nothing is changed", async (_shows, lines, message) => {
+])("a patch with %s is rejected, and nothing is changed", async (_shows, lines, message) => {
   await using place = await toolPlace(before);
   await readAll(place);
   await expect(prepare(applyPatchTool, { patchText: patch(...lines) }, place)).rejects.toThrow(message);
@@ -252,16 +252,19 @@ test.each([
 test.each([
   ["an added file", patch("*** Add File: b.txt", "+new"), "b.txt exists already."],
   ["a moved file", patch("*** Update File: e.txt", "*** Move to: b.txt"), "b.txt exists already."],
-])("%s does not replace one that was not read or was changed since", async (_shows, patchText, message) => {
-  await using place = await toolPlace(before);
-  await call(readTool, { filePath: "e.txt" }, place);
-  await expect(prepare(applyPatchTool, { patchText }, place)).rejects.toThrow(message);
-  await call(readTool, { filePath: "b.txt" }, place);
-  const prepared = await prepare(applyPatchTool, { patchText }, place);
-  await place.write({ "b.txt": "mine\n" });
-  await expect(run(prepared, place)).rejects.toThrow("was changed since");
-  expect(await allFiles(place)).toEqual({ ...before, "b.txt": "mine\n" });
-});
+])(
+  "%s does not replace a file that was not read or was changed since",
+  async (_shows, patchText, message) => {
+    await using place = await toolPlace(before);
+    await call(readTool, { filePath: "e.txt" }, place);
+    await expect(prepare(applyPatchTool, { patchText }, place)).rejects.toThrow(message);
+    await call(readTool, { filePath: "b.txt" }, place);
+    const prepared = await prepare(applyPatchTool, { patchText }, place);
+    await place.write({ "b.txt": "mine\n" });
+    await expect(run(prepared, place)).rejects.toThrow("was changed since");
+    expect(await allFiles(place)).toEqual({ ...before, "b.txt": "mine\n" });
+  },
+);
 
 async function readAll(place: ToolPlace): Promise<void> {
   for (const filePath of Object.keys(before)) await call(readTool, { filePath }, place);

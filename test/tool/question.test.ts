@@ -24,7 +24,7 @@ async function answered(questions: readonly unknown[], outcome: InquiryOutcome) 
 }
 
 describe("question", () => {
-  test("describes one question by itself and several by their headers", async () => {
+  test("describes one question by its text and several by their headers", async () => {
     await using place = await toolPlace();
     expect(await description(questionTool, { questions: [database] }, place)).toEqual({
       title: "Which database?",
@@ -36,7 +36,7 @@ describe("question", () => {
     expect(both.title).toBe("2 questions: Database, Features");
   });
 
-  test("asks all questions under its call and hands the answers back as text", async () => {
+  test("asks all questions under its call and returns the answers as text", async () => {
     const { result, asked: requested } = await answered(
       [database, features, { ...database, question: "And then?" }],
       {
@@ -99,7 +99,7 @@ describe("question", () => {
       [{ ...database, options: Array.from({ length: 13 }, (_, at) => ({ label: `${at}` })) }],
     ],
     ["the same label twice", [{ ...database, options: [options[0], options[0]] }]],
-  ])("does not take %s", (_, questions) => {
+  ])("does not accept %s", (_, questions) => {
     expect(questionTool.input.safeParse({ questions }).success).toBe(false);
   });
 });

@@ -10,7 +10,7 @@ import { call, description, prepare, run, toolPlace } from "./tool-place.ts";
 
 const sha256 = (bytes: string | Buffer) => createHash("sha256").update(bytes).digest("hex");
 
-test("a file comes with numbered lines and is known from then on", async () => {
+test("a file is returned with numbered lines and counts as read afterwards", async () => {
   await using place = await toolPlace({ "src/a.ts": "one\n\nthree\n" });
   expect(await call(readTool, { filePath: "src/a.ts" }, place)).toEqual({
     status: "completed",
@@ -36,7 +36,7 @@ test("the call is described before it runs", async () => {
   });
 });
 
-test("a part is read, with the way to continue", async () => {
+test("a part is read, with the line to continue at", async () => {
   await using place = await toolPlace({ a: "1\n2\n3\n4\n5" });
   const part = await call(readTool, { filePath: "a", offset: 2, limit: 2 }, place);
   expect(part.output).toBe("2: 2\n3: 3\n\n(Lines 2-3 of 5. Go on with offset 4.)");
@@ -53,14 +53,14 @@ test("returns at most 2,000 lines, which the runner does not shorten", async () 
   expect((await limitOutput(shown, { folder: place.outside })).truncated).toBe(false);
 });
 
-test("no more than 50 KB come at once", async () => {
+test("at most 50 KB are returned at once", async () => {
   await using place = await toolPlace({ a: `${"é".repeat(500)}\n`.repeat(100) });
   const { output } = await call(readTool, { filePath: "a" }, place);
   expect(output.endsWith("\n(Lines 1-50 of 100, cut at 50 KB. Go on with offset 51.)")).toBe(true);
   expect(Buffer.byteLength(output)).toBeLessThan(outputLimitBytes + 200);
 });
 
-test("a long line is cut at a whole character, and says so", async () => {
+test("a long line is truncated at a whole character, with a note", async () => {
   await using place = await toolPlace({
     a: `${"x".repeat(1999)}😀y\nnext\n`,
     exact: `${"x".repeat(2000)}\r\n`,
@@ -82,7 +82,7 @@ test("reports an empty file and an offset after the end", async () => {
   );
 });
 
-test("a file too large to hold is read piece by piece, counted and known", async () => {
+test("a file too large for memory is read in pieces, counted and known", async () => {
   await using place = await toolPlace();
   const content = "0123456789abcdefghi\n".repeat(600_000);
   await writeFile(place.path("large"), content);
@@ -93,7 +93,7 @@ test("a file too large to hold is read piece by piece, counted and known", async
   expect(place.context.seen.get(place.path("large"))).toBe(sha256(content));
 });
 
-test("of an enormous file only what is shown is read", async () => {
+test("of an enormous file only the shown part is read", async () => {
   await using place = await toolPlace({ huge: "first\nsecond\n".repeat(400) });
   await truncate(place.path("huge"), 3_000_000_000_000);
   const begin = performance.now();
@@ -129,7 +129,7 @@ test("binary files are refused, by their bytes and by their names", async () => 
   }
 });
 
-test("an image is attached, whatever it is called", async () => {
+test("an image is attached, whatever its name is", async () => {
   await using place = await toolPlace({ "shot.txt": createPng(3, 2) });
   expect(await call(readTool, { filePath: "shot.txt" }, place)).toEqual({
     status: "completed",
@@ -180,7 +180,7 @@ test("a folder is listed, folders and links to folders with a slash", async () =
   expect((await call(readTool, { filePath: "empty" }, place)).output).toBe("(The folder is empty.)");
 });
 
-test("a link put in the way after the question is not followed", async () => {
+test("a link created after the question is not followed", async () => {
   await using place = await toolPlace({ "d/a": "mine" });
   const prepared = await prepare(readTool, { filePath: "d/a" }, place);
   await mkdir(`${place.outside}/secret`);
@@ -190,14 +190,14 @@ test("a link put in the way after the question is not followed", async () => {
   await expect(run(prepared, place)).rejects.toThrow("now leads to");
 });
 
-test("a missing file names what comes near", async () => {
+test("a missing file suggests similar names", async () => {
   await using place = await toolPlace({ "src/index.ts": "", "src/indent.ts": "", "src/zebra.md": "" });
   await expect(prepare(readTool, { filePath: "src/Index.tsx" }, place)).rejects.toThrow(
     "src/Index.tsx does not exist. Did you mean src/index.ts or src/indent.ts?",
   );
 });
 
-test("a file in a subfolder brings that folder's instructions along, once", async () => {
+test("a file in a subfolder adds that folder's instructions, once", async () => {
   await using place = await toolPlace({
     "src/AGENTS.md": "Use tabs here.\n",
     "src/a.ts": "a\n",

@@ -71,7 +71,7 @@ async function runPrepared(call: PreparedCall, signal = new AbortController().si
   return result.status === "completed" ? result.output : result.error;
 }
 
-test("glob says what it looks for", async () => {
+test("glob describes its search", async () => {
   const call = await prepare(globTool, { pattern: "**/*.ts", path: "src" });
   expect({ ...call, run: undefined }).toEqual({
     title: "Find **/*.ts in src",
@@ -86,17 +86,17 @@ test("glob lists files newest first, relative to the working directory", async (
   expect(await run(globTool, { pattern: "*.ts", path: "src" })).toBe("src/new file.ts\nsrc/old.ts");
 });
 
-test("glob gives absolute paths outside", async () => {
+test("glob returns absolute paths outside", async () => {
   expect(await run(globTool, { pattern: "*", path: "../outside" })).toBe(
     join(folder, "outside", "secret.ts"),
   );
 });
 
-test("glob says that nothing matches and where it looked", async () => {
+test("glob reports that nothing matches and where it searched", async () => {
   expect(await run(globTool, { pattern: "*.rs", path: "src" })).toBe("No files match in src.");
 });
 
-test("glob says when it shows only some, and how to see others", async () => {
+test("glob reports that it shows only some, and how to see others", async () => {
   for (let index = 0; index < 101; index++) write(`work/many/${index}.txt`, "");
   const lines = (await run(globTool, { pattern: "*.txt" })).split("\n");
   expect(lines.slice(0, 2)).toEqual(["many/100.txt", "many/99.txt"]);
@@ -136,7 +136,7 @@ test("grep names the files that are too large to search", async () => {
   );
 });
 
-test("grep tells the model what is wrong with an expression", async () => {
+test("grep explains to the model what is wrong with an expression", async () => {
   await expect(run(grepTool, { pattern: "answer(" })).rejects.toThrow(ToolFailure);
   await expect(run(grepTool, { pattern: "answer(" })).rejects.toThrow(
     'The regular expression "answer(" is not valid: unclosed group',
@@ -147,7 +147,7 @@ test("grep tells the model what is wrong with an expression", async () => {
     );
 });
 
-test("grep cuts long lines and says when it shows only some", async () => {
+test("grep truncates long lines and reports that it shows only some", async () => {
   write("work/long.txt", `${"x".repeat(1_000)}\n`.repeat(101));
   const blocks = (await run(grepTool, { pattern: "xxx" })).split("\n\n");
   expect(blocks[0]?.split("\n").slice(0, 2)).toEqual(["long.txt:", `  1: ${"x".repeat(400)} [… line cut]`]);
@@ -168,7 +168,7 @@ test("list shows a tree of folders and files", async () => {
   expect(await run(listTool, { ignore: ["src", "*.md"] })).toBe(`${cwd}/\n  .gitignore`);
 });
 
-test("list closes the folders that do not fit and counts what is in them", async () => {
+test("list closes folders that do not fit and counts their entries", async () => {
   for (let index = 0; index < 200; index++) write(`work/many/${index}.txt`, "");
   expect(await run(listTool, {})).toBe(
     [
@@ -185,7 +185,7 @@ test("list closes the folders that do not fit and counts what is in them", async
   expect((await run(listTool, { path: "many" })).split("\n")).toHaveLength(102);
 });
 
-test("list says that a folder holds nothing", async () => {
+test("list reports an empty folder", async () => {
   mkdirSync(join(cwd, "empty"));
   expect(await run(listTool, { path: "empty" })).toBe(`${cwd}/empty/\n  (no files)`);
 });
@@ -195,7 +195,7 @@ test.each([
   // What the answer depends on must not say whether it is a file or a folder.
   ["grep", grepTool, { pattern: "x" }, ["read"]],
   ["list", listTool, {}, []],
-])("%s needs permission to look outside", async (name, tool, input, more) => {
+])("%s needs permission to search outside", async (name, tool, input, more) => {
   const { permissions } = await prepare(tool, { ...input, path: "../outside" });
   expect(permissions.map(({ permission }) => permission)).toEqual([name, ...more, "external_directory"]);
   expect(permissions.at(-1)?.subjects[0]?.text).toContain(join(folder, "outside"));
@@ -205,7 +205,7 @@ test.each([
   ["glob", globTool, { pattern: "*" }],
   ["grep", grepTool, { pattern: "x" }],
   ["list", listTool, {}],
-])("%s says that a folder is missing, and stops when it is cancelled", async (_, tool, input) => {
+])("%s reports a missing folder, and stops when it is cancelled", async (_, tool, input) => {
   await expect(prepare(tool, { ...input, path: "scr" })).rejects.toThrow(
     "scr does not exist. Did you mean src?",
   );
@@ -216,7 +216,7 @@ test.each([
   [globTool, { pattern: "*", path: "src" }],
   [grepTool, { pattern: "answer", path: "src" }],
   [listTool, { path: "src" }],
-])("a link put in the way after the question is not followed: $name", async (tool, input) => {
+])("a link created after the question is not followed: $name", async (tool, input) => {
   const prepared = await prepare(tool, input);
   renameSync(join(cwd, "src"), join(cwd, "moved"));
   symlinkSync(join(folder, "outside"), join(cwd, "src"));

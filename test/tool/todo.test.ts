@@ -21,7 +21,7 @@ test("the list is replaced, shown and read again", async () => {
   expect(place.context.todos.read()).toEqual([]);
 });
 
-test("each asks under its own name, and nothing is written before", async () => {
+test("each tool needs its own permission, and nothing is written before", async () => {
   await using place = await toolPlace();
   const write = await prepare(todowriteTool, { todos }, place);
   const read = await prepare(todoreadTool, {}, place);
@@ -32,7 +32,7 @@ test("each asks under its own name, and nothing is written before", async () => 
   expect(place.context.todos.read()).toEqual([]);
 });
 
-test("arguments that do not fit are named field by field", () => {
+test("invalid arguments are named field by field", () => {
   const parsed = todowriteTool.input.safeParse({ todos: [{ content: 1, status: "done", priority: "low" }] });
   expect(parsed.success ? "" : describeInputProblem(parsed.error)).toBe(
     [
@@ -47,7 +47,7 @@ test("arguments that do not fit are named field by field", () => {
   );
 });
 
-test("a todo without a priority has the one in the middle", () => {
+test("a todo without a priority has medium priority", () => {
   const todos = [{ content: "Look", status: "pending" }];
   expect(todowriteTool.input.parse({ todos })).toEqual({ todos: [{ ...todos[0], priority: "medium" }] });
 });
@@ -58,7 +58,7 @@ test("reports the first of many problems, and how many more there are", () => {
   expect([lines.length, lines.at(-1)]).toEqual([6, "- and 26 more problems"]);
 });
 
-test("for an unknown tool all there are come, the nearest first", () => {
+test("an unknown tool returns all names, the nearest first", () => {
   const tools = [todoreadTool, todowriteTool, readTool];
   expect(describeUnknownTool("my.cat_file", "my.cat_file", tools)).toBe(
     'There is no tool "my.cat_file". Use one of these: read, todowrite, todoread.',

@@ -8,7 +8,7 @@ import { call, description, prepare, run, shouting, toolPlace } from "./tool-pla
 
 const hashOf = (text: string) => sha256(Buffer.from(text));
 
-test("a new file is made with its folders", async () => {
+test("a new file is created with its folders", async () => {
   await using place = await toolPlace();
   expect(await call(writeTool, { filePath: "src/new/a.ts", content: "one\ntwo\n" }, place)).toEqual({
     status: "completed",
@@ -92,7 +92,7 @@ test("a file saved again with the same content is no change", async () => {
   expect(await place.text("a")).toBe("new\n");
 });
 
-test("what changes between question and answer stays", async () => {
+test("keeps what the user changes between question and answer", async () => {
   await using place = await toolPlace({ a: "one\n" });
   await call(readTool, { filePath: "a" }, place);
   const prepared = await prepare(writeTool, { filePath: "a", content: "mine\n" }, place);
@@ -112,7 +112,7 @@ test("does not create a file again that vanished between question and answer", a
   await expect(stat(place.path("a"))).rejects.toThrow("ENOENT");
 });
 
-test("a link put in the way after the question leads nowhere", async () => {
+test("a link created after the question leads nowhere", async () => {
   await using place = await toolPlace();
   await mkdir(join(place.outside, "elsewhere"));
   const prepared = await prepare(writeTool, { filePath: "d/a", content: "mine\n" }, place);
@@ -121,7 +121,7 @@ test("a link put in the way after the question leads nowhere", async () => {
   await expect(stat(join(place.outside, "elsewhere/a"))).rejects.toThrow("ENOENT");
 });
 
-test("the same content writes nothing and asks for no more than reading", async () => {
+test("the same content writes nothing and needs only permission to read", async () => {
   await using place = await toolPlace({ a: "same\n" });
   const before = (await stat(place.path("a"), { bigint: true })).mtimeNs;
   const prepared = await prepare(writeTool, { filePath: "a", content: "same\n" }, place);
@@ -133,7 +133,7 @@ test("the same content writes nothing and asks for no more than reading", async 
   expect((await stat(place.path("a"), { bigint: true })).mtimeNs).toBe(before);
 });
 
-test("line endings, byte order mark and encoding of a file stay", async () => {
+test("line endings, byte order mark and encoding of a file are preserved", async () => {
   const files = {
     crlf: Buffer.from("\uFEFFone\r\ntwo\r\n"),
     utf16: Buffer.from("\uFEFFone\n", "utf16le"),
@@ -160,7 +160,7 @@ test("an executable stays executable", async () => {
   expect((await stat(place.path("run.sh"))).mode & 0o777).toBe(0o755);
 });
 
-test("folders, binary files and places under a file are refused", async () => {
+test("folders, binary files and paths below a file are rejected", async () => {
   await using place = await toolPlace({ "d/x": "", "a.bin": "a\0b" });
   await expect(prepare(writeTool, { filePath: "d", content: "" }, place)).rejects.toThrow("d is a folder.");
   await expect(prepare(writeTool, { filePath: "a.bin", content: "" }, place)).rejects.toThrow("is binary");

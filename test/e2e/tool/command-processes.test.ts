@@ -44,7 +44,7 @@ test("a background process with an emptied environment ends when the program is 
   });
 });
 
-test("a command that reads its own output gets the end of a file, not the time limit", async () => {
+test("a command that reads its own output gets an end of file, not a time limit", async () => {
   await story({ config }, async (context) => {
     const program = [
       "for (const fd of [1, 2]) {",
@@ -58,7 +58,7 @@ test("a command that reads its own output gets the end of a file, not the time l
   });
 });
 
-test("a command with a NUL character is refused before anybody is asked", async () => {
+test("a command with a NUL character is refused before the user is asked", async () => {
   const asking = { permission: { bash: "ask" } };
   await story({ config: asking, permission: "allow_once" }, async (context) => {
     expect(await result(context, { command: "echo a\0b" })).toContain(

@@ -76,7 +76,7 @@ describe("tools of the configuration's folders", () => {
     });
   });
 
-  test("follow rules of their names; agents that only read must ask or do not see them", async () => {
+  test("follow rules for their names; agents that only read must ask or do not see them", async () => {
     const homeFiles = { ".config/fairlead/tools/greet.js": greet };
     const config = { ...goOn, permission: { greet: "allow" } };
     await story({ homeFiles, config, permission: "reject_once" }, async ({ editor, model }) => {
@@ -92,7 +92,7 @@ describe("tools of the configuration's folders", () => {
     });
   });
 
-  test("report wrong arguments, errors and strange results as failed calls of the file", async () => {
+  test("report wrong arguments, errors and invalid results as failed calls of the file", async () => {
     const broken = `
 import { tool } from "fairlead/plugin";
 const make = (execute) => tool({ description: "Fails.", args: { n: tool.schema.number() }, execute });
@@ -138,7 +138,7 @@ export const fine = make(({ n }) => "x".repeat(n));
     });
   });
 
-  test("of a project wait for consent, and are loaded again when they change", async () => {
+  test("of a project wait for consent, and are reloaded when they change", async () => {
     const files = { ".opencode/tool/greet.ts": greet };
     await story(
       { files, config: { permission: { greet: "allow" } }, permission: "allow_once" },
@@ -159,7 +159,7 @@ export const fine = make(({ n }) => "x".repeat(n));
     );
   });
 
-  test("of a project may import what was agreed to and nothing else of it", async () => {
+  test("of a project may only import files that the consent covered", async () => {
     const file = (from: string) => `
 import { word } from "${from}";
 export default { description: "Says.", args: {}, execute: () => word };

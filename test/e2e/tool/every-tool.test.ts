@@ -123,7 +123,7 @@ async function play(
   return sessionId;
 }
 
-test.each(clients)("a client that is %s sees each tool as the golden file says", async (name, client) => {
+test.each(clients)("a client that is %s receives each tool as in the golden file", async (name, client) => {
   await using server = await webServer({
     "/page": body("<h1>Title</h1><p>Text</p>", { "content-type": "text/html" }),
     "/search": (_, response) =>

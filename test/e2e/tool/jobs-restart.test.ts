@@ -25,7 +25,7 @@ async function waitForEnd(pid: number): Promise<void> {
   await vi.waitFor(async () => expect(await isRunning(pid)).toBe(false), { timeout: 10_000 });
 }
 
-test("a job ends when the program is killed; user and model learn it from the load", async () => {
+test("a job ends when the program is killed; a load informs user and model", async () => {
   await story({}, async (context) => {
     const { editor, model } = context;
     const { sessionId, pid } = await startJob(context);
@@ -130,7 +130,7 @@ test("a job that the user keeps continues after its session, and ends with the p
   });
 });
 
-test("a running job stays open when its session is loaded again", async () => {
+test("the call of a running job stays open when its session is loaded again", async () => {
   await story({}, async (context) => {
     const { editor } = context;
     const { sessionId, pid } = await startJob(context);
@@ -143,7 +143,7 @@ test("a running job stays open when its session is loaded again", async () => {
   });
 });
 
-test("a job ends with the program, also if the user keeps it", async () => {
+test("a job ends with the program, even if the user keeps it", async () => {
   await story({}, async (context) => {
     const { editor } = context;
     const jobs = [await startJob(context), await startJob(context), await startJob(context)];
@@ -213,7 +213,7 @@ describe("a load while a job runs", () => {
     "echo begun; until [ -e go ]; do sleep 0.05; done; printf 'all%sbuilt\\n' _; until [ -e end ]; do sleep 0.05; done; exit 4";
   const start = reply.call("bash", { command, background: true });
 
-  test("is followed by the job's output and end without a request", async () => {
+  test("sends the job's output and end without a request", async () => {
     await story({}, async ({ editor, model, repository }) => {
       const { sessionId } = await editor.newSession();
       model.reply(start).reply("Started.");
@@ -227,7 +227,7 @@ describe("a load while a job runs", () => {
     });
   });
 
-  test("is followed by the same in version 2", async () => {
+  test("sends the same in version 2", async () => {
     await draftStory({}, async ({ editor, model, repository }) => {
       const folders = { cwd: repository.path, mcpServers: [] };
       const { sessionId } = await editor.request("session/new", folders);

@@ -100,7 +100,7 @@ test("a wait ends when a line matches", async () => {
 test.each([
   ["a client without terminals", undefined],
   ["a client with terminals", zedLike()],
-])("the card of a job lives on after its turn for %s", async (_, client) => {
+])("the card of a job continues after its turn for %s", async (_, client) => {
   await story({ ...(client && { client }) }, async (context) => {
     const { editor, model, repository } = context;
     const { sessionId } = await editor.newSession();
@@ -118,7 +118,7 @@ test.each([
   });
 });
 
-test("the user of an idle session and then the model learn that a job ended", async () => {
+test("the user of an idle session, then the model, are notified that a job ended", async () => {
   await story({}, async (context) => {
     const { editor, model, repository } = context;
     const { sessionId } = await editor.newSession();
@@ -141,7 +141,7 @@ test("the user of an idle session and then the model learn that a job ended", as
   });
 });
 
-test("the model learns of an end within the turn with its next step", async () => {
+test("the model learns within the turn that a job ended, with its next step", async () => {
   await story({}, async (context) => {
     const { editor, model, repository } = context;
     const { sessionId } = await editor.newSession();
@@ -159,7 +159,7 @@ test("the model learns of an end within the turn with its next step", async () =
   });
 });
 
-test("cancelling a turn leaves its jobs; the user lists and stops them", async () => {
+test("a job continues after its turn is cancelled; the user lists and stops it", async () => {
   await story({}, async (context) => {
     const { editor, model } = context;
     const { sessionId } = await editor.newSession();
@@ -203,7 +203,7 @@ test("a command without a time limit becomes a job, one with a limit is ended", 
   });
 });
 
-test("no more jobs start than the configuration allows", async () => {
+test("the configuration limits the number of jobs", async () => {
   await story({ config: { jobs: { commands: 1 } } }, async (context) => {
     const { editor, model } = context;
     const { sessionId } = await editor.newSession();
@@ -215,7 +215,7 @@ test("no more jobs start than the configuration allows", async () => {
   });
 });
 
-test("a background command and what is typed into its shell are asked like commands", async () => {
+test("a background command and its input need permission like commands", async () => {
   const config = {
     permission: { bash: { "*": "allow", "touch *": "ask", sh: "allow" }, external_directory: "allow" },
   };
@@ -239,7 +239,7 @@ test("a background command and what is typed into its shell are asked like comma
   });
 });
 
-test("what is typed into an interpreter is asked each time where commands are asked", async () => {
+test("input for an interpreter needs permission each time if commands do", async () => {
   const config = { permission: { bash: { "*": "ask", [`${process.execPath} *`]: "allow" } } };
   await story({ config, permission: "reject_once" }, async (context) => {
     const { editor, model } = context;
@@ -259,7 +259,7 @@ test("what is typed into an interpreter is asked each time where commands are as
   });
 });
 
-test("long output is bounded, and the whole is in a file", async () => {
+test("long output is bounded, and a file has all of it", async () => {
   await story({}, async (context) => {
     const { editor, model } = context;
     const { sessionId } = await editor.newSession();

@@ -11,7 +11,7 @@ const files = {
   "use.ts": 'import { sum } from "./sum";\nexport const three: number = sum(1, 2);\n',
 };
 
-test("shows the model only the errors that its edits made, from a real language server", async () => {
+test("shows the model only the errors that its edits caused, from a real server", async () => {
   await story(
     { files, config: { lsp: { typescript: typescriptServer } } },
     async ({ editor, model, repository }) => {

@@ -103,11 +103,11 @@ describe("a real language server", () => {
   });
 });
 
-describe("the tools", () => {
+describe("the language server tools", () => {
   const names = ["lsp", "rename_symbol"];
   const lspNames = (request: ModelRequest) => request.toolNames.filter((name) => names.includes(name));
 
-  test("are offered in few tokens where a server fits the project, and stay", async () => {
+  test("are offered in few tokens if a server fits the project, and stay", async () => {
     await story({ files, config }, async ({ editor, model, repository }) => {
       const { sessionId } = await editor.newSession();
       model.reply("One.").reply("Two.");
@@ -127,7 +127,7 @@ describe("the tools", () => {
     ["no server serves the project's languages", { "notes.md": "# Notes\n" }, config],
     ["the server is disabled", files, { lsp: { typescript: { ...typescriptServer, disabled: true } } }],
     ["language servers are off", files, { lsp: false }],
-  ])("are not offered where %s", async (_, given, configured) => {
+  ])("are not offered if %s", async (_, given, configured) => {
     await story({ files: given, config: configured }, async ({ editor, model }) => {
       const { sessionId } = await editor.newSession();
       model.reply("Hello.");
@@ -183,7 +183,7 @@ describe("an installed server", () => {
     });
   });
 
-  test("is used without a question where the configuration says so", async () => {
+  test("is used without a question if configured", async () => {
     await using bin = await temporaryFolder();
     const env = await installed(join(bin.path, "bin"));
     await story({ files, config: { lsp: true }, env }, async ({ editor, model }) => {

@@ -60,13 +60,13 @@ const served: readonly (readonly [string, string, unknown, RegExp])[] = [
   ["an unknown key", "grep", { pattern: "one", "-i": true }, /-i is not a parameter and was ignored/],
 ];
 
-describe("calls that are nearly right", () => {
-  test.each(served)("%s is served and named", async (_, tool, input, result) => {
+describe("calls that are nearly correct", () => {
+  test.each(served)("%s is accepted, and the result names the repair", async (_, tool, input, result) => {
     const { toolResults } = await runCalls([reply.call(tool, input)]);
     expect(toolResults).toEqual([expect.stringMatching(result)]);
   });
 
-  test("the history has the arguments as they were sent, the card those that run", async () => {
+  test("the history has the arguments as sent, the card those that run", async () => {
     const { messages } = await runCalls(
       [reply.call("read", { file_path: "src/a.txt", limit: "1" })],
       async ({ editor, sessionId }) => {
@@ -95,7 +95,7 @@ describe("calls that are nearly right", () => {
 const use = (recipient_name: string, parameters: unknown) => ({ recipient_name, parameters });
 const parallel = (...tool_uses: unknown[]) => reply.call("multi_tool_use.parallel", { tool_uses });
 
-describe("calls in one call", () => {
+describe("several calls in one", () => {
   test("each is run, with a card and a result", async () => {
     const { messages, toolResults } = await runCalls(
       [
@@ -141,7 +141,7 @@ describe("calls in one call", () => {
     expect(toolResults).toHaveLength(2);
   });
 
-  test("a denied one does not run, and the others do", async () => {
+  test("one that is denied does not run, and the others do", async () => {
     const { toolResults } = await runCalls(
       [
         parallel(
@@ -160,7 +160,7 @@ describe("calls in one call", () => {
     ]);
   });
 
-  test("an unknown name is refused, and the others run", async () => {
+  test("one with an unknown name is refused, and the others run", async () => {
     const { toolResults } = await runCalls([
       parallel(
         use("functions.nothing", {}),
@@ -196,7 +196,7 @@ describe("calls in one call", () => {
   });
 });
 
-describe("refusals", () => {
+describe("error messages", () => {
   test("quote the place of a mistake in JSON", async () => {
     const { toolResults } = await runCalls([reply.call("read", '{"filePath": src/a.txt, "limit": 1}')]);
     expect(toolResults).toEqual([expect.stringMatching(/not valid JSON.*near: .*src\/a\.txt/)]);
@@ -214,7 +214,7 @@ describe("refusals", () => {
   });
 });
 
-describe("searches that find nothing say why", () => {
+describe("explain why a search finds nothing", () => {
   const source = { "src/a.ts": "const Total = price(1);\nlet cost = $5;\n", "src/b.ts": "x\n" };
   const grep = (pattern: string, more: object = {}) => reply.call("grep", { pattern, ...more });
   const glob = (pattern: string, path?: string) => reply.call("glob", { pattern, path });
@@ -257,7 +257,7 @@ describe("cut calls", () => {
       "tool_calls",
       /The arguments of write are not valid JSON: they end too early\. /,
     ],
-  ])("by %s say how much arrived, and what to do", async (_, reason, says) => {
+  ])("by %s report how much arrived, and what to do", async (_, reason, says) => {
     const { toolResults } = await runCalls(
       [reply.call("write", cut), reply.finish(reason)],
       async ({ repository }) => {
@@ -279,7 +279,7 @@ describe("cut calls", () => {
   });
 });
 
-describe("calls that could do harm", () => {
+describe("calls with a risky repair", () => {
   test.each([
     ["write", '{"filePath": "new.txt", "content": "half'],
     ["write", '{"filePath": "new.txt", "content": "half"'],

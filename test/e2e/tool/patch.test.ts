@@ -41,7 +41,7 @@ const patchText = [
 const reads = ["keep.txt", "old name.txt", "gone.txt"].map((filePath) => reply.call("read", { filePath }));
 
 describe("a model of the GPT family", () => {
-  test("patches several files after one question, and /undo takes all of it back", async () => {
+  test("patches several files after one question, and /undo reverts all of it", async () => {
     await story({ files, config, permission: "allow_once" }, async ({ editor, model, repository }) => {
       const path = (name: string) => join(repository.path, name);
       const text = (name: string) => readFile(path(name), "utf8");
@@ -112,7 +112,7 @@ describe("a model of the GPT family", () => {
   });
 });
 
-test("other models are offered no patches", async () => {
+test("other models have no patch tool", async () => {
   await story({ files: {} }, async ({ editor, model }) => {
     const { sessionId } = await editor.newSession();
     model.reply("Hello.");

@@ -35,7 +35,7 @@ const save = (content: string) => (context: StoryContext) =>
   writeFile(join(context.repository.path, "src/a.js"), content);
 
 describe("a file that was not read", () => {
-  test("is edited by text that it has exactly once", async () => {
+  test("is edited by text that occurs in it exactly once", async () => {
     const { last, now } = await playPlain(edit("list.length", "list.size"));
     expect(last).toMatch(/^Changed src\/a\.js/);
     expect(now).toContain("return list.size;");
@@ -51,7 +51,7 @@ describe("a file that was not read", () => {
     expect(now).toBe(text);
   });
 
-  test("is not written over after an exact edit", async () => {
+  test("is not overwritten after an exact edit", async () => {
     const { last } = await playPlain(edit("list.length", "list.size"), write());
     expect(last).toMatch(/Only a part of .* was shown/);
   });
@@ -64,7 +64,7 @@ describe("a file that a command showed", () => {
     "cd src && cat a.js",
     "nl -ba src/a.js",
     "git status; cat src/*.js",
-  ])("%s: may be written over", async (command) => {
+  ])("%s: may be overwritten", async (command) => {
     const { last, now } = await playPlain(bash(command), write());
     expect(last).toMatch(/^Wrote src\/a\.js/);
     expect(now).toBe("new\n");
@@ -79,14 +79,14 @@ describe("a file that a command showed", () => {
     "grep -n return src/a.js",
     "grep -rn return src",
     "grep -n return src/a.js src/b.js",
-  ])("%s: may be edited, and not written over", async (command) => {
+  ])("%s: may be edited, but not overwritten", async (command) => {
     const { last } = await playPlain(bash(command), write());
     expect(last).toMatch(/Only a part of .* was shown in this session\. Read it first/);
     const { now } = await playPlain(bash(command), tolerant);
     expect(now).toContain("\treturn list.size;");
   });
 
-  test("grep of the agent: may be edited, and not written over", async () => {
+  test("grep of the agent: may be edited, but not overwritten", async () => {
     const grep = reply.call("grep", { pattern: "return", path: "src" });
     expect((await playPlain(grep, write())).last).toMatch(/Only a part of .* was shown/);
     expect((await playPlain(grep, tolerant)).now).toContain("\treturn list.size;");
@@ -127,7 +127,7 @@ describe("a file that a command showed", () => {
   });
 });
 
-describe("text that the user has not saved", () => {
+describe("unsaved text of the user", () => {
   const typed = `${text}// typed\n`;
   async function playWithBuffer(...steps: reply.Step[]) {
     const client: ClientKind = withFs();

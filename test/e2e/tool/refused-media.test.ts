@@ -76,7 +76,7 @@ test("omits a refused image from later requests to that model, with one notice",
   });
 });
 
-test("where the model may take others, what it refused counts in its session only", async () => {
+test("if the model may accept other images, a refusal counts in its session only", async () => {
   await seerStory(async ({ editor, model, repository, sessionId }) => {
     model.reply(reply.failure(400, "At most 1 image(s) may be provided in one request."));
     model.reply("I cannot see them.").reply("Fine.").reply("A dot.");
@@ -89,7 +89,7 @@ test("where the model may take others, what it refused counts in its session onl
   });
 });
 
-test("omits a tool's image where it is refused, and continues with the turn", async () => {
+test("omits a refused image of a tool, and continues with the turn", async () => {
   await seerStory(async ({ editor, model, sessionId }) => {
     model.reply(reply.call("read", { filePath: "dot.png" }), reply.finish("tool_calls"));
     model.reply(reply.failure(422, "messages.3: unknown variant image_url")).reply("Not for me.");
@@ -100,7 +100,7 @@ test("omits a tool's image where it is refused, and continues with the turn", as
   });
 });
 
-test("a refusal is known by a status, by its words and inside a stream", async () => {
+test("a refusal is recognized by status, by message and inside a stream", async () => {
   await seerStory(async ({ editor, model, sessionId }) => {
     const refusals: Record<string, readonly reply.Step[]> = {
       a: [reply.failure(415, "Unsupported")],

@@ -37,7 +37,7 @@ test("a page of this computer is not fetched without consent", async () => {
   });
 });
 
-test("a configured search is offered and its key stays out of what the model reads", async () => {
+test("a configured search is offered, and the model never receives its key", async () => {
   await using server = await webServer({
     "/search": (request, response) =>
       void response.end(

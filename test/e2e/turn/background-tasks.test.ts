@@ -127,7 +127,7 @@ test("the report of a task that ends within the turn comes with the next step", 
   });
 });
 
-test("background tasks are limited, read, awaited and stopped, and outlive a cancel", async () => {
+test("background tasks are limited, read, awaited and stopped, and survive a cancel", async () => {
   await story({ config: { jobs: { tasks: 1 }, permission: { bash: "allow" } } }, async (context) => {
     const { editor, model } = context;
     const { sessionId } = await editor.newSession();
@@ -196,7 +196,7 @@ test("the changes of a background task are undone with its turn, but not while i
   });
 });
 
-test("the changes of a task that a task started in the background are undone", async () => {
+test("changes of tasks that a task started in the background are undone", async () => {
   const boss = { mode: "subagent", description: "Leads.", permission: { task: "allow" } };
   const config = { agent: { boss }, permission: { edit: "allow", task: "allow" }, subagent_depth: 2 };
   await story({ config }, async ({ editor, model, repository }) => {

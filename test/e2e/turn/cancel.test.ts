@@ -87,7 +87,7 @@ test("cancels while the model is silent", async () => {
   });
 });
 
-test("cancels while the model sends nothing but signs that the line is open", async () => {
+test("cancels while the model sends only keep-alive comments", async () => {
   await cancelStory({}, async ({ editor, model }) => {
     const { sessionId } = await editor.newSession();
     model.reply(reply.headers(), reply.commentsOnly(5));
@@ -108,7 +108,7 @@ test("cancels while a call is being written, which is never run", async () => {
   });
 });
 
-test("cancels a command with everything that it started", async () => {
+test("cancels a command with all its processes", async () => {
   await cancelStory({ config: { permission: { bash: "allow" } } }, async ({ editor, model, home }) => {
     const { sessionId } = await editor.newSession();
     const mark = basename(home.path);
@@ -129,7 +129,7 @@ test.each([
   ["a command that was cancelled", "echo so far; sleep 300", whole],
   ["one that does not end then", `echo so far; ${stays}`, whole],
   ["one that does not end then and had printed much", `seq 20000; echo so far; ${stays}`, endOnly],
-])("tells the model of the next turn what had been printed by %s", async (_, command, note) => {
+])("the model of the next turn learns what %s had printed", async (_, command, note) => {
   await story({}, async ({ editor, model }) => {
     const { sessionId } = await editor.newSession();
     model.reply(reply.call("bash", { command })).reply("I see.");
@@ -196,7 +196,7 @@ test("takes the answer cancelled to a question as the end of the turn", async ()
   });
 });
 
-test("cancels a prompt that has arrived but not begun", async () => {
+test("cancels a prompt that has arrived but not started", async () => {
   await story({}, async ({ editor, model }) => {
     const { sessionId } = await editor.newSession();
     const prompt = [{ type: "text", text: "Hi" }];
@@ -212,7 +212,7 @@ test("cancels a prompt that has arrived but not begun", async () => {
   });
 });
 
-test("cancels the wait before another try", async () => {
+test("cancels the wait before a retry", async () => {
   await cancelStory({ config: { retry: { delay_ms: 30_000 } } }, async ({ editor, model }) => {
     const { sessionId } = await editor.newSession();
     model.reply(reply.failure(500, "out of order"));
@@ -240,7 +240,7 @@ test("cancels the wait for a key that a command never prints, and ends the comma
   });
 });
 
-test("cancels the turn that runs and the two that wait", async () => {
+test("cancels the running turn and the two that wait", async () => {
   await cancelStory({}, async ({ editor, model }) => {
     const { sessionId } = await editor.newSession();
     model.reply(reply.say("Once upon"), reply.stall());
@@ -286,7 +286,7 @@ test("cancels one session and not the other", async () => {
   });
 });
 
-test("cancels by the protocol's way to take a request back", async () => {
+test("cancels by the protocol's request cancellation", async () => {
   await story({}, async ({ editor, model }) => {
     const { sessionId } = await editor.newSession();
     model.reply(reply.say("Once upon"), reply.stall()).reply("Hello.");
@@ -311,7 +311,7 @@ test("a cancel with nothing running changes nothing", async () => {
   });
 });
 
-test("nothing of a cancelled turn comes late, not even a title, until the next request", async () => {
+test("nothing of a cancelled turn is sent late, not even a title, until a new request", async () => {
   await story({}, async ({ editor, model }) => {
     const { sessionId } = await editor.newSession();
     const gate = reply.gate();

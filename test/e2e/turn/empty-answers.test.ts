@@ -29,7 +29,7 @@ async function failureOf(editor: Editor, sessionId: string, text = "Go on"): Pro
 }
 
 describe("an empty answer", () => {
-  test.each(emptyAnswers)("of %s is asked for again, unchanged", async (_, steps) => {
+  test.each(emptyAnswers)("of %s is requested again, unchanged", async (_, steps) => {
     await story({ config: { retry } }, async ({ editor, model }) => {
       const { sessionId } = await editor.newSession();
       model.reply(steps).reply(steps).reply("Here.");
@@ -42,7 +42,7 @@ describe("an empty answer", () => {
     });
   });
 
-  test("is followed by a reminder when repeating does not help", async () => {
+  test("is followed by a reminder if repeating does not help", async () => {
     await story({ config: { retry } }, async ({ editor, model }) => {
       const { sessionId } = await editor.newSession();
       for (let call = 1; call < callsUntilFailure; call++) model.reply(reply.finish("stop"));
@@ -55,7 +55,7 @@ describe("an empty answer", () => {
     });
   });
 
-  test.each(emptyAnswers.slice(0, 5))("of %s fails with an explanation in the end", async (_, steps) => {
+  test.each(emptyAnswers.slice(0, 5))("of %s finally fails with an explanation", async (_, steps) => {
     await story({ config: { retry } }, async ({ editor, model }) => {
       const { sessionId } = await editor.newSession();
       for (let call = 1; call <= callsUntilFailure; call++) model.reply(steps);
@@ -67,7 +67,7 @@ describe("an empty answer", () => {
     });
   });
 
-  test("raises a temperature that is set, and sets none", async () => {
+  test("raises a configured temperature, and sets none otherwise", async () => {
     const temperatures = async (agent: Record<string, unknown>) => {
       const seen: unknown[] = [];
       await story({ config: { retry, agent: { build: agent } } }, async ({ editor, model }) => {
@@ -104,7 +104,7 @@ describe("an empty answer", () => {
     });
   });
 
-  test("may occur again after the model went on", async () => {
+  test("may occur again after the model continued", async () => {
     await story({ config: { retry }, files: { "a.txt": "one\n" } }, async ({ editor, model }) => {
       const { sessionId } = await editor.newSession();
       const silence = () => {
@@ -166,7 +166,7 @@ describe("a call that is written as text", () => {
     });
   });
 
-  test("counts in thoughts if there is no other text", async () => {
+  test("counts in reasoning if there is no other text", async () => {
     await story({ config: { retry }, files }, async ({ editor, model }) => {
       const { sessionId } = await editor.newSession();
       model.reply(reply.think(`I read it.\n${leaked}`)).reply("Read.");
@@ -178,7 +178,7 @@ describe("a call that is written as text", () => {
     });
   });
 
-  test("again and again fails, with the server's switches", async () => {
+  test("fails if it repeats, and names the server's options", async () => {
     await story({ files }, async ({ editor, model }) => {
       const { sessionId } = await editor.newSession();
       model.reply(leaked).reply(leaked).reply(leaked);
@@ -190,7 +190,7 @@ describe("a call that is written as text", () => {
     });
   });
 
-  test("is an answer where it is an example", async () => {
+  test("is an answer if it is an example", async () => {
     await story({ files }, async ({ editor, model }) => {
       const { sessionId } = await editor.newSession();
       model.reply(`Hermes models write calls in this format:\n${leaked}`);
@@ -233,7 +233,7 @@ describe("an announcement without a call", () => {
     });
   });
 
-  test("of a model of a large vendor is left alone", async () => {
+  test("has no effect for a model of a large vendor", async () => {
     const config = { model: "test/gpt-5" };
     await story({ config }, async ({ editor, model }) => {
       const { sessionId } = await editor.newSession();

@@ -179,7 +179,7 @@ describe("the card at the end of a turn", () => {
     });
   });
 
-  test("lists files, runs with exit codes, and what was run before the last change only", async () => {
+  test("lists files, runs with exit codes, and runs made only before the last change", async () => {
     await story(options, async (context) => {
       const [card] = await play(
         context,
@@ -293,7 +293,7 @@ describe("the card at the end of a turn", () => {
     });
   });
 
-  test("is no part of what the model reads", async () => {
+  test("is not sent to the model", async () => {
     await story(options, async ({ editor, model }) => {
       const { sessionId } = await editor.newSession();
       model.reply(read).reply(edit("1", "2")).reply("Changed.").reply("Yes.");
@@ -354,7 +354,7 @@ describe("the reminder before the end of a turn", () => {
   const isReminder = /^<system-reminder>\nYou changed 1 file in this turn and ran nothing/;
   const lastText = ({ messages }: ModelRequest) => String(toObject(toList(messages).at(-1))["content"]);
 
-  test("asks for a check once, and is appended to what the model has read", async () => {
+  test("asks for a check once, at the end of the conversation", async () => {
     await story(reminding, async ({ editor, model }) => {
       const { sessionId } = await editor.newSession();
       model
@@ -378,7 +378,7 @@ describe("the reminder before the end of a turn", () => {
     });
   });
 
-  test("asks for the run that a claim has not", async () => {
+  test("asks for the run that the answer claims without one", async () => {
     await story(reminding, async ({ editor, model }) => {
       const { sessionId } = await editor.newSession();
       model.reply(read).reply(edit("1", "2")).reply(passing).reply(bash("make test")).reply(passing);

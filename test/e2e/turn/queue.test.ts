@@ -159,7 +159,7 @@ describe("steering", () => {
     });
   });
 
-  test("during the last words of a turn makes it continue", async () => {
+  test("near the end of a turn makes it continue", async () => {
     await story({}, async ({ editor, model }) => {
       const { sessionId } = await editor.newSession();
       const gate = reply.gate();

@@ -62,7 +62,7 @@ describe("commands about the session", () => {
     });
   });
 
-  test("text that begins with a path goes to the model as it is", async () => {
+  test("text that begins with a path goes to the model unchanged", async () => {
     await story({}, async ({ editor, model }) => {
       const { sessionId } = await editor.newSession();
       const texts = [
@@ -120,7 +120,7 @@ describe("/context", () => {
     });
   });
 
-  test("measures the system prompt that is sent, and the reminder of what changed since", async () => {
+  test("measures the sent system prompt, and the reminder about later changes", async () => {
     const files = { "AGENTS.md": "Use tabs.\n".repeat(200) };
     await story(
       { files, limit: { context: 200_000, output: 8_000 } },

@@ -42,7 +42,7 @@ const readPlace = (report: string) => {
   return { root, branch };
 };
 
-test("a task in a worktree leaves the checkout as it is, until the user merges it", async () => {
+test("a task in a worktree does not change the checkout until the user merges it", async () => {
   await story({ files, config, permission: "allow_once" }, async (context) => {
     const { editor, model, repository } = context;
     const before = await branches(context);

@@ -92,7 +92,7 @@ describe("a task", () => {
     });
   });
 
-  test("that waits for an answer ends with its parent's cancel and asks no model again", async () => {
+  test("that waits for an answer ends with its parent's cancel and starts no request", async () => {
     const config = { permission: { bash: "ask" } };
     await story({ config, permission: "never" }, async ({ editor, model }) => {
       const { sessionId } = await editor.newSession();
@@ -111,7 +111,7 @@ describe("a task", () => {
     });
   });
 
-  test("may be done by a hidden agent, which no list names", async () => {
+  test("may use a hidden agent, which no list names", async () => {
     const helper = { mode: "subagent", hidden: true, description: "Counts quietly." };
     await story({ config: { agent: { helper } } }, async ({ editor, model }) => {
       const { sessionId } = await editor.newSession();
@@ -167,7 +167,7 @@ describe("a task", () => {
     });
   });
 
-  test("continues under its id with what it knows, which only its own session may", async () => {
+  test("continues under its id with its history, only from its own session", async () => {
     await story({}, async ({ editor, model }) => {
       const { sessionId } = await editor.newSession();
       model.reply(reply.together(task("Find it")));
@@ -190,7 +190,7 @@ describe("a task", () => {
     });
   });
 
-  test("is given no file that its prompt names with @, as nobody was asked about it", async () => {
+  test("attaches no file that its prompt names with @, since no user was asked", async () => {
     await story({ files: { ".env": "KEY=hidden-value\n" } }, async ({ editor, model }) => {
       const { sessionId } = await editor.newSession();
       model.reply(reply.together(task("Sum up @.env")));
@@ -202,7 +202,7 @@ describe("a task", () => {
     });
   });
 
-  test("has no more permissions than who began it", async () => {
+  test("has no more permissions than its parent", async () => {
     const agent = {
       writer: { mode: "subagent", description: "Writes.", permission: { edit: "allow", bash: "allow" } },
     };
@@ -241,7 +241,7 @@ describe("a task", () => {
     );
   });
 
-  test("counts in cost and use, and the limit of cost asks for it too", async () => {
+  test("counts in cost and usage, and the cost limit applies to it", async () => {
     const priced = {
       test: {
         models: { scripted: { cost: { input: 10, output: 0 }, limit: { context: 1e6, output: 1e3 } } },
@@ -343,7 +343,7 @@ describe("a task", () => {
     });
   });
 
-  test("that the program's end cut off can continue, and its changes can be undone", async () => {
+  test("interrupted by the program's end can continue, and its changes can be undone", async () => {
     await story({}, async ({ editor, model, repository }) => {
       const { sessionId } = await editor.newSession();
       const isWritten = reply.gate();
@@ -363,7 +363,7 @@ describe("a task", () => {
     });
   });
 
-  test("has its commands undone with the turn, and those that cannot be named", async () => {
+  test("has its commands' changes undone with the turn; unknown changes are named", async () => {
     await story({ files: { a: "one\n" }, config: allowBash }, async ({ editor, model, repository }) => {
       const { sessionId } = await editor.newSession();
       const command = "echo two > a && git -c user.name=a -c user.email=a@example.com commit -qam two";
@@ -379,7 +379,7 @@ describe("a task", () => {
     });
   });
 
-  test("whose command the program's end cut off is named by undo", async () => {
+  test("interrupted by the program's end during a command is named by undo", async () => {
     await story({ files: { a: "one\n" }, config: allowBash }, async ({ editor, model, repository }) => {
       const { sessionId } = await editor.newSession();
       const command = "echo more >> a; sleep 600";
@@ -398,7 +398,7 @@ describe("a task", () => {
     });
   });
 
-  test("is cut short after its steps, or when nothing happens in it", async () => {
+  test("ends at its step limit, or after a time without activity", async () => {
     const config = {
       subagent_idle_seconds: 0.3,
       agent: { quick: { mode: "subagent", description: "Is quick.", steps: 2 } },
@@ -424,7 +424,7 @@ describe("a task", () => {
 describe("the editor", () => {
   const kinds = { plain, "one that draws calls below calls": zedLike };
   for (const [name, client] of Object.entries(kinds)) {
-    test(`that is ${name} gets a loaded task as it was shown live`, async () => {
+    test(`that is ${name} receives a loaded task as in the live session`, async () => {
       const config = { permission: { bash: "ask" } };
       await story({ client: client(), config, permission: "allow_once" }, async ({ editor, model }) => {
         const { sessionId } = await editor.newSession();

@@ -21,7 +21,7 @@ const lastUserContent = (request: ModelRequest) =>
 
 describe("a turn", () => {
   // That lines and requests hold no half of a character is looked at in every story.
-  test("replaces half of a surrogate pair, which strict readers would refuse", async () => {
+  test("replaces half of a surrogate pair, which strict parsers would reject", async () => {
     await story({ files: { "a.txt": "one\n" } }, async ({ editor, model }) => {
       const { sessionId } = await editor.newSession();
       const half = "\ud83d";
@@ -38,7 +38,7 @@ describe("a turn", () => {
     });
   });
 
-  test("shows thought, text and calls in the order in which the model wrote them", async () => {
+  test("shows thoughts, text and calls in the order in which the model wrote them", async () => {
     await story({ files: { "a.txt": "one\n" } }, async ({ editor, model, repository }) => {
       const { sessionId } = await editor.newSession();
       model
@@ -139,7 +139,7 @@ describe("a turn", () => {
     });
   });
 
-  test("reads two files side by side", async () => {
+  test("reads two files in parallel", async () => {
     await story({ files: { "a.txt": "one\n", "b.txt": "two\n" } }, async ({ editor, model }) => {
       const { sessionId } = await editor.newSession();
       model
@@ -234,7 +234,7 @@ describe("the ends of a turn", () => {
     });
   });
 
-  test("forbids calls and asks for a summary at the step limit", async () => {
+  test("forbids calls and requests a summary at the step limit", async () => {
     const config = { agent: { build: { steps: 2 } } };
     await story({ config, files: { "a.txt": "one\n" } }, async ({ editor, model }) => {
       const { sessionId } = await editor.newSession();
@@ -249,7 +249,7 @@ describe("the ends of a turn", () => {
     });
   });
 
-  test("at the step limit a model that still calls tools is not asked again", async () => {
+  test("at the step limit ends the turn if the model still calls tools", async () => {
     const config = { agent: { build: { steps: 2 } } };
     await story({ config, files: { "a.txt": "one\n" } }, async ({ editor, model }) => {
       const { sessionId } = await editor.newSession();
@@ -354,7 +354,7 @@ describe("attachments", () => {
     expect(content.match(/\d: line \d/g)).toEqual(["3: line 3", "4: line 4", "5: line 5"]);
   });
 
-  test("a link of Zed's own kind is understood", async () => {
+  test("a link in Zed's own format is recognized", async () => {
     const content = await sent({ "a b.txt": lines }, (cwd) => [
       link(`zed:///agent/file?path=${encodeURIComponent(join(cwd, "a b.txt"))}`, "a b.txt"),
     ]);
@@ -374,7 +374,7 @@ describe("attachments", () => {
     expect(content).toMatch(/attached file:.*none\.txt.*could not be read/);
   });
 
-  test("a link to something that is not a file is passed on by name", async () => {
+  test("a link to something that is not a file is sent by name", async () => {
     const content = await sent({}, () => [link("https://example.com/page", "A page")]);
     expect(content).toContain("https://example.com/page (A page)");
   });
@@ -393,7 +393,7 @@ describe("attachments", () => {
 
   const image: ContentBlock = { type: "image", mimeType: "image/png", data: "iVBORw0KGgo=" };
 
-  test("an image reaches a model that takes images", async () => {
+  test("an image reaches a model that accepts images", async () => {
     const models = {
       scripted: {
         name: "Scripted",
@@ -424,7 +424,7 @@ describe("attachments", () => {
     });
   });
 
-  test("tells a model without image input that there was an image", async () => {
+  test("a model without image input is informed about an image", async () => {
     const content = await sent({}, () => [text("What is it?"), image]);
     expect(content).toMatch(/What is it\?[^]*image/);
     expect(content).not.toContain("iVBORw0KGgo");
@@ -432,7 +432,7 @@ describe("attachments", () => {
 });
 
 describe("commands", () => {
-  test("are offered with what may follow their names", async () => {
+  test("are offered with hints for their arguments", async () => {
     await story({}, async ({ editor }) => {
       const { sessionId } = await editor.newSession();
       const { availableCommands } = await editor.waitForKind(sessionId, "available_commands_update");
@@ -454,7 +454,7 @@ describe("commands", () => {
     });
   });
 
-  test("/rename gives a title that stays, without a model", async () => {
+  test("/rename sets a title that stays, without a model call", async () => {
     await story({}, async ({ editor, model }) => {
       const { sessionId } = await editor.newSession();
       expect((await editor.prompt(sessionId, "/rename My work")).stopReason).toBe("end_turn");

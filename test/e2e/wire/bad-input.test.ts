@@ -73,7 +73,7 @@ describe("without a model", () => {
 });
 
 describe("a key that the provider refuses", () => {
-  test("is answered with the provider's words and never shown", async () => {
+  test("is answered with the provider's message, without the key", async () => {
     await story({ initialize: false }, async ({ editor, home, model }) => {
       const provider = {
         test: { options: { baseURL: model.url, apiKey: secret }, models: { scripted: {} } },
@@ -99,7 +99,7 @@ describe("a key that the provider refuses", () => {
 describe("a bad configuration", () => {
   const broken = '{\n  "permission": { "bash": "perhaps" },\n  "instructions": ["NOTES.md"]\n}\n';
 
-  test("is shown with file, line and column at the first turn, and the rest works", async () => {
+  test("is reported with file, line and column at the first turn, and the rest works", async () => {
     const files = { "fairlead.json": broken, "NOTES.md": "Say please.\n" };
     await story({ files }, async ({ editor, model, repository }) => {
       const { sessionId } = await editor.newSession();
@@ -114,7 +114,7 @@ describe("a bad configuration", () => {
     });
   });
 
-  test("is shown at once to an editor that takes notices", async () => {
+  test("is reported at once to an editor that accepts notices", async () => {
     const client = { ...plain(), capabilities: { session: { notices: {} } } };
     await story({ files: { "fairlead.json": broken }, client }, async ({ editor, repository }) => {
       const { sessionId } = await editor.newSession();
@@ -142,28 +142,25 @@ describe("a bad configuration", () => {
   });
 });
 
-describe("a version that nobody has", () => {
+describe("an unsupported version", () => {
   const oddVersions = ["1", null, 1.5, 99_999, -1, 1e300, {}, true, undefined];
 
-  test.each(oddVersions.slice(0, 4))(
-    "%j is answered with the one that is spoken",
-    async (protocolVersion) => {
-      await story({ initialize: false }, async ({ editor, model }) => {
-        const requested = {
-          protocolVersion,
-          clientInfo: { name: "odd" },
-          clientCapabilities: { session: { notices: {} } },
-        };
-        expect(await editor.request("initialize", requested)).toMatchObject({
-          protocolVersion: 1,
-          agentInfo: {},
-        });
-        await expectUsable(editor, model);
+  test.each(oddVersions.slice(0, 4))("%j is answered with the supported version", async (protocolVersion) => {
+    await story({ initialize: false }, async ({ editor, model }) => {
+      const requested = {
+        protocolVersion,
+        clientInfo: { name: "odd" },
+        clientCapabilities: { session: { notices: {} } },
+      };
+      expect(await editor.request("initialize", requested)).toMatchObject({
+        protocolVersion: 1,
+        agentInfo: {},
       });
-    },
-  );
+      await expectUsable(editor, model);
+    });
+  });
 
-  test("answers with version 1 to each unknown version, also again", async () => {
+  test("answers with version 1 to each unknown version, also repeatedly", async () => {
     await story({ initialize: false }, async ({ editor, model }) => {
       for (const protocolVersion of oddVersions) {
         const answer = await editor.request("initialize", { protocolVersion, clientCapabilities: {} });
@@ -196,7 +193,7 @@ describe("bad parameters", () => {
       'additionalDirectories must be an absolute path, not "x"',
     ],
     ["a NUL in a path", { cwd: "/tmp/\0", mcpServers: [] }, "cwd"],
-  ])("%s is refused with -32602", async (_name, params, words) => {
+  ])("%s is rejected with -32602", async (_name, params, words) => {
     await story({}, async ({ editor, model, repository }) => {
       expect(await expectFailure(editor.request("session/new", { ...params }))).toMatchObject({
         code: -32602,
@@ -208,7 +205,7 @@ describe("bad parameters", () => {
   });
 
   test.each(["no-such-session", newSessionId(), "", "../../../etc/passwd", "__proto__", "ses_\u0000"])(
-    "the unknown session %j is refused with -32002 and its id",
+    "the unknown session %j is rejected with -32002 and its id",
     async (sessionId) => {
       await story({}, async ({ editor, repository }) => {
         const refused = {
@@ -236,7 +233,7 @@ describe("bad parameters", () => {
     ["an empty prompt", [], "empty"],
     ["a prompt of blanks", [{ type: "text", text: " \n" }], "empty"],
     ["a prompt that no model reads", [{ type: "text", text: "x".repeat(10_000_001) }], "into a file"],
-  ])("%s is refused with -32602, and the session goes on", async (_name, prompt, words) => {
+  ])("%s is rejected with -32602, and the session continues", async (_name, prompt, words) => {
     await story({}, async ({ editor, model }) => {
       const { sessionId } = await editor.newSession();
       expect(await expectFailure(editor.request("session/prompt", { sessionId, prompt }))).toMatchObject({
@@ -266,7 +263,7 @@ describe("bad parameters", () => {
   });
 });
 
-describe("a poor environment", () => {
+describe("a minimal environment", () => {
   test("with an empty HOME everything works", async () => {
     await story({ env: { HOME: "", USERPROFILE: "" } }, async ({ editor, model }) => {
       await expectUsable(editor, model);
@@ -280,7 +277,7 @@ describe("a poor environment", () => {
     });
   });
 
-  test("with nothing but PATH it starts and answers", async () => {
+  test("with only PATH it starts and answers", async () => {
     await story({ program: without('name !== "PATH"'), initialize: false }, async ({ editor }) => {
       expect(await editor.initialize()).toMatchObject({ protocolVersion: 1 });
       expect(await expectFailure(editor.prompt("none", "Hi"))).toMatchObject({ code: -32002 });
@@ -298,7 +295,7 @@ describe("a poor environment", () => {
 });
 
 describe("a data folder that cannot be written", () => {
-  test("is named in the error, and the next request works when it can", async () => {
+  test("is named in the error, and the next request works once it is writable", async () => {
     const blocked = ".local/share/fairlead";
     await story({ homeFiles: { [blocked]: "a file\n" } }, async ({ editor, model, home }) => {
       const path = join(home.path, blocked);
@@ -314,7 +311,7 @@ describe("a data folder that cannot be written", () => {
     });
   });
 
-  test("of logs or of the cache stops nothing", async () => {
+  test("for logs or the cache stops nothing", async () => {
     const homeFiles = { ".local/state": "a file\n", ".cache": "a file\n" };
     await story({ homeFiles, env: { FAIRLEAD_LOG: "debug" } }, async ({ editor, model }) => {
       await expectUsable(editor, model);
@@ -322,7 +319,7 @@ describe("a data folder that cannot be written", () => {
   });
 });
 
-test("a client that closes stderr loses its output and nothing else", async () => {
+test("a client that closes stderr loses only the log", async () => {
   await story({ initialize: false, program: [launcher, "acp", "--verbose"] }, async ({ editor, model }) => {
     editor.closeErrors();
     await editor.initialize();

@@ -56,7 +56,7 @@ describe("an editor with a project on another machine", () => {
     });`;
   const ssh = ["-o", "ControlMaster=no", "-t", "host", "cd && exec env npx far-server"];
 
-  test("gives MCP servers as ssh commands that ask for a terminal and print banners", async () => {
+  test("passes MCP servers as ssh commands that ask for a terminal and print banners", async () => {
     await story({ client, env, config: { permission: "allow" } }, async ({ editor, model }) => {
       const server = { name: "far", command: process.execPath, args: ["-e", script, "--", ...ssh], env: [] };
       const { sessionId } = await editor.newSession({ mcpServers: [server] });
@@ -81,7 +81,7 @@ describe("JetBrains", () => {
   /** Resident memory of an agent with a new session, in kilobytes; docs/development/performance.md has the figures. */
   const memoryLimit = 130 * 1024;
 
-  test("starts an agent for each open project at once, each of which takes little memory", async () => {
+  test("starts an agent for each open project at once, each with little memory", async () => {
     await storyOfOwnAgent({ client }, async ({ editor, home, repository }) => {
       const cwd = repository.path;
       const others = Array.from({ length: 3 }, () => new Editor({ home: home.path, cwd, client }));
@@ -136,7 +136,7 @@ exec sh -c "$*"
 describe("an editor that shows the approval setting", () => {
   const ask = { permission: { edit: "ask", bash: "ask" } };
 
-  test("sees the one that applies: always for a command is none for edits", async () => {
+  test("shows the setting that applies: always for a command is none for edits", async () => {
     await story({ client, config: ask, permission: "allow_always" }, async ({ editor, model }) => {
       const { sessionId, configOptions } = await editor.newSession();
       const touch = reply.call("bash", { command: "touch a.txt" });

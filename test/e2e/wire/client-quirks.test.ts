@@ -89,7 +89,7 @@ describe("Zed", () => {
     });
   });
 
-  test("sees nothing in a replayed terminal that its command did not print", async () => {
+  test("sees in a replayed terminal only what its command printed", async () => {
     await story({ client: zedLike() }, async ({ editor, model }) => {
       const { sessionId } = await editor.newSession();
       for (const command of ["exit 3", "echo gone; kill -9 $$"]) model.reply(reply.call("bash", { command }));
@@ -159,7 +159,7 @@ describe("Zed", () => {
     });
   });
 
-  test("asked for a login, gets the words for its view", async () => {
+  test("receives a message for its login view if a login is required", async () => {
     await story({ client: zedLike() }, async ({ editor, model }) => {
       const { sessionId } = await editor.newSession();
       model.reply(reply.failure(401, "wrong key"));
@@ -182,7 +182,7 @@ describe("Zed", () => {
     });
   });
 
-  test("learns that the agent was killed, and is left without an open request", async () => {
+  test("learns that the agent was killed, and has no open request left", async () => {
     await story({ client: zedLike() }, async ({ editor, model }) => {
       const { sessionId } = await editor.newSession();
       const gate = reply.gate();
@@ -249,7 +249,7 @@ describe("CodeCompanion", () => {
     readFile: async (path) => ({ content: await readFile(path, "utf8").catch(() => "") }),
   });
 
-  test("authenticates with the first method always, and only selects among options", async () => {
+  test("authenticates with the first method always, and only chooses among options", async () => {
     await story({ client: codeCompanion(), initialize: false }, async ({ editor }) => {
       const { authMethods = [] } = await editor.initialize();
       expect(await editor.request("authenticate", { methodId: authMethods[0]?.id })).toEqual({});
@@ -260,7 +260,7 @@ describe("CodeCompanion", () => {
     });
   });
 
-  test("shows the first diff and one option per kind; a file it calls empty is new", async () => {
+  test("shows the first diff and one option per kind; an empty file means a new one", async () => {
     const client = codeCompanion();
     await story({ client, config: ask, permission: "allow_once" }, async ({ editor, model, repository }) => {
       const { sessionId } = await editor.newSession();
@@ -288,7 +288,7 @@ describe("CodeCompanion", () => {
     });
   });
 
-  test("has no forms: a question comes as a permission, or as text if it does not fit", async () => {
+  test("has no forms: a question is sent as a permission, or as text if it does not fit", async () => {
     await story({ client: codeCompanion(), permission: "allow_once" }, async ({ editor, model }) => {
       const { sessionId } = await editor.newSession();
       model.reply(reply.call("question", indent)).reply("Tabs.");
@@ -330,7 +330,7 @@ describe("avante", () => {
     );
   });
 
-  test("chooses models by the old method, whose old field no answer has", async () => {
+  test("chooses models by the old method, and no response has the old field", async () => {
     await story({ client: avante() }, async ({ editor }) => {
       const opened = await editor.newSession();
       const { sessionId } = opened;
@@ -342,7 +342,7 @@ describe("avante", () => {
     });
   });
 
-  test("answers a failed write with a text, and finds a lost session in data.details", async () => {
+  test("reports a failed write as text, and finds a lost session in data.details", async () => {
     const client: ClientKind = { ...avante(), writeFile: async () => "E45: readonly" };
     await story({ client, files: { "a.txt": "one\n" } }, async ({ editor, model, repository }) => {
       const { sessionId } = await editor.newSession();
@@ -357,7 +357,7 @@ describe("avante", () => {
     });
   });
 
-  test("follows the first place of an edit, counted from 1", async () => {
+  test("follows the first location of an edit, counted from 1", async () => {
     const files = { "a.txt": "one\ntwo\nthree\n" };
     await story({ client: avante(), files }, async ({ editor, model, repository }) => {
       const { sessionId } = await editor.newSession();
@@ -437,7 +437,7 @@ describe("Toad", () => {
   /** Its handlers take these fields and no others. */
   const fields = ["content", "limit", "line", "path", "sessionId"];
 
-  test("refuses file calls with extra fields, and says that a missing file is empty", async () => {
+  test("rejects file calls with extra fields, and reports a missing file as empty", async () => {
     const kind = named("toad", withFs());
     const client = {
       ...kind,
@@ -476,7 +476,7 @@ describe("Toad", () => {
     });
   });
 
-  test("breaks on lines of 10 MiB: a huge output is cut to lines below one", async () => {
+  test("fails on lines of 10 MiB: a huge output is truncated to shorter lines", async () => {
     await story({ client: named("toad") }, async ({ editor, model }) => {
       const { sessionId } = await editor.newSession();
       model
@@ -508,7 +508,7 @@ describe("acpx", () => {
     });
   });
 
-  test("goes by codes and words: a lost session, a login, a kind of call, its input", async () => {
+  test("depends on codes and messages: lost session, login, call kinds, call input", async () => {
     await story(
       { client: named("acpx"), files: { "a.txt": "one\n" } },
       async ({ editor, model, repository }) => {
@@ -535,7 +535,7 @@ describe("acpx", () => {
     );
   });
 
-  test("asks for methods that are not there and reads -32601", async () => {
+  test("calls methods that do not exist and reads -32601", async () => {
     await story({ client: named("acpx") }, async ({ editor }) => {
       for (const method of ["session/inject", "_acpx/probe", "terminal/create"])
         expect(await expectFailure(editor.request(method, {}))).toMatchObject({ code: -32601 });
@@ -544,7 +544,7 @@ describe("acpx", () => {
 });
 
 describe("any client", () => {
-  test("may say null where something is optional, and say more than the protocol has", async () => {
+  test("may send null for optional fields, and send fields outside the protocol", async () => {
     await story({ initialize: false }, async ({ editor, model, repository }) => {
       const nothing = { _meta: null, unknownField: [1, { deep: true }] };
       await editor.request("initialize", {
@@ -599,7 +599,7 @@ describe("any client", () => {
     ["no outcome", {}],
     ["a text", "ok"],
     ["null", null],
-  ])("that answers a permission with %s has approved nothing", async (_name, result) => {
+  ])("that answers a permission with %s approves nothing", async (_name, result) => {
     await using elsewhere = await temporaryFolder();
     await story({ config: ask, permission: "never" }, async ({ editor, model }) => {
       const { sessionId } = await editor.newSession();

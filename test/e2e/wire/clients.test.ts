@@ -63,7 +63,7 @@ async function playRepair({ editor, model }: StoryContext): Promise<string> {
 }
 
 describe.each(clients)("the client %s", (name, client) => {
-  test("is greeted and answered as the golden file says", async () => {
+  test("gets the handshake of the golden file", async () => {
     await story({ client: client() }, async ({ editor, model, repository, home }) => {
       model.title(reply.gate()).reply(reply.say("Hello ", "there."));
       const { sessionId } = await editor.newSession();
@@ -72,7 +72,7 @@ describe.each(clients)("the client %s", (name, client) => {
     });
   });
 
-  test("sees a file read, edited with approval and tested, as the golden file says", async () => {
+  test("sees a file read, edited with approval and tested as in the golden file", async () => {
     await story({ client: client(), files, config, permission: "allow_once" }, async (storyContext) => {
       const { editor, model, repository, home } = storyContext;
       const sessionId = await playRepair(storyContext);
@@ -104,8 +104,8 @@ describe.each(clients)("the client %s", (name, client) => {
   });
 });
 
-describe("a client that advertises nothing", () => {
-  test("is asked for permissions and nothing else", async () => {
+describe("a client without capabilities", () => {
+  test("is asked for permissions only", async () => {
     await story({ client: plain(), files, config, permission: "allow_once" }, async (storyContext) => {
       await playRepair(storyContext);
       expect(requestsOf(storyContext.editor)).toEqual([

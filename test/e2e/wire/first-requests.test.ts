@@ -9,7 +9,7 @@ import { agentText } from "../../support/transcript.ts";
 
 const checkout = join(import.meta.dirname, "../../..");
 
-test("a first session whose request has the id of initialize is answered", async () => {
+test("a first session whose request has the id of initialize gets a response", async () => {
   await story({ initialize: false }, async ({ editor, repository }) => {
     const request = (method: string, params: object) =>
       editor.writeLine({ jsonrpc: "2.0", id: "one", method, params });
@@ -66,7 +66,7 @@ test("an agent updated while running reports a missing module with advice", asyn
   });
 });
 
-test("reports model code that cannot be loaded, and tries again in the next turn", async () => {
+test("reports model code that cannot be loaded, and retries in the next turn", async () => {
   await using program = await programWithout("AI_APICallError");
   await story({ program: [program.launcher, "acp"] }, async ({ editor, model }) => {
     const { sessionId } = await editor.newSession();

@@ -299,7 +299,7 @@ const draftClients: readonly [string, NonNullable<DraftOptions["capabilities"]>]
 ];
 
 describe.each(draftClients)("to the client %s of version 2", (kind, capabilities) => {
-  test("the story job reads as its golden file", async () => {
+  test("the story job matches its golden file", async () => {
     await draftStory({ capabilities }, async ({ editor, model, repository, home }) => {
       model.title(reply.gate());
       const sessionId = String((await editor.request("session/new", { cwd: repository.path })).sessionId);
@@ -314,7 +314,7 @@ describe.each(draftClients)("to the client %s of version 2", (kind, capabilities
     });
   });
 
-  test("the story task reads as its golden file", async () => {
+  test("the story task matches its golden file", async () => {
     const config = { permission: { bash: "ask" } };
     const permission = () => ({ outcome: "selected" as const, optionId: "allow_once" });
     const options = { files: aFile, config, capabilities, permission };
@@ -330,7 +330,7 @@ describe.each(draftClients)("to the client %s of version 2", (kind, capabilities
     });
   });
 
-  test("the story background-task reads as its golden file", async () => {
+  test("the story background-task matches its golden file", async () => {
     const config = { permission: { bash: "ask" } };
     const permission = () => ({ outcome: "selected" as const, optionId: "allow_once" });
     const options = { files: aFile, config, capabilities, permission };
@@ -350,7 +350,7 @@ describe.each(draftClients)("to the client %s of version 2", (kind, capabilities
 });
 
 describe.each(clients)("to the client %s", (kind, client) => {
-  test.each(stories)("the story $name reads as its golden file", async ({ name, options, play }) => {
+  test.each(stories)("the story $name matches its golden file", async ({ name, options, play }) => {
     await story({ ...options, client: client() }, async (context) => {
       const { editor, model, repository, home } = context;
       // A generated title comes at any time, and with it another order on the wire.

@@ -283,7 +283,7 @@ describe("batches", () => {
     });
   });
 
-  test("a request of a batch is cancelled like any other, and the array comes", async () => {
+  test("a request of a batch is cancelled like any other, and the array is sent", async () => {
     await draftStory({}, async (context) => {
       const { editor } = context;
       const sessionId = await busySession(context);
@@ -320,7 +320,7 @@ describe("batches", () => {
     });
   });
 
-  test("ACP-INFO-BATCH-201 ACP-INFO-BATCH-202 answers an invalid array with a parse error, and accepts answers among calls", async () => {
+  test("ACP-INFO-BATCH-201 ACP-INFO-BATCH-202 answers an invalid array with a parse error, and accepts mixed-in responses", async () => {
     await draftStory({}, async ({ editor }) => {
       const broken = await rawAnswers(editor, ['[{"jsonrpc": "2.0", "id": 1, "method": '], 1);
       expect(broken).toMatchObject([{ id: null, error: { code: -32700 } }]);
@@ -331,7 +331,7 @@ describe("batches", () => {
     });
   });
 
-  test("refuses a whole batch if it is too long or comes before version 2 is agreed on", async () => {
+  test("rejects a whole batch if it is too long or sent before version 2 is agreed on", async () => {
     await draftStory({ initialize: false }, async ({ editor }) => {
       const early = [{ jsonrpc: "2.0", method: "_test/note" }];
       await editor.write(`${JSON.stringify(early)}\n`);
@@ -829,7 +829,7 @@ function isDiff({ type }: JsonObject): boolean {
 }
 
 describe("the draft's unstable part", () => {
-  test("sessions are forked, titled, put away and brought back; their state is asked for", async () => {
+  test("sessions are forked, titled, archived and unarchived, and report their state", async () => {
     await draftStory({}, async (context) => {
       const { editor, model, repository } = context;
       const sessionId = await usedSession(context);
@@ -873,7 +873,7 @@ describe("the draft's unstable part", () => {
 });
 
 describe("resuming", () => {
-  test("ACP-RESUME-202 ACP-RESUME-203 ACP-RESUME-204 ACP-RESUME-205 ACP-SCHEMA-002 replays everything before the response on request, and else no history", async () => {
+  test("ACP-RESUME-202 ACP-RESUME-203 ACP-RESUME-204 ACP-RESUME-205 ACP-SCHEMA-002 replays everything before the response on request, otherwise no history", async () => {
     await draftStory({}, async (context) => {
       const { editor, repository } = context;
       const sessionId = await usedSession(context);
@@ -945,7 +945,7 @@ describe("resuming", () => {
     });
   });
 
-  test("a message into a running turn is echoed as its own message, with an id", async () => {
+  test("a message into a running turn is echoed with an id", async () => {
     await draftStory({}, async (context) => {
       const { editor, model } = context;
       const sessionId = await newSession(context);

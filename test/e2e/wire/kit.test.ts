@@ -246,7 +246,7 @@ describe("mandatory rows", () => {
 });
 
 describe("capability rows", () => {
-  test("what is advertised is what the rows below test", async () => {
+  test("the rows below test each advertised capability", async () => {
     await story({ initialize: false }, async ({ editor }) => {
       const { agentCapabilities } = await editor.initialize();
       expect(agentCapabilities).toMatchObject({
@@ -619,7 +619,7 @@ describe("informational rows", () => {
 });
 
 describe("additional rows about background work", () => {
-  test("ACP-BACKGROUND-001 ACP-BACKGROUND-002 ACP-BACKGROUND-003 ACP-BACKGROUND-004 ACP-BACKGROUND-005 the call of a job stays open after its turn, ends once, and is replayed as it is", async () => {
+  test("ACP-BACKGROUND-001 ACP-BACKGROUND-002 ACP-BACKGROUND-003 ACP-BACKGROUND-004 ACP-BACKGROUND-005 a job's call stays open after its turn, ends once, and is replayed unchanged", async () => {
     await story({}, async ({ editor, model, repository }) => {
       const { sessionId } = await editor.newSession();
       const start = (command: string) => reply.call("bash", { command, background: true });

@@ -20,8 +20,8 @@ const homeFiles = {
   ".local/share/fairlead/credentials.json": JSON.stringify({ groq: { apiKey: "stored-key" } }),
 };
 
-describe("models", () => {
-  test("of several providers are grouped by provider name, and any of them can be chosen", async () => {
+describe("models in the options", () => {
+  test("of several providers are grouped by provider, and any of them can be chosen", async () => {
     await story({ homeFiles }, async ({ editor }) => {
       const { sessionId, configOptions } = await editor.newSession();
       const model = optionNamed(configOptions, "model");
@@ -49,7 +49,7 @@ describe("models", () => {
 });
 
 describe("automatic compaction", () => {
-  test("is a switch in a client that has switches, and two values in one that has none", async () => {
+  test("is a switch if the client has switches, otherwise a choice of two values", async () => {
     await story({ client: withSwitches() }, async ({ editor }) => {
       const { sessionId, configOptions } = await editor.newSession();
       expect(optionNamed(configOptions, "auto_compact")).toMatchObject({
@@ -68,7 +68,7 @@ describe("automatic compaction", () => {
     });
   });
 
-  test("stays off after a load once it is switched off, and nothing is summarized", async () => {
+  test("stays off after a load if it was disabled, and nothing is summarized", async () => {
     const config = { compaction: { reserved: 0 } };
     await story({ files: { "a.txt": "one\n" }, config }, async ({ editor, model }) => {
       const { sessionId } = await editor.newSession();
@@ -85,7 +85,7 @@ describe("automatic compaction", () => {
   });
 });
 
-test("shows no description of a mode without one, and all lines of a longer one", async () => {
+test("a mode's description is complete, and absent if there is none", async () => {
   const files = {
     ".fairlead/agents/bare.md": "---\nmode: primary\n---\nWork.",
     ".fairlead/agents/told.md": "---\ndescription: |\n  Two\n  lines\nmode: primary\n---\nWork.",

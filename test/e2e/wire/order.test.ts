@@ -109,7 +109,7 @@ describe("updates of a session", () => {
     });
   });
 
-  test("of a call is nothing after its end, though a process of it still writes", async () => {
+  test("of a call end with the call, even if one of its processes still writes", async () => {
     await story({}, async ({ editor, model }) => {
       const { sessionId } = await editor.newSession();
       const command = "(for i in 1 2 3 4 5 6; do echo late $i; sleep 0.05; done) & echo now";
@@ -149,7 +149,7 @@ describe("setting up a session", () => {
   test.each([
     ["in its course", false],
     ["with its first request", true],
-  ])("a call that the client cancels, %s, is answered as cancelled and shows no more", async (_, isFirst) => {
+  ])("a call that the client cancels, %s, is answered as cancelled and then silent", async (_, isFirst) => {
     await story({}, async ({ editor, model, repository }) => {
       const { sessionId } = await editor.newSession();
       model.reply("Hello.");

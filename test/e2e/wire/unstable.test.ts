@@ -62,7 +62,7 @@ describe("session/fork", () => {
     });
   });
 
-  test("ends at the message that is named, by the id of any of its chunks", async () => {
+  test("ends at the named message, by the id of any of its chunks", async () => {
     await story({}, async ({ editor, model, repository }) => {
       const { sessionId } = await editor.newSession();
       model.reply("First answer.").reply("Second answer.").reply("Third.");
@@ -88,7 +88,7 @@ describe("session/fork", () => {
     });
   });
 
-  test("of a busy session takes what is whole, and of an unknown one is refused", async () => {
+  test("copies only finished messages of a busy session, and rejects an unknown session", async () => {
     await story({}, async ({ editor, model, repository }) => {
       const { sessionId } = await editor.newSession();
       const gate = reply.gate();
@@ -112,7 +112,7 @@ describe("session/fork", () => {
 });
 
 describe("managing sessions", () => {
-  test("a title that a user gives is kept, normalised, for live and for closed sessions", async () => {
+  test("a title from the user is kept, normalized, in live and closed sessions", async () => {
     await story({}, async ({ editor, model }) => {
       const { sessionId } = await editor.newSession();
       const title = "  My \n title  ";
@@ -138,7 +138,7 @@ describe("managing sessions", () => {
     });
   });
 
-  test("an archived session leaves the list, ends its turn, and comes back", async () => {
+  test("an archived session leaves the list, ends its turn, and returns", async () => {
     await story({}, async ({ editor, model }) => {
       const { sessionId } = await editor.newSession();
       const { sessionId: other } = await editor.newSession();
@@ -181,7 +181,7 @@ describe("managing sessions", () => {
   });
 });
 
-describe("a client that names an unstable ability", () => {
+describe("a client with an unstable capability", () => {
   test("gets the turn's usage in the answer and plan files as plans, live and replayed", async () => {
     const files = { ".fairlead/plans/old.md": "# Old\n" };
     await story({ client: curious(), files, permission: "allow_once" }, async (context) => {
@@ -214,7 +214,7 @@ describe("a client that names an unstable ability", () => {
   });
 });
 
-describe("a system prompt of the client", () => {
+describe("a system prompt from the client", () => {
   const of = (mode: string, ...texts: string[]) => ({
     systemPrompt: { mode, content: texts.map((text) => ({ type: "text", text })) },
   });
@@ -256,7 +256,7 @@ describe("a system prompt of the client", () => {
     });
   });
 
-  test("is refused where it cannot be done, and no session begins", async () => {
+  test("is rejected if it is not supported, and no session is created", async () => {
     await story({}, async ({ editor, repository }) => {
       const folder = { cwd: repository.path, mcpServers: [] };
       const image = {
@@ -287,7 +287,7 @@ describe("keys and providers", () => {
     });
   });
 
-  test("logout forgets the keys that were stored, and sessions notice", async () => {
+  test("logout removes the stored keys, and sessions notice", async () => {
     const key = { groq: { apiKey: "stored-key" } };
     const homeFiles = { ".local/share/fairlead/credentials.json": JSON.stringify(key) };
     await story({ homeFiles }, async ({ editor, home }) => {
@@ -326,7 +326,7 @@ describe("keys and providers", () => {
     });
   });
 
-  test("providers are listed, sent elsewhere without our key, and switched off", async () => {
+  test("providers are listed, redirected without our key, and disabled", async () => {
     await ownStory({}, async ({ editor, model }) => {
       const { sessionId } = await editor.newSession();
       const supported = ["openai", "anthropic", "azure"];
@@ -371,8 +371,8 @@ describe("keys and providers", () => {
   });
 });
 
-describe("a provider that the editor routes", () => {
-  test("is listed with the editor's API, and offers the models of the catalogue", async () => {
+describe("a provider that the editor redirects", () => {
+  test("is listed with the editor's API, and offers the models of the catalog", async () => {
     await ownStory({}, async ({ editor, model }) => {
       const { sessionId } = await editor.newSession();
       const route = async (providerId: string, apiType: string) => {
@@ -424,7 +424,7 @@ describe("logging in", () => {
     });
   });
 
-  test("is answered equally where the library is the one that answers", async () => {
+  test("gets the same response if the library sends it", async () => {
     await story({ initialize: false }, async ({ editor }) => {
       const first = await editor.initialize({ ...terminal, ...byMeta });
       expect(await editor.initialize({ ...terminal, ...byMeta })).toEqual(first);
@@ -432,7 +432,7 @@ describe("logging in", () => {
   });
 });
 
-test("a title set and an archive leave a session silent that was silent", async () => {
+test("a new title and an archive send no other update to a silent session", async () => {
   await story({}, async ({ editor }) => {
     const { sessionId } = await editor.newSession();
     await editor.load(sessionId);

@@ -52,7 +52,7 @@ async function memoryOf(pid = 0): Promise<{ now: number; peak: number }> {
   return { now: megabytes("VmRSS"), peak: megabytes("VmHWM") };
 }
 
-describe("lines that are no message", () => {
+describe("lines that are not messages", () => {
   test.each<[string, string | Uint8Array, number]>([
     ["half an object", "{", -32700],
     ["words", "hello agent", -32700],
@@ -80,7 +80,7 @@ describe("lines that are no message", () => {
     });
   });
 
-  test("empty lines and blanks are passed over", async () => {
+  test("empty lines and blanks are ignored", async () => {
     await story({}, async ({ editor, model }) => {
       await editor.write("\n\r\n   \n\t\n");
       await expectUsable(editor, model);
@@ -100,7 +100,7 @@ describe("lines that are no message", () => {
   });
 });
 
-describe("odd messages", () => {
+describe("unusual messages", () => {
   test.each<[string, object, number]>([
     ["a method that is no text", { jsonrpc: "2.0", id: "odd", method: 5 }, -32600],
     ["another JSON-RPC", { ...listing("odd"), jsonrpc: "1.0" }, -32600],
@@ -117,7 +117,7 @@ describe("odd messages", () => {
     });
   });
 
-  test.each([{}, [], true, 1.5])("the id %j gets no answer that names another request", async (id) => {
+  test.each([{}, [], true, 1.5])("the id %j gets no response that names another request", async (id) => {
     await story({}, async ({ editor, model }) => {
       editor.allow("line", "answer");
       await editor.writeLine(listing(id));
@@ -142,7 +142,7 @@ describe("odd messages", () => {
   });
 
   test.each(["__proto__", "constructor", "prototype", "toString", "hasOwnProperty", "valueOf"])(
-    "the name %s is nothing special as a method, an id or a parameter",
+    "the name %s has no special meaning as a method, an id or a parameter",
     async (name) => {
       await story({}, async ({ editor, model }) => {
         expect(await expectFailure(editor.request(name))).toMatchObject({ code: -32601 });
@@ -161,7 +161,7 @@ describe("odd messages", () => {
     },
   );
 
-  test("answers to requests that were never made are passed over", async () => {
+  test("responses to requests that were never made are ignored", async () => {
     await story({}, async ({ editor, model }) => {
       for (const id of [0, 1, 99, "no", null]) await editor.writeLine({ jsonrpc: "2.0", id, result: {} });
       await editor.writeLine({ jsonrpc: "2.0", id: 7, error: { code: 1, message: "no" } });
@@ -194,7 +194,7 @@ test("does not print unexpected responses", async () => {
   });
 });
 
-describe("odd framing", () => {
+describe("unusual framing", () => {
   test.each([
     ["with a byte order mark", (line: string) => `\uFEFF${line}\n`],
     ["with CRLF", (line: string) => `${line}\r\n`],
@@ -210,7 +210,7 @@ describe("odd framing", () => {
     });
   });
 
-  test("LSP headers are errors, the messages between them are understood", async () => {
+  test("LSP headers are errors, but the messages between them are read", async () => {
     await story({}, async ({ editor }) => {
       const body = JSON.stringify(listing("lsp"));
       await editor.write(`Content-Length: ${body.length + 1}\r\n\r\n${body}\n`);
@@ -219,7 +219,7 @@ describe("odd framing", () => {
     });
   });
 
-  test("a message in single bytes is understood, cut inside of characters too", async () => {
+  test("a message in single bytes is read, even if characters are split", async () => {
     await story({}, async ({ editor, model }) => {
       const { sessionId } = await editor.newSession();
       model.reply("Hello.");
@@ -244,7 +244,7 @@ describe("odd framing", () => {
     });
   });
 
-  test("a line of 100 MB is answered", { timeout: 60_000 }, async () => {
+  test("a line of 100 MB gets a response", { timeout: 60_000 }, async () => {
     await story({}, async ({ editor, model }) => {
       const large = Buffer.concat([
         Buffer.from('{"jsonrpc":"2.0","id":"large","method":"session/list","params":{"_meta":{"a":"'),
@@ -257,7 +257,7 @@ describe("odd framing", () => {
     });
   });
 
-  test("the last line counts although nothing ends it", async () => {
+  test("the last line counts without a line end", async () => {
     await story({}, async ({ editor }) => {
       // To the log it is no line yet.
       editor.allow("answer");
@@ -340,7 +340,7 @@ describe("a client that does not read", () => {
     });
   });
 
-  test("is served when it reads again; earlier requests are answered", async () => {
+  test("gets responses when it reads again; earlier requests are answered", async () => {
     await story({}, async ({ editor }) => {
       editor.pauseReading();
       const ids = Array.from({ length: 500 }, (_, at) => `r${at}`);
@@ -353,7 +353,7 @@ describe("a client that does not read", () => {
   test.each([
     ["before anything was said", 0],
     ["in the middle of a conversation", 1],
-  ])("and closes its end %s: the agent ends quietly", async (_name, answersRead) => {
+  ])("and closes its end %s: the agent exits silently", async (_name, answersRead) => {
     await using home = await temporaryFolder();
     const child = spawn(process.execPath, [launcher, "acp"], {
       cwd: home.path,

@@ -33,7 +33,7 @@ function split(pieces: readonly string[]) {
   return { events: [...events, ...splitter.end()], odd: splitter.nonEventText };
 }
 
-test("the events of a stream are the same however it comes", () => {
+test("the events of a stream are the same however it is split", () => {
   fc.assert(
     fc.property(fc.array(event, { maxLength: 12 }), fc.array(fc.nat()), (events, cuts) => {
       const text = events.join("");

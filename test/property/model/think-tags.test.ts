@@ -35,7 +35,7 @@ test("finds the same thoughts however the text is split", () => {
   );
 });
 
-test("a text without a tag at its beginning stays as it is", () => {
+test("a text without a tag at its beginning is unchanged", () => {
   fc.assert(
     fc.property(fc.array(word, { maxLength: 12 }), (words) => {
       expect(notice(["a", ...words])).toEqual({ text: `a${words.join("")}`, thoughts: "" });

@@ -66,7 +66,7 @@ function violations(place: Record<string, unknown>): string[] {
   return wrong.concat(nested.filter(isObject).flatMap(violations));
 }
 
-test("whatever a tool's schema, Kimi gets a valid one with an object at its root", () => {
+test("Kimi gets a valid schema with an object at its root for any tool", () => {
   fc.assert(
     fc.property(schema, schema, (root, definition) => {
       const sent = toolSchema({ ...root, $defs: { a: definition } }, kimi);

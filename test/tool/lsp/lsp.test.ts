@@ -7,7 +7,7 @@ const files = { "a.txt": "let sum = 1\nuse sum\n", "b.txt": "from a: sum\n" };
 const definition = { operation: "goToDefinition", filePath: "a.txt", symbol: "sum", line: 2 };
 const method = "textDocument/definition";
 
-describe("an answer with places", () => {
+describe("an answer with locations", () => {
   const link = {
     targetUri: "$root/a.txt",
     targetRange: range(0, 0, 11),
@@ -27,14 +27,14 @@ describe("an answer with places", () => {
     ]);
   });
 
-  test("may be empty, and says what to do then", async () => {
+  test("may be empty, with advice", async () => {
     await using place = await lspPlace(files, { answers: { [method]: [null] } });
     expect(await place.ask(definition)).toBe(
       "test found nothing there. Check the place with read, or use grep.",
     );
   });
 
-  test("may name virtual addresses and files outside, whose text is not shown", async () => {
+  test("may name virtual addresses and outside files, whose text is not shown", async () => {
     const answers = {
       [method]: [
         [
@@ -59,7 +59,7 @@ describe("an answer with places", () => {
     expect(result).not.toHaveProperty("locations");
   });
 
-  test("is sorted by file and bounded, and names what is left out", async () => {
+  test("is sorted by file and bounded, and names the omitted ones", async () => {
     const many = (name: string, count: number) =>
       Array.from({ length: count }, (_, line) => ({ uri: `$root/${name}`, range: range(line, 0) }));
     const answers = { "textDocument/references": [[...many("a.txt", 90), ...many("b.txt", 60)]] };
@@ -99,7 +99,7 @@ describe("a hover", () => {
     expect(await place.ask({ ...definition, operation: "hover" })).toBe(shown);
   });
 
-  test("is cut where it is long", async () => {
+  test("is truncated if it is long", async () => {
     const answers = { "textDocument/hover": [{ contents: "x".repeat(5_000) }] };
     await using place = await lspPlace(files, { answers });
     expect(await place.ask({ ...definition, operation: "hover" })).toMatch(
@@ -131,7 +131,7 @@ describe("symbols", () => {
     expect(await place.ask({ operation: "documentSymbol", filePath: "a.txt" })).toBe(shown);
   });
 
-  test("of the workspace are found with a file of the project open, the exact name first", async () => {
+  test("of the workspace are found with an open file of the project, exact name first", async () => {
     const answer = [
       { name: "sumAll", kind: 12, location: { uri: "$root/b.txt" } },
       { name: "sum", kind: 12, containerName: "maths", location: { uri: "$root/a.txt", range: range(0, 4) } },
@@ -143,7 +143,7 @@ describe("symbols", () => {
     expect(await place.received("textDocument/didOpen")).toHaveLength(1);
   });
 
-  test("name a place without a file or a line", async () => {
+  test("name a location without a file or a line", async () => {
     const answers = {
       "textDocument/documentSymbol": [nested],
       "workspace/symbol": [flat],
@@ -183,7 +183,7 @@ describe("calls", () => {
     ["incomingCalls", "from", "callHierarchy/incomingCalls"],
     ["outgoingCalls", "to", "callHierarchy/outgoingCalls"],
   ])(
-    "%s are listed with their lines, and the server's own data goes back to it",
+    "%s are listed with their lines, and the server receives its own data again",
     async (operation, side, asked) => {
       const item = {
         name: "sum",
@@ -216,14 +216,14 @@ describe("diagnostics", () => {
   const shown = "1:5 error: wrong type (7)\n2:5 warning: unused";
   const ask = { operation: "diagnostics", filePath: "a.txt" };
 
-  test("are pulled where the server supports that", async () => {
+  test("are pulled if the server supports that", async () => {
     const capabilities = { diagnosticProvider: {} };
     const answers = { "textDocument/diagnostic": [{ kind: "full", items }] };
     await using place = await lspPlace(files, { capabilities, answers });
     expect(await place.ask(ask)).toBe(shown);
   });
 
-  test("are pulled where the server registers that later", async () => {
+  test("are pulled if the server registers that later", async () => {
     const registration = { id: "1", method: "textDocument/diagnostic" };
     const request = { id: 1, method: "client/registerCapability", params: { registrations: [registration] } };
     const answers = { "textDocument/diagnostic": [{ kind: "full", items }] };
@@ -231,14 +231,14 @@ describe("diagnostics", () => {
     expect(await place.ask(ask)).toBe(shown);
   });
 
-  test("are awaited where the server pushes them", async () => {
+  test("are awaited if the server pushes them", async () => {
     const params = { uri: "$root/a.txt", diagnostics: items };
     const report = { method: "textDocument/publishDiagnostics", params };
     await using place = await lspPlace(files, { sends: { "textDocument/didOpen": [report] } });
     expect(await place.ask(ask)).toBe(shown);
   });
 
-  test("of a file without any say so", async () => {
+  test("of a file without any are reported as none", async () => {
     const capabilities = { diagnosticProvider: {} };
     const answers = { "textDocument/diagnostic": [{ kind: "full", items: [] }] };
     await using place = await lspPlace(files, { capabilities, answers });
@@ -247,7 +247,7 @@ describe("diagnostics", () => {
 });
 
 describe("a server that", () => {
-  test("registers a method later is asked, and not after it took that back", async () => {
+  test("registers a method later is asked, but not after it unregistered", async () => {
     const registrations = [{ id: "1", method, registerOptions: {} }];
     const request = { id: 1, method: "client/registerCapability", params: { registrations } };
     const removal = {
@@ -267,7 +267,7 @@ describe("a server that", () => {
     );
   });
 
-  test("asks for settings and edits is answered", async () => {
+  test("requests settings and edits gets responses", async () => {
     const sends = {
       initialized: [
         { id: 1, method: "workspace/configuration", params: { items: [{ section: "a" }] } },
@@ -279,7 +279,7 @@ describe("a server that", () => {
     expect(await place.ask(definition)).toContain("a.txt");
   });
 
-  test("lacks a method is named with another way", async () => {
+  test("lacks a method is named with an alternative", async () => {
     await using place = await lspPlace(files, { capabilities: {} });
     expect(await place.ask({ operation: "workspaceSymbol", symbol: "sum" })).toBe(
       "test does not support symbols of the workspace. Use grep and read instead.",
@@ -301,7 +301,7 @@ describe("a server that", () => {
     expect(await place.ask(definition)).toBe("a.txt:\n  1:5: let sum = 1");
   });
 
-  test("does not answer in time is left alone", async () => {
+  test("does not answer in time is not asked again", async () => {
     await using place = await lspPlace(
       files,
       { answers: { [method]: [{ $silent: true }] } },
@@ -315,7 +315,7 @@ describe("a server that", () => {
     expect(await place.received("$/cancelRequest")).toHaveLength(1);
   });
 
-  test("ends is started again a few times, then given up", async () => {
+  test("exits is restarted a few times, then given up", async () => {
     await using place = await lspPlace(files, { answers: { [method]: [{ $exit: 3 }] } });
     expect(await place.ask(definition)).toMatch(/it ended with exit code 3.* Use grep and read instead\.$/);
     expect(await place.ask(definition)).toMatch(/it ended with exit code 3/);
@@ -357,7 +357,7 @@ describe("a server that", () => {
   });
 });
 
-describe("a call that is nearly right", () => {
+describe("a nearly correct call", () => {
   const answers = { [method]: [{ uri: "$root/a.txt", range: range(0, 4) }] };
   const found = "a.txt:\n  1:5: let sum = 1";
   const lines = Array.from({ length: 20 }, (_, at) => `line${at + 1}`).join("\n");
@@ -372,7 +372,7 @@ describe("a call that is nearly right", () => {
     ["a column inside the name", { line: 2, character: 6, filePath: "a.txt" }, found],
     ["a column after the name", { line: 2, character: 8, filePath: "a.txt" }, found],
     ["a name that only occurs", { symbol: "from", filePath: "b.txt" }, found],
-  ])("is served: %s", async (_, input, shown) => {
+  ])("is accepted: %s", async (_, input, shown) => {
     await using place = await lspPlace(more, { answers });
     expect(await place.ask({ operation: "goToDefinition", ...input })).toBe(shown);
   });
@@ -409,13 +409,13 @@ describe("a call that is nearly right", () => {
       { symbol: "x", filePath: "d.md" },
       "No language server serves .md files here (there are: test). Use grep and read instead.",
     ],
-  ])("is refused with the next step: %s", async (_, input, shown) => {
+  ])("is rejected with the next step: %s", async (_, input, shown) => {
     await using place = await lspPlace({ ...more, "d.md": "x" }, { answers });
     expect(await place.ask({ operation: "goToDefinition", ...input })).toBe(shown);
   });
 });
 
-test("a call is described by what it asks, and needs lsp and read", async () => {
+test("a call describes its question, and needs lsp and read", async () => {
   await using place = await lspPlace(files, {});
   const tool = lspTool(place.queries);
   const read = {
@@ -442,7 +442,7 @@ test("a call is described by what it asks, and needs lsp and read", async () => 
   });
 });
 
-test("a file outside the workspace is asked for before anything is read of it", async () => {
+test("permission for a file outside the workspace is asked before any read", async () => {
   await using place = await lspPlace(files, {});
   const tool = lspTool(place.queries);
   const input = { operation: "hover", filePath: "../none.txt", symbol: "x" };

@@ -129,7 +129,7 @@ test("a rename is an edit of each file, with all diffs, and needs no reading bef
   ]);
 });
 
-test("a file that changed after the question is left alone, and so are the others", async () => {
+test("a file that changed after the question is not changed, nor are the others", async () => {
   const answer = { changes: { "$root/a.txt": inA, "$root/b.txt": inB } };
   await using place = await lspPlace(files, { answers: { [method]: [answer] } });
   const prepared = await prepare(renameTool(place), input, place);

@@ -31,7 +31,7 @@ const page =
   '<html><head><title>Title</title><script>evil()</script></head><body><h1>Big &amp; bold</h1><p>See <a href="/x">this</a> or <a href="y">that</a>.</p><pre><code>a &lt; b</code></pre><table><tr><td>1</td><td>2</td></tr></table></body></html>';
 
 describe("a page", () => {
-  test("comes as Markdown with whole links, as bare text, or as it is", async () => {
+  test("is returned as Markdown with whole links, as plain text, or unchanged", async () => {
     await using server = await webServer({ "/docs/a": html(page) });
     const url = `${server.url}/docs/a`;
     const head = `${url} (text/html; charset=utf-8, ${page.length} bytes)`;
@@ -46,7 +46,7 @@ describe("a page", () => {
     expect(await output(url, { format: "html" })).toBe(`${head}\n\n${page}`);
   });
 
-  test("that is large is read without blocking, and abandoned in time", async () => {
+  test("that is large is read without blocking, and given up at a time limit", async () => {
     const paragraph = "<p>One &amp; <b>two</b>.</p>";
     const amps = "&amp;".repeat(900_000);
     await using server = await webServer({
@@ -74,7 +74,7 @@ describe("a page", () => {
       expect(await output(`${server.url}/${path}`)).toMatch(/\n\ncaf\u00E9$/);
   });
 
-  test("that is JSON or other text comes as it is, whatever it is called", async () => {
+  test("that is JSON or other text is returned unchanged, whatever its type", async () => {
     await using server = await webServer({
       "/json": body('{"a": "<b>"}', { "content-type": "application/problem+json" }),
       "/raw": body("plain <b>", { "content-type": "application/octet-stream" }),
@@ -123,7 +123,7 @@ describe("compressed and large answers", () => {
     expect(await output(`${server.url}/a`)).toMatch(/\n\npacked$/);
   });
 
-  test("are refused above 5 MB, announced, streamed or packed", async () => {
+  test("are rejected above 5 MB, announced, streamed or packed", async () => {
     const large = Buffer.alloc(6 * 1024 * 1024, "x");
     await using server = await webServer({
       "/announced": body(large, { "content-type": "text/plain", "content-length": String(large.length) }),
@@ -156,7 +156,7 @@ describe("compressed and large answers", () => {
     expect(await failure(`${server.url}/other`)).toContain("without an answer");
   });
 
-  test("that do not come in time are given up, and so is a cancelled fetch", async () => {
+  test("that do not arrive in time are given up, and so is a cancelled fetch", async () => {
     await using server = await webServer({
       "/never": () => {},
       "/half": (_, response) => void response.writeHead(200).write("half"),
@@ -210,14 +210,14 @@ describe("permission", () => {
     expect(request?.subjects.at(-1)?.confirm).toContain("an address of this computer or of a network");
   });
 
-  test("must be confirmed for a name when one of its addresses is not public", async () => {
+  test("must be confirmed for a name if one of its addresses is not public", async () => {
     const mixed = webfetchTool({ lookup: async () => ["93.184.215.14", "10.0.0.7"] });
     await using place = await toolPlace();
     const [request] = (await prepare(mixed, { url: "https://wiki.example/" }, place)).permissions;
     expect(request?.subjects.map(({ text }) => text)).toEqual(["https://wiki.example/", "10.0.0.7"]);
   });
 
-  test("does not hold for another address that the name has by the time of the request", async () => {
+  test("does not apply to another address that the name has when the request is sent", async () => {
     const found = [["93.184.215.14"], ["127.0.0.1"]];
     const rebinding = webfetchTool({ lookup: async () => found.shift() ?? [] });
     expect(await failure("http://rebind.example/", {}, rebinding)).toContain(
@@ -234,7 +234,7 @@ describe("permission", () => {
     expect(await failure(url)).toContain(problem);
   });
 
-  test("needs a name that has an address", async () => {
+  test("needs a name that resolves to an address", async () => {
     const nowhere = webfetchTool({ lookup: async () => [] });
     expect(await failure("https://nowhere.example/", {}, nowhere)).toContain("no address was found");
   });
@@ -247,7 +247,7 @@ describe("a redirect", () => {
     expect(text).toBe(`${server.url}/old → ${server.url}/new (text/plain, 5 bytes)\n\nfound`);
   });
 
-  test("into an address of this computer that was not asked for fails", async () => {
+  test("to an address of this computer that was not asked for fails", async () => {
     await using inner = await webServer({ "/secret": body("secret") });
     await using server = await webServer({
       "/port": redirect(`${inner.url}/secret`),
@@ -267,7 +267,7 @@ describe("a redirect", () => {
     expect(text).toContain(`${server.url}/a redirects to https://other.example/b\nThat is another site`);
   });
 
-  test("to no address, to a file, or forever fails", async () => {
+  test("without a target, to a file, or without end fails", async () => {
     await using server = await webServer({
       "/bad": redirect("http://"),
       "/file": redirect("file:///etc/passwd"),
@@ -280,7 +280,7 @@ describe("a redirect", () => {
   });
 });
 
-test("the connection goes to the address that was looked up, under the name", async () => {
+test("the connection uses the resolved address, under the name", async () => {
   await using server = await webServer({
     "/": (request, response) => void response.end(request.headers.host),
   });

@@ -30,7 +30,7 @@ async function failure(endpoint: Endpoint): Promise<string> {
   );
 }
 
-test("only what is configured is offered", () => {
+test("only the configured search is offered", () => {
   const names = (search: Config["search"]) => searchTools(search).map(({ name }) => name);
   expect(names(undefined)).toEqual([]);
   expect(names({})).toEqual([]);
@@ -91,7 +91,7 @@ describe("a search", () => {
     expect(posted).toEqual([{ key: "secret", sent: { question: "find a & b", top: 5, tags: ["a & b"] } }]);
   });
 
-  test("shows as many results as were asked for, each cut where it is long", async () => {
+  test("shows the requested number of results, each truncated if it is long", async () => {
     const item = { title: "T", url: "https://u/", text: "x".repeat(3_000) };
     await using server = await webServer({ "/": json(Array.from({ length: 30 }, () => item)) });
     const numbers = (text: string) => text.match(/^\d+\. /gm)?.length;
@@ -101,7 +101,7 @@ describe("a search", () => {
     expect(two).toContain(`${"x".repeat(2_000)}… (cut)`);
   });
 
-  test("takes the texts of a list, and nothing of what is not text", async () => {
+  test("uses the texts of a list, and ignores other values", async () => {
     const deep = `${"[".repeat(100_000)}"x"${"]".repeat(100_000)}`;
     const results = `[{"title":${deep},"url":"u","text":["a",null,"b"]},null,7]`;
     await using server = await webServer({ "/": body(`{"results":${results}}`) });
@@ -110,12 +110,12 @@ describe("a search", () => {
     );
   });
 
-  test("that finds nothing says so", async () => {
+  test("reports that it found nothing", async () => {
     await using server = await webServer({ "/": json({ results: [] }) });
     expect(await output({ url: server.url })).toBe("Nothing was found. Try other words.");
   });
 
-  test("that the service fails says why", async () => {
+  test("explains why the service failed", async () => {
     await using server = await webServer({
       "/text": body("no json"),
       "/other": json({ answer: 1 }),
@@ -129,7 +129,7 @@ describe("a search", () => {
     expect(await failure({ url: "file:///etc/passwd" })).toContain("Tell the user to correct it");
   });
 
-  test("does not carry its key to where the service redirects", async () => {
+  test("does not send its key to a redirect target", async () => {
     await using other = await webServer({ "/": json([]) });
     await using server = await webServer({ "/": redirect(other.url) });
     expect(await failure({ url: server.url, headers: { "x-key": "secret" } })).toContain("status 302");

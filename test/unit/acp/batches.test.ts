@@ -16,7 +16,7 @@ test("rejects a used id, inside or outside the batch, and keeps the other reques
   );
 });
 
-test("batches that are open at once are answered each for itself", () => {
+test("each of several open batches gets its own response", () => {
   const batches = new Batches();
   expect(batches.begin([1, 2], [])).toEqual([]);
   expect(batches.begin([3], [answer(9)])).toEqual([]);

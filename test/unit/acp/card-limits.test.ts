@@ -6,7 +6,7 @@ const bytesOf = (value: unknown) => Buffer.byteLength(JSON.stringify(value));
 const lines = (count: number, from = 0) =>
   Array.from({ length: count }, (_, at) => `line ${from + at} of a long file\n`).join("");
 
-test("what is short stays as it is", () => {
+test("a short text is unchanged", () => {
   const content = [{ type: "diff", path: "/a", oldText: "a", newText: "b" } as const];
   expect(limitContent(content)).toEqual(content);
   const input = { content: "x".repeat(10_000) };
@@ -28,7 +28,7 @@ describe("a diff", () => {
     });
   });
 
-  test("that is long all through is cut on both sides", () => {
+  test("that is long everywhere is truncated on both sides", () => {
     const content = limitContent([
       { type: "diff", path: "/a", oldText: "\u0001".repeat(mebibyte), newText: "\u0002".repeat(mebibyte) },
     ]);
@@ -42,12 +42,12 @@ describe("a diff", () => {
   });
 });
 
-test("many of them share the line", () => {
+test("many of them share the limit of a line", () => {
   const diff = { type: "diff", path: "/a", oldText: "", newText: lines(8_000) } as const;
   expect(bytesOf(limitContent(Array.from({ length: 100 }, () => diff)))).toBeLessThan(mebibyte * 0.75);
 });
 
-test("an image that is too large is named", () => {
+test("an image that is too large is named instead", () => {
   const image = { type: "image", mimeType: "image/png", data: "A".repeat(2 * mebibyte) } as const;
   expect(limitContent([{ type: "content", content: image }])[0]).toEqual({
     type: "content",
@@ -55,7 +55,7 @@ test("an image that is too large is named", () => {
   });
 });
 
-test("an input's long texts are cut, at any depth", () => {
+test("long texts of an input are truncated, at any depth", () => {
   const long = "x".repeat(mebibyte);
   const cut = limitInput({ filePath: "/a", edits: [{ newString: long }], content: long });
   expect(cut).toMatchObject({

@@ -44,7 +44,7 @@ describe("the patch of a change that is too long for a card", () => {
     expect(applyPatch(before, text)).toBe(after);
   });
 
-  test("is left out if its texts are truncated", () => {
+  test("is omitted if its texts are truncated", () => {
     for (const [before, operation] of [
       [numbers(90_000, "old"), "modify"],
       [null, "add"],

@@ -8,7 +8,7 @@ import { presentCall, presentedTools } from "../../../src/tool/presentation.ts";
 
 const tools = Object.keys(builtInSchemas);
 
-test("no file of the editor's side names a tool", async () => {
+test("no file in acp/ names a tool", async () => {
   const folder = join(import.meta.dirname, "../../../src/acp");
   const files = (await readdir(folder, { recursive: true })).filter((name) => name.endsWith(".ts"));
   const kinds: ReadonlySet<string> = new Set(toolKinds);

@@ -26,7 +26,7 @@ function dispatch(requests: Record<string, RequestHandler> = {}, log: Log = sile
 
 const errorOf = (code: number) => ({ error: expect.objectContaining({ code }) });
 
-test("a request sees what the one before changed, and does not wait for its answer", async () => {
+test("a request sees what the previous one changed, and does not wait for its response", async () => {
   const handled: unknown[] = [];
   const never = new Promise(() => {});
   const { receive, initialize, sent } = dispatch({

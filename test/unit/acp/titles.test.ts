@@ -13,11 +13,14 @@ test.each([
   ["# heading", "\\# heading"],
   ["https://example.org/a-b?c=d#e", "https://example.org/a-b?c=d#e"],
   ["größe_ändern", "größe_ändern"],
-])("the title %j is %j where titles are Markdown", (title, shown) => {
+])("the title %j becomes %j where titles are Markdown", (title, shown) => {
   expect(formatTitle(title, "search", markdown)).toBe(shown);
   expect(formatTitle(title, "search", plain)).toBe(title);
 });
 
-test.each(["execute", "edit"] as const)("the title of a call of the kind %s is plain everywhere", (kind) => {
-  expect(formatTitle("rm *_x `y`", kind, markdown)).toBe("rm *_x `y`");
-});
+test.each(["execute", "edit"] as const)(
+  "the title of a call of the kind %s is plain text everywhere",
+  (kind) => {
+    expect(formatTitle("rm *_x `y`", kind, markdown)).toBe("rm *_x `y`");
+  },
+);

@@ -8,7 +8,7 @@ test("a log line has the stacks of an error and of its causes", () => {
   expect(stack).toMatch(/^Error: turn failed\n +at [^]*\nCaused by: Error: disk full\n +at /);
 });
 
-test("what is not an error has a message and no stack", () => {
+test("a value that is not an error has a message and no stack", () => {
   expect(errorFields("odd")).toEqual({ error: "odd", stack: undefined });
 });
 

@@ -4,7 +4,7 @@ import { estimateJsonOf, estimateText, estimateTextOf } from "../../../src/messa
 
 const code = "export function add(one: number, other: number) {\n  return one + other; // 1234\n}\n";
 
-test("a text that is not long is counted, a long one by samples that come close", () => {
+test("counts short texts exactly and long ones approximately, by samples", () => {
   expect(estimateText("")).toBe(0);
   expect(estimateText(code)).toBe(estimateTokenCount(code));
   const mixed = `${code.repeat(2_000)}${"Über die Wörter. ".repeat(8_000)}`;

@@ -9,7 +9,7 @@ import { newSessionId } from "../../../src/message/ids.ts";
 
 const long = "x".repeat(12_000);
 
-test("says how much of a shortened text is missing, and leaves other texts as they are", () => {
+test("reports how much of a shortened text is missing, and keeps other texts unchanged", () => {
   expect(excerpt("short", 5)).toBe("short");
   expect(excerpt("longer", 4)).toBe("long… (2 characters more)");
 });
@@ -31,7 +31,7 @@ test("a user's long answer reaches the model with a note about the truncated par
   });
 });
 
-test("words of a provider and of a language server that are cut say so", () => {
+test("truncated messages of a provider and of a language server say so", () => {
   const notice = parseErrorAnswer({ status: 500, header: () => null, body: long, now: 0 });
   expect(notice.message).toContain(excerpt(long, 1_000));
   const range = { start: { line: 0, character: 0 } };
@@ -40,7 +40,7 @@ test("words of a provider and of a language server that are cut say so", () => {
   ]);
 });
 
-test("a form too long to show asks only for what it shows, and says so", () => {
+test("a form too long to show asks only for its visible part, and says so", () => {
   const names = Array.from({ length: 33 }, (_, at) => `field${at}`);
   const requested = toElicitation(
     "shop",

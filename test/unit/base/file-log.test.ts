@@ -65,7 +65,7 @@ test.for([
   "an MCP server could not be connected: ENOENT /usr/bin/ask-for-more-things-than-one",
   "context: 1020 of 100000 tokens, risk-assessment-of-a-long-name",
   "https://example.com/a@b/c?page=2",
-])("a log says %s as it is", (text) => {
+])("a log contains %s unchanged", (text) => {
   expect(removeSecretForms(text)).toBe(text);
 });
 
@@ -81,7 +81,7 @@ test("a long text is truncated after secrets are redacted", async () => {
   await vi.waitFor(() => stat(join(folder.path, "x.log")), { timeout: 10_000 });
 });
 
-test("a log that has grown large is put aside while it is written, and old ones go", async () => {
+test("a log that has become large is rotated while it is written, and old ones go", async () => {
   await using folder = await temporaryFolder();
   const path = join(folder.path, "x.log");
   await writeFile(path, "a".repeat(11 * megabyte));

@@ -26,7 +26,7 @@ test("replaces half of a surrogate pair, whether it is escaped or literal", () =
   }
 });
 
-test("texts that look like JSON or like an escape stay as they are", () => {
+test("texts that look like JSON or like an escape are unchanged", () => {
   for (const text of ["\\ud83d", "\\\\ud83d", '\\"', '","', "\\u0007", "\\b", '"}}]}', "👍"]) {
     const value = { title: text, [text]: [text] };
     expect(fromJson(JSON.stringify(value))).toEqual(value);

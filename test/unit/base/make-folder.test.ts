@@ -17,7 +17,7 @@ test("creates a folder and its parents, also concurrently, and leaves an existin
   expect((await stat(join(deep, "d/e"))).isDirectory()).toBe(true);
 });
 
-test("where none can be made, the system's reason comes back at once", async () => {
+test("a folder that cannot be created fails at once with the system's reason", async () => {
   await using place = await temporaryFolder({ file: "" });
   const impossible = [
     join(place.path, "file"),

@@ -15,7 +15,7 @@ describe("secrets", () => {
     expect(secrets.redact("sk-12345678-longer")).toBe("[key]");
   });
 
-  test("are taken out of a text, words and short values are not", () => {
+  test("are removed from a text; words and short values are not", () => {
     const secrets = withKeys("sk-12345678", "ollama", "test-key", "a-long-word-without-digits");
     const text = "sk-12345678 sk-12345678x ollama test-key a-long-word-without-digits";
     expect(secrets.redact(text)).toBe("[key] [key]x ollama test-key [key]");

@@ -24,7 +24,7 @@ const problem = (...words: string[]): string => {
   return "none";
 };
 
-describe("what is wrong with a line", () => {
+describe("errors in a command line", () => {
   test.each([
     [["ru"], 'unknown command "ru". Did you mean run?'],
     [["fly"], 'unknown command "fly"'],
@@ -61,7 +61,7 @@ test("parses values, flags, lists, and words after two dashes", () => {
   expect(parse("agent", "create", "a", "poet").name).toBe("agents create");
 });
 
-test("help is found for everything, by every way to ask", () => {
+test("help is found for everything, in every way to ask", () => {
   const all = formatOverview(commands, pageOf(120));
   for (const { names } of commands) {
     expect(all).toContain(`fairlead ${names[0]}`);
@@ -74,7 +74,7 @@ test("help is found for everything, by every way to ask", () => {
   expect(problem("run", "--", "--help")).toBe("none");
 });
 
-test("help fits into its terminal, and names are never broken", () => {
+test("help fits its terminal, and names are never broken", () => {
   for (const width of [120, 80, 44]) {
     const pages = commands.map(
       ({ names }) => formatCommandHelp(names[0].split(" "), commands, pageOf(width)) ?? "",
@@ -91,7 +91,7 @@ test("help fits into its terminal, and names are never broken", () => {
   ]);
 });
 
-test("a table fits its terminal: the widest column shrinks, wide characters take two", () => {
+test("a table fits its terminal: the widest column shrinks, wide characters are two", () => {
   const style = styleFor({}, {});
   const rows = [
     ["a", "1", "a title that goes on and on"],
@@ -105,7 +105,7 @@ test("a table fits its terminal: the widest column shrinks, wide characters take
   ]);
 });
 
-test("in a narrow terminal text columns shrink and ids lose their start, not numbers", () => {
+test("in a narrow terminal text columns shrink, ids lose their start, numbers stay", () => {
   const style = styleFor({}, {});
   const columns = [
     { name: "session", keepsEnd: true },
@@ -166,7 +166,7 @@ describe("the examples of the documents", () => {
     expect(problem(...words)).toBe("none");
   });
 
-  test("leave no command out", () => {
+  test("include every command", () => {
     const shown = new Set(examples().map((words) => parse(...words).name));
     const mentioned = commands.map(({ names }) => names[0]).filter((name) => !shown.has(name));
     expect(mentioned.filter((name) => !pages.join("").includes(`fairlead ${name}`))).toEqual([]);

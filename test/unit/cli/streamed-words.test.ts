@@ -26,7 +26,7 @@ describe("streamed text", () => {
     ]);
   });
 
-  test("leaves code, tables and long addresses as they are", () => {
+  test("keeps code, tables and long addresses unchanged", () => {
     const code = "```sh\nnpm install --global fairlead\n```\n| a long row | of a table |";
     expect(wrap(code, 12).join("\n")).toBe(code);
     expect(wrap("see https://example.com/a/long/address now", 12)).toEqual([

@@ -8,7 +8,7 @@ test("Linux with glibc needs no advice", () => {
   expect(systemFinding(linux)).toEqual({ what: "System", found: "linux x64, glibc 2.36" });
 });
 
-test("macOS cannot find what left the process group of a command", () => {
+test("macOS cannot find processes that left the process group of a command", () => {
   const mac = { ...linux, platform: "darwin", arch: "arm64", glibc: undefined } as const;
   expect(systemFinding(mac)).toEqual({
     what: "System",
@@ -17,7 +17,7 @@ test("macOS cannot find what left the process group of a command", () => {
   });
 });
 
-test("musl locks by files", () => {
+test("musl locks with files", () => {
   expect(systemFinding({ ...linux, glibc: undefined })).toMatchObject({
     found: "linux x64, musl",
     note: expect.stringMatching(/Locks between processes are files.*second link/),

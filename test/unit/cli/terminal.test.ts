@@ -43,7 +43,7 @@ test("a region is erased line by line, never the screen as a whole", () => {
   expect(written()).toBe("one\ntwo\r\u001b[K\u001b[A\u001b[Kthree\r\u001b[K");
 });
 
-test("the reason of a question is wrapped, not cut", () => {
+test("the reason of a question is wrapped, not truncated", () => {
   const { screen, written } = narrowTerminal();
   const text = "Asked because it cannot be undone: overwrites the history of a remote.";
   new Printer({ style: styleFor({}, {}), screen }).question({
@@ -60,7 +60,7 @@ test("the reason of a question is wrapped, not cut", () => {
   );
 });
 
-describe("what a turn prints", () => {
+describe("the output of a turn", () => {
   test("keeps the blanks between pieces of a thought", () => {
     const thought = "agent_thought_chunk";
     expect(

@@ -204,7 +204,7 @@ describe("agents of the configuration", () => {
     expect([...agents.keys()]).toEqual(["build", "plan", "explore", "compaction", "title", "summary"]);
   });
 
-  test("orders rules: defaults, built-in, user, agent, and old switches before new rules", async () => {
+  test("order rules: defaults, built-in, user, agent; old switches before new rules", async () => {
     const { agents } = await load({
       permission: { bash: "ask" },
       tools: { webfetch: false, write: true },
@@ -237,7 +237,7 @@ describe("agents of the configuration", () => {
     });
   });
 
-  test("wrong fields are named and the right ones count", async () => {
+  test("report wrong fields and use the valid ones", async () => {
     const { agents, problems } = await load({
       agent: { helper: { description: "Helps.", mode: "boss", model: "gpt", steps: 0 }, odd: "text" },
     });
@@ -259,7 +259,7 @@ describe("agents of the configuration", () => {
     });
   });
 
-  test("a permission that cannot be read asks, and switches that cannot be read are off", async () => {
+  test("a permission that cannot be parsed asks, and such a switch is off", async () => {
     const { agents, problems } = await load({
       agent: {
         one: { permission: { edit: "deny", bash: { "rm *": "dney" }, read: 3 } },
@@ -301,7 +301,7 @@ describe("agents of the configuration", () => {
     expect(problems[0]?.message).toContain("the pattern is longer than 1000 characters");
   });
 
-  test("plan cannot hand a task to one that edits", async () => {
+  test("plan cannot give a task to an agent that edits", async () => {
     const { agents } = await load({
       agent: {
         writer: { mode: "subagent" },
@@ -340,12 +340,12 @@ describe("the default agent", () => {
     ]);
   });
 
-  test("is the next primary one where build is disabled", async () => {
+  test("is the next primary one if build is disabled", async () => {
     const loaded = await load({ agent: { build: { disable: true } } });
     expect(loaded.default).toBe("plan");
   });
 
-  test("stays build where every primary one is disabled", async () => {
+  test("remains build if every primary one is disabled", async () => {
     const loaded = await load({ agent: { build: { disable: true }, plan: { disable: true } } });
     expect(loaded.default).toBe("build");
     expect(loaded.agents.get("build")?.native).toBe(true);
@@ -402,7 +402,7 @@ describe("agents in files", () => {
     expect(agents.get("sub/deep")?.mode).toBe("primary");
   });
 
-  test("later folders and files win over earlier ones and over the configuration", async () => {
+  test("later folders and files override earlier ones and the configuration", async () => {
     await write(
       "outer/agent/review.md",
       "---\ndescription: Outer.\nsteps: 3\npermission:\n  bash: ask\n---\nOuter.",
@@ -432,7 +432,7 @@ describe("agents in files", () => {
     });
   });
 
-  test("that are broken are named and do not take the others down", async () => {
+  test("that are invalid are reported and do not affect the others", async () => {
     const broken = await write("agent/broken.md", "---\n: [\n---\nText.");
     const wrong = await write("agent/wrong.md", "---\nmode: boss\n---\nText.");
     await write("agent/right.md", "Text.");
@@ -491,7 +491,7 @@ describe("agents in files", () => {
   });
 });
 
-describe("agents that may change nothing", () => {
+describe("agents that may not change anything", () => {
   const judged = async (name: string, permission: string, text: string, config: AgentSources["config"]) => {
     const agent = (await load(config)).agents.get(name);
     const request = { permission, subjects: [{ text }], always: [] };
@@ -542,7 +542,7 @@ describe("agents that may change nothing", () => {
     }
   });
 
-  test("do what is allowed to them by their name", async () => {
+  test("may do what the rules for their name allow", async () => {
     const config = { agent: { plan: { permission: { edit: { "docs/*": "allow" } } } } } as const;
     expect(await judged("plan", "edit", "docs/a.md", config)).toBe("allow");
     expect(await judged("plan", "edit", "a.ts", config)).toBe("deny");

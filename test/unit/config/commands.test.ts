@@ -15,20 +15,20 @@ const paths = (filled: readonly FilledPart[]) =>
   filled.flatMap((piece) => (piece.kind === "file" ? [piece.path] : []));
 
 describe("a template", () => {
-  test("takes everything, single words, and lets the highest take the rest", () => {
+  test("fills in all or single arguments; the highest number takes the remaining ones", () => {
     expect(text(fillTemplate("Say $ARGUMENTS!", "a b"))).toBe("Say a b!");
     expect(text(fillTemplate("$1 then $2.", 'one "two three" four'))).toBe("one then two three four.");
     expect(text(fillTemplate("$1|$2|$3", "one"))).toBe("one||");
   });
 
-  test("has what was typed at its end where it has no place for it", () => {
+  test("ends with the arguments if it has no place for them", () => {
     expect(text(fillTemplate("Do it.", "now"))).toBe("Do it.\n\nnow");
     expect(fillTemplate("See !`git log $1`", "v1").map(({ kind }) => kind)).toEqual(["text", "shell"]);
     expect(fillTemplate("See !`git log`", "v1").map(({ kind }) => kind)).toEqual(["text", "shell", "text"]);
     expect(text(fillTemplate("Do it.", ""))).toBe("Do it.");
   });
 
-  test("is read once: arguments are never looked at for commands, files or places", () => {
+  test("is read once: arguments are not searched for commands, files or placeholders", () => {
     const filled = fillTemplate("echo $ARGUMENTS", "!`touch x` @secret $1 $ARGUMENTS");
     expect(filled).toEqual([
       { kind: "text", text: "echo " },
@@ -37,14 +37,14 @@ describe("a template", () => {
     expect(shells(fillTemplate("!$1touch x$1", "`"))).toEqual([]);
   });
 
-  test("names its own command lines, which get arguments as values only", () => {
+  test("lists its command lines, which get arguments as values only", () => {
     expect(shells(fillTemplate("Look: !`git log -3`", "x"))).toEqual(["git log -3"]);
     expect(shells(fillTemplate('!`git show "$1"`', "it's; touch x"))).toEqual([
       `ARGUMENTS='it'\\''s; touch x'; set -- 'it'\\''s;' 'touch' 'x'; git show "$1"`,
     ]);
   });
 
-  test("names its files, with arguments in their paths, and leaves addresses alone", () => {
+  test("lists its files, with arguments in their paths, and ignores addresses", () => {
     expect(paths(fillTemplate("See @docs/a.md, (@src/$1.ts) and @b.md.", "main"))).toEqual([
       "docs/a.md",
       "src/main.ts",
@@ -110,7 +110,7 @@ describe("commands", () => {
     });
   });
 
-  test("with something wrong say so and keep what is right", async () => {
+  test("with errors report them and keep the valid part", async () => {
     await using folder = await temporaryFolder({
       "repo/.opencode/commands/a.md": "---\nagent: nobody\nmodel: small model\nsubtask: true\n---\nA.",
       "repo/.opencode/commands/b.md": "---\ndescription: 3\n---\nB.",
@@ -133,7 +133,7 @@ describe("commands", () => {
     ]);
   });
 
-  test("of a project run nothing until it is trusted, the user's own may", async () => {
+  test("of a project run nothing until it is trusted; the user's own may", async () => {
     await using folder = await temporaryFolder({
       "home/.claude/commands/mine.md": "!`git status`",
       "repo/.opencode/command/theirs.md": "!`git status`",
@@ -144,7 +144,7 @@ describe("commands", () => {
     expect(await names(true)).toEqual(["mine", "theirs"]);
   });
 
-  test("are listed with skills; a written one may replace a built-in prompt", () => {
+  test("are listed with skills; one from a file may replace a built-in prompt", () => {
     const review = { name: "review", description: "Ours", template: "Our review." };
     const place = { path: "/s/SKILL.md", folder: "/s" };
     const skills = ["review", "release"].map((name) => ({ name, description: "A skill", ...place }));

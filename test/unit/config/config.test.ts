@@ -41,7 +41,7 @@ async function write(path: string, content: unknown): Promise<void> {
 
 const load = (more: Partial<LoadConfigOptions> = {}) => loadConfig({ ...options, ...more });
 
-test("without any file the configuration is empty and nothing is wrong", async () => {
+test("without any file the configuration is empty and valid", async () => {
   expect(await load()).toEqual({
     config: {},
     personal: {},
@@ -55,7 +55,7 @@ test("without any file the configuration is empty and nothing is wrong", async (
   });
 });
 
-test("layers beat one another from the global file up to the administrator's", async () => {
+test("layers override one another from the global file up to the administrator's", async () => {
   const files = [
     "home/.config/opencode/opencode.json",
     "home/.config/fairlead/config.json",
@@ -111,7 +111,7 @@ test("layers beat one another from the global file up to the administrator's", a
   ]);
 });
 
-test("outside a repository only the working directory's files count", async () => {
+test("outside a repository only the working directory's files apply", async () => {
   await write("work/fairlead.json", { model: "p/outer" });
   await write("work/inner/fairlead.json", { small_model: "p/inner" });
   expect((await load({ worktree: undefined })).config).toEqual({ small_model: "p/inner" });
@@ -289,7 +289,7 @@ test("a file of errors only, or with endless nesting, is reported briefly and qu
   );
 });
 
-test("one broken file does not take the others down", async () => {
+test("one invalid file does not affect the others", async () => {
   await write("work/opencode.json", "[1, 2]");
   await write("work/fairlead.json", "not json at all");
   await write("work/inner/fairlead.json", { model: "a/b" });
@@ -300,14 +300,14 @@ test("one broken file does not take the others down", async () => {
   );
 });
 
-test("a file that FAIRLEAD_CONFIG names must be there", async () => {
+test("a file that FAIRLEAD_CONFIG names must exist", async () => {
   const { problems } = await load({ env: { FAIRLEAD_CONFIG: "/nowhere/x.json" } });
   expect(problems.map(({ text }) => text)).toEqual([
     "x.json:1:1: file not found, but FAIRLEAD_CONFIG names it",
   ]);
 });
 
-test("fills in variables and files; a missing one is empty and reported", async () => {
+test("substitutes variables and files; a missing one is empty and reported", async () => {
   await write("home/.config/fairlead/fairlead.json", {
     provider: {
       p: {
@@ -370,7 +370,7 @@ const hostile = {
   small_model: "{file:/etc/hostname}",
 };
 
-test("an untrusted project can describe and tighten, and the rest is withheld by name", async () => {
+test("an untrusted project can describe and tighten; its other settings are withheld", async () => {
   await write("work/fairlead.json", hostile);
   const { config, withheld, layers } = await load({ env: { SECRET: "s3cret" } });
   expect(config).toEqual({
@@ -406,7 +406,7 @@ test("an untrusted project can describe and tighten, and the rest is withheld by
   expect(layers.map(({ value }) => value)).toEqual([config]);
 });
 
-test("a trusted project counts in full", async () => {
+test("a trusted project applies completely", async () => {
   await write("work/.fairlead/fairlead.json", hostile);
   const { config, withheld } = await load({ trusted: true, env: { SECRET: "agent" } });
   expect(withheld).toEqual([]);
@@ -463,7 +463,7 @@ test("an untrusted project reads files inside itself only, links included", asyn
   expect([...withheld].sort()).toEqual(["agent.b.prompt", "agent.c.prompt", "agent.d.prompt"]);
 });
 
-test("a project's configuration never sets what the user decides for all projects", async () => {
+test("a project's configuration never sets options that only the user may set", async () => {
   const environment = { keep: ["NPM_TOKEN"] };
   await write("home/.config/fairlead/fairlead.json", { environment });
   await write("work/fairlead.json", {
@@ -534,7 +534,7 @@ test("an untrusted project neither disables an agent nor changes the default age
   });
 });
 
-test("an untrusted project may take steps away and gives none", async () => {
+test("an untrusted project may reduce steps, not add them", async () => {
   const own = { max_steps: 10, agent: { build: { steps: 5 }, plan: { maxSteps: 6 } } };
   await write("home/.config/fairlead/fairlead.json", own);
   const more = { build: { steps: 50 }, plan: { steps: 60 }, ours: { steps: 70 } };
@@ -595,7 +595,7 @@ test("a variable that names no absolute path is ignored, as the XDG standard say
   expect(homeFolder({ env: { HOME: "ada" }, platform: "linux" })).toBe(userInfo().homedir);
 });
 
-test("front matter is read and scripts in it are refused", () => {
+test("front matter is parsed and scripts in it are rejected", () => {
   expect(parseMarkdown("---\nname: a\nsteps: 3\n---\n\nBe kind.\n")).toEqual({
     settings: { name: "a", steps: 3 },
     body: "Be kind.",

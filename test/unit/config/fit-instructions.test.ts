@@ -11,7 +11,7 @@ test("texts that fit are unchanged", () => {
   expect(fitInstructions(texts, 48)).toEqual(texts);
 });
 
-test("the longest texts are cut at a line and say where the rest is", () => {
+test("the longest texts are truncated at a line, with the place of the rest", () => {
   const texts = [
     { path: "/a/AGENTS.md", text: lines(100) },
     { path: "/b/AGENTS.md", text: lines(2) },
@@ -27,7 +27,7 @@ test("the longest texts are cut at a line and say where the rest is", () => {
   );
 });
 
-test("no character is cut in two", () => {
+test("no character is split", () => {
   const [cut] = fitInstructions([{ path: "/a", text: "é".repeat(10) }], 5);
   expect(cut?.text).toBe("éé\n[Cut after 4 bytes, to save context. Read /a for the rest.]");
 });

@@ -116,7 +116,7 @@ const cases: readonly Case[] = [
   ["a rule in the text, no front matter", "Body\n\n---\n\nMore", {}, false],
 ];
 
-test.each(cases)("front matter with %s is read", (_shows, text, settings, isNoted) => {
+test.each(cases)("front matter with %s is parsed", (_shows, text, settings, isNoted) => {
   const file = parseMarkdown(text);
   expect(file.settings).toEqual(settings);
   expect(file.note !== undefined).toBe(isNoted);
@@ -124,7 +124,7 @@ test.each(cases)("front matter with %s is read", (_shows, text, settings, isNote
 });
 
 test.each(["---\na: [1\n---\nBody", "---js\n{ a: process.exit(1) }\n---\nBody", "---\n- a\n- b\n---\nBody"])(
-  "front matter without a usual key is refused: %j",
+  "front matter without a usual key is rejected: %j",
   (text) => {
     expect(() => parseMarkdown(text)).toThrow("the front matter cannot be read");
   },
@@ -164,7 +164,7 @@ describe("a skill", () => {
     ["three", `name: ${"x".repeat(65)}`, "three"],
     ["four", "name: 4", "four"],
     ["five", "name: '-'", "five"],
-  ])("in the folder %s with %s is named %s, and a note says so", async (folder, name, called) => {
+  ])("in the folder %s with %s is named %s, with a note", async (folder, name, called) => {
     const { skills, problems } = await load({
       [`skills/${folder}/SKILL.md`]: `---\n${name}\ndescription: D\n---\nBody`,
     });

@@ -54,7 +54,7 @@ test("a project without instructions has none", async () => {
   expect(await load()).toEqual({ instructions: [], notes: [] });
 });
 
-test("a working directory outside of the root given is its own root", async () => {
+test("a working directory outside of the given root is its own root", async () => {
   await write("elsewhere/AGENTS.md", "elsewhere");
   expect(await load({ cwd: join(base, "elsewhere") })).toEqual({
     instructions: [{ path: join(base, "elsewhere/AGENTS.md"), text: "elsewhere" }],
@@ -62,7 +62,7 @@ test("a working directory outside of the root given is its own root", async () =
   });
 });
 
-test("additional directories bring their own instructions", async () => {
+test("additional directories have their own instructions", async () => {
   await write("api/AGENTS.md", "api");
   expect(await load({ additionalDirectories: [join(base, "api")] })).toEqual({
     instructions: [{ path: join(base, "api/AGENTS.md"), text: "api" }],
@@ -86,7 +86,7 @@ test("reads configured paths and globs in order, relative ones from each folder 
   expect(notes).toEqual([]);
 });
 
-test("what is configured and cannot be read is noted", async () => {
+test("configured files that cannot be read are reported", async () => {
   expect(await load({ configured: ["https://example.com/rules.md", "gone.md", "docs/*.md"] })).toEqual({
     instructions: [],
     notes: [
@@ -106,7 +106,7 @@ test("a file is read once, even if several settings name it", async () => {
   });
 });
 
-test("a project's file of secrets is not taken for instructions, linked or named", async () => {
+test("a project's secret file is not used as instructions, linked or named", async () => {
   await write("project/.env", "KEY=1");
   await symlink(".env", join(root, "AGENTS.md"));
   expect(await load({ configured: [".env"] })).toEqual({
@@ -141,7 +141,7 @@ test("a configured path in the project is not followed out of it, an absolute on
   });
 });
 
-test("a folder in the place of a file is noted", async () => {
+test("a folder in place of a file is reported", async () => {
   await mkdir(join(root, "AGENTS.md"));
   expect(await load()).toEqual({
     instructions: [],
@@ -149,7 +149,7 @@ test("a folder in the place of a file is noted", async () => {
   });
 });
 
-test("a long file is cut between characters and says how to read the rest", async () => {
+test("a long file is truncated between characters and says how to read the rest", async () => {
   const path = await write("project/AGENTS.md", `a${"é".repeat(FILE_LIMIT_BYTES)}`);
   const size = 2 * FILE_LIMIT_BYTES + 1;
   const stored = `a${"é".repeat(FILE_LIMIT_BYTES / 2 - 1)}`;
@@ -164,7 +164,7 @@ test("a long file is cut between characters and says how to read the rest", asyn
   });
 });
 
-test("all files together are bounded, and the model learns of those that did not fit", async () => {
+test("all files together are bounded, and the model learns which ones did not fit", async () => {
   const paths: string[] = [];
   for (const name of ["1", "2", "3", "4", "5"]) {
     paths.push(await write(`project/rules/${name}.md`, "x".repeat(FILE_LIMIT_BYTES)));
@@ -181,7 +181,7 @@ test("all files together are bounded, and the model learns of those that did not
   });
 });
 
-test("only so many files are read", async () => {
+test("the number of files is limited", async () => {
   for (let index = 0; index < FILES_LIMIT + 2; index++) {
     await write(`project/rules/${String(index).padStart(3, "0")}.md`, "x");
   }
@@ -192,7 +192,7 @@ test("only so many files are read", async () => {
   ]);
 });
 
-test("reading a file brings the instructions between it and the session's folder, once", async () => {
+test("reading a file adds the instructions between it and the session's folder, once", async () => {
   await write("project/AGENTS.md", "the session has it already");
   await write("project/packages/AGENTS.md", "packages");
   await write("project/packages/shop/CLAUDE.md", "shop");
@@ -211,7 +211,7 @@ test("reading a file brings the instructions between it and the session's folder
   expect(await loadNestedInstructions(file, context)).toEqual({ instructions: [], notes: [] });
 });
 
-test("files in an additional root bring its instructions, files elsewhere none", async () => {
+test("files in an additional root add its instructions, files elsewhere none", async () => {
   const outside = await write("elsewhere/AGENTS.md", "elsewhere");
   const inside = await write("api/AGENTS.md", "api");
   const context = { cwd: root, roots: [join(base, "api")], home: base, already: new Set<string>() };
@@ -222,7 +222,7 @@ test("files in an additional root bring its instructions, files elsewhere none",
   });
 });
 
-test("files of other programs count where there is neither AGENTS.md nor CLAUDE.md", async () => {
+test("files of other programs apply if there is neither AGENTS.md nor CLAUDE.md", async () => {
   await write("project/AGENTS.md", "root");
   await write("project/.cursorrules", "not read");
   await write("project/packages/.github/copilot-instructions.md", "copilot");

@@ -3,7 +3,7 @@ import { SchemaCheck } from "../../../src/mcp/offers/input-schema.ts";
 
 const check = (schema: object) => new SchemaCheck().check(schema);
 
-test("schemas of older drafts are understood, as servers still write them", () => {
+test("schemas of older drafts, which servers still write, are converted", () => {
   const point = {
     type: "array",
     items: [{ type: "number" }, { type: "string" }],
@@ -40,7 +40,7 @@ test("schemas of older drafts are understood, as servers still write them", () =
   });
 });
 
-test("schemas of today stay as they are", () => {
+test("schemas of the current draft are unchanged", () => {
   const schema = {
     type: "object",
     properties: {

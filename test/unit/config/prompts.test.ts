@@ -68,7 +68,7 @@ test("each prompt is used by the program", () => {
   expect(unused).toEqual([]);
 });
 
-test("no prompt is empty or has a placeholder left over from writing", () => {
+test("no prompt is empty or has an unused placeholder", () => {
   for (const path of promptFiles()) {
     expect(readPrompt(path).trim(), path).not.toBe("");
     expect(readPrompt(path), path).not.toMatch(/TODO|FIXME|<[A-Z_]+>/);
@@ -81,24 +81,24 @@ test("the commands' prompts take the user's arguments", () => {
   }
 });
 
-test("fill puts values in place and does not look at what they contain", () => {
+test("fill inserts values and does not interpret their content", () => {
   expect(fill("{{a}} and {{b}}, {{a}}", { a: "{{b}} $& $1", b: "two" })).toBe(
     "{{b}} $& $1 and two, {{b}} $& $1",
   );
 });
 
-test("fill refuses a placeholder without a value, also one that every object has", () => {
+test("fill rejects a placeholder without a value, also one that every object has", () => {
   expect(() => fill("{{a}} {{b}}", { a: "1" })).toThrow("the prompt's placeholder b was given no value");
   expect(() => fill("{{toString}}", {})).toThrow("the prompt's placeholder toString was given no value");
 });
 
-test("fill refuses a value without a placeholder", () => {
+test("fill rejects a value without a placeholder", () => {
   expect(() => fill("{{a}}", { a: "1", b: "2" })).toThrow("the prompt has no placeholder for b");
 });
 
 const none = { messages: [] };
 
-test("explains plan mode once, recalls it with each message, announces its end once", () => {
+test("explains plan mode once, repeats it briefly with each message, and ends it once", () => {
   const whole = planReminder("plan", undefined, none);
   expect(whole).toMatch(/^<system-reminder>\nPlan mode is on\.[^]+How to plan:/);
   expect(whole).toContain("write plan files: .opencode/plans/*.md or .fairlead/plans/*.md.");
@@ -133,7 +133,7 @@ function synthetic(text = ""): Message {
   };
 }
 
-test("reminders are marked as the program's own words", () => {
+test("reminders are marked as messages of the program", () => {
   for (const reminder of [stepLimitReminder(), steerReminder(), planReminder("plan", undefined, none)]) {
     expect(reminder).toMatch(/^<system-reminder>\n[^]+\n<\/system-reminder>$/);
   }

@@ -64,7 +64,7 @@ test("unreadable bundled skills are reported and the others are loaded", async (
   ]);
 });
 
-test("a broken skill is reported and takes no other down", async () => {
+test("an invalid skill is reported and does not affect the others", async () => {
   await using folder = await temporaryFolder({
     "home/.claude/skills/a/SKILL.md": skill("a", "Fine."),
     "home/.claude/skills/b/SKILL.md": "---\nname: b\n---\nNo description.",
@@ -110,7 +110,7 @@ test("no more skills are used than the limit", async () => {
   expect(problems).toEqual([{ path: "skills", message: "301 skills found; only the first 300 are used" }]);
 });
 
-test("the skills that come with the program are whole", async () => {
+test("the bundled skills are complete", async () => {
   await using folder = await temporaryFolder();
   const bundled = new BundledSkills(resolve(import.meta.dirname, "../../../skills"));
   const { skills, problems } = await loadSkills(sources(folder, { bundled }));
@@ -122,7 +122,7 @@ test("the skills that come with the program are whole", async () => {
   expect(problems).toEqual([]);
 });
 
-test("the tool gives the text, the folder and up to ten names of files", async () => {
+test("the tool returns the text, the folder and up to ten file names", async () => {
   await using place = await toolPlace({
     "skills/big/SKILL.md": skill("big", "Big.", "Read a/0.md first."),
     ...Object.fromEntries(Array.from({ length: 12 }, (_, index) => [`skills/big/a/${index}.md`, "x"])),

@@ -32,7 +32,7 @@ Platform: linux
 Date: Mon Mar 02 2026
 Model: Scripted`;
 
-test("without anything else the prompt is the family's and the environment", () => {
+test("an empty project has the family's prompt and the environment", () => {
   expect(buildSystemPrompt(input)).toEqual([familyPrompt("claude"), environmentBlock]);
 });
 
@@ -96,7 +96,7 @@ Prices are in cents.`,
   ]);
 });
 
-test("descriptions of skills are cut and say so", () => {
+test("descriptions of skills are truncated, with a note", () => {
   const skills = [{ name: "long", description: "x".repeat(501) }];
   const lines = buildSystemPrompt({ ...input, skills })[2]?.split("\n") ?? [];
   expect(lines.at(-1)).toBe(`- long: ${"x".repeat(500)}… (cut)`);
@@ -130,7 +130,7 @@ describe("in a window of 32k tokens", () => {
   });
 });
 
-test("the same input gives the same text, so that a provider's cache stays good", () => {
+test("the same input gives the same text, for the provider's cache", () => {
   expect(buildSystemPrompt(structuredClone(input))).toEqual(buildSystemPrompt(input));
 });
 

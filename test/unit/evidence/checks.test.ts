@@ -99,7 +99,7 @@ describe("a check", () => {
   });
 });
 
-test("commands that show or move things run nothing of the project", () => {
+test("commands that show or move files run no code of the project", () => {
   for (const command of ["ls -l", "git status", "FOO=1 cat a", "grep test a.ts"])
     expect(isHarmless(command)).toBe(true);
   for (const command of ["node app.js", "./a.sh"]) expect(isHarmless(command)).toBe(false);

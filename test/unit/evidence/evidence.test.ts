@@ -133,7 +133,7 @@ describe("the evidence of a turn", () => {
     expect(evidence && renderEvidence(evidence.facts)).toContain(", and 10 more");
   });
 
-  test("shows commands with backticks as they are", () => {
+  test("shows commands with backticks correctly", () => {
     const evidence = findEvidence([change("a.ts"), run("node `which a`")], "", folders);
     expect(evidence && renderEvidence(evidence.facts)).toContain(
       "`` node `which a` `` ended with exit code 0",
@@ -190,7 +190,7 @@ describe("the activity of calls", () => {
     expect(listActivity(bash(20, "b"), bash(10, "a"))).toEqual([run("a"), run("b")]);
   });
 
-  test("of tasks at the same time has their commands before their changes", () => {
+  test("of parallel tasks has their commands before their changes", () => {
     const task = (start: number, ...activity: Activity[]) =>
       callOf({ tool: "task", kind: "think", state: done(start, { activity }) });
     const parts = [task(1, change("a.ts"), run("npm test")), task(2, change("b.ts"), run("npm run lint"))];
@@ -203,7 +203,7 @@ describe("the activity of calls", () => {
     expect(listActivity(...parts.slice(0, 1))).toEqual([change("a.ts"), run("npm test")]);
   });
 
-  test("of a task in the background has its changes last if something began meanwhile", () => {
+  test("of a background task has its changes last if something began meanwhile", () => {
     const activity = [change("a.ts"), run("npm test")];
     const task = (time?: number): ToolPart => {
       const end = { state: "completed", description: "has finished", output: "" } as const;
@@ -254,7 +254,7 @@ describe("the activity of calls", () => {
     expect(findEvidence(activities, "", folders)?.facts.files).toEqual(["b.ts"]);
   });
 
-  test("leaves out commands that did not run, and notes refused ones", () => {
+  test("omits commands that did not run, and notes refused ones", () => {
     const failed = (reason: "failed" | "rejected" | "cancelled", end: number): ToolPart["state"] => ({
       status: "error",
       input: { command: "make" },

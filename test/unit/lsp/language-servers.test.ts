@@ -94,7 +94,7 @@ test("changes by others meanwhile do not count as the edit's", async () => {
   expect(await at.edit("a.txt", "", "wrong")).toBe(notice('a.txt:1:1: "wrong" is wrong (W1)'));
 });
 
-test("both ends of a move and several files of one change are looked at", async () => {
+test("checks both ends of a move and several files of one change", async () => {
   await using at = await place("pushes-versions");
   const moved: FileChange = {
     ...at.change("new.txt", "wrong", "wrong\nwrong more"),
@@ -106,7 +106,7 @@ test("both ends of a move and several files of one change are looked at", async 
   expect(found).toContain('b.txt:1:1: "wrong b" is wrong (W1)');
 });
 
-describe("a server at fault", () => {
+describe("a faulty server", () => {
   test.each([
     ["crashes-on-open", "it ended with exit code 3: this language is too hard"],
     ["prints-noise", "it printed something that is not a message"],
@@ -180,7 +180,7 @@ describe("a server at fault", () => {
     expect(found.length).toBeLessThan(20_000);
   });
 
-  test("does not hold up a turn that is cancelled", async () => {
+  test("does not delay a turn that is cancelled", async () => {
     await using at = await place("never-answers");
     const cancel = new AbortController();
     const requested = at.diagnose([at.change("a.txt", "", "one")], cancel.signal);
@@ -189,7 +189,7 @@ describe("a server at fault", () => {
   });
 });
 
-describe("errors are known again", () => {
+describe("errors are recognized", () => {
   const problem = (line: number, lineText: string, message = "m"): Problem => ({
     path: "/a",
     line,

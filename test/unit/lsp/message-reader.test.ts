@@ -31,7 +31,7 @@ test("a language server that sends too much is read later, without loss", async 
   await all.promise;
 });
 
-test("a language server that does not read responses is not read until it does", async () => {
+test("the output of a language server waits until the server reads its responses", async () => {
   const [input, output] = [new PassThrough({ highWaterMark: 64 }), new PassThrough()];
   const writer = new CountingMessageWriter(input);
   const all = Promise.withResolvers<void>();

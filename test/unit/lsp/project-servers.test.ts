@@ -49,7 +49,7 @@ test("installed servers for the project's languages are offered, one per languag
   expect(await place.servers.queries()).toBeUndefined();
 });
 
-test("an agreed server is used from the next load, a declined one never offered", async () => {
+test("an accepted server is used from the next load, a declined one never offered", async () => {
   for (const isAgreed of [true, false]) {
     await using place = await open({ "main.go": "" }, ["gopls"]);
     const before = await place.servers.queries();
@@ -65,7 +65,7 @@ test("an agreed server is used from the next load, a declined one never offered"
   }
 });
 
-describe("the configuration decides", () => {
+describe("the configuration decides which servers are used", () => {
   const cases: [string, Config["lsp"], string[]][] = [
     ["true for all that are installed", true, ["gopls: usable"]],
     ["false for none", false, []],
@@ -81,7 +81,7 @@ describe("the configuration decides", () => {
   });
 });
 
-test("a program of the project, or one that leads there, is not used", async () => {
+test("a program inside the project, or a link into it, is not used", async () => {
   await using place = await open({ "main.go": "", "bin/gopls": "#!/bin/sh\n" }, [], true);
   const own = join(place.root, "bin");
   await chmod(join(own, "gopls"), 0o755);
@@ -98,7 +98,7 @@ test("deno serves only projects with its configuration", async () => {
   expect(await namesIn(own.servers)).toEqual(["deno: open"]);
 });
 
-test("a project without files of a configured server has no tool, unless it is large", async () => {
+test("a project without files for a configured server has no tool, unless it is large", async () => {
   const config = { own: { command: ["own"], extensions: [".x"] } };
   await using small = await open({ "a.txt": "" }, [], config);
   expect(await small.servers.queries()).toBeUndefined();
@@ -107,7 +107,7 @@ test("a project without files of a configured server has no tool, unless it is l
   expect(await large.servers.queries()).toBeDefined();
 });
 
-test("the search for languages leaves out hidden folders and those of other people", async () => {
+test("the search for languages ignores hidden folders and node_modules", async () => {
   await using folder = await temporaryFolder({
     "a.ts": "",
     ".git/b.go": "",

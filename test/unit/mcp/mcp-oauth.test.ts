@@ -115,7 +115,7 @@ describe("an authorization", () => {
     });
   });
 
-  test("is not asked for where the server answers without", async () => {
+  test("is not requested if the server works without", async () => {
     await using plain = await listen((_, response) => void response.writeHead(200).end());
     const outcome = await authorize(remote("open", plain.url), { store, fetch, show: browse }, never);
     expect([outcome, await store.load(plain.url)]).toEqual([{ outcome: "notNeeded" }, undefined]);
@@ -232,7 +232,7 @@ describe("an authorization", () => {
       { oauth: { redirectUri: "https://evil.example/" } },
       failed("must lead to this computer"),
     ],
-  ])("says why it failed and keeps no token: %s", async (_, faults, more, outcome) => {
+  ])("reports why it failed and stores no token: %s", async (_, faults, more, outcome) => {
     await scene(
       faults,
       async ({ server, run }) => {
@@ -246,7 +246,7 @@ describe("an authorization", () => {
   test.each<[string, OAuthFaults]>([
     ["a wrong state", { callback: "wrong state" }],
     ["no state", { callback: "no state" }],
-  ])("takes no code that comes back with %s", async (_, faults) => {
+  ])("rejects a code that arrives with %s", async (_, faults) => {
     await scene(faults, async ({ server, run }) => {
       let status = 0;
       const show: ShowAddress = async (address) => {
@@ -299,7 +299,7 @@ describe("an authorization", () => {
     });
   });
 
-  test("opens the address to return to on this computer alone, and closes it afterwards", async () => {
+  test("listens for the redirect on this computer only, and stops afterwards", async () => {
     await scene({}, async ({ run }) => {
       let back = "";
       const show: ShowAddress = async (address) => {
@@ -335,7 +335,7 @@ test.each([
 });
 
 describe("tokens of a server", () => {
-  test("are renewed when they have run out, before the server is asked", async () => {
+  test("are renewed before a request if they have expired", async () => {
     await scene({ tokenSeconds: 1 }, async ({ server, run, tokens }) => {
       await run();
       server.faults.tokenSeconds = 3600;
@@ -390,7 +390,7 @@ describe("tokens of a server", () => {
   test.each<[OAuthFaults["refresh"], string]>([
     ["fails", "could not be renewed: Out of order"],
     ["hangs", "did not answer within 0.3 s"],
-  ])("are kept where renewing them %s, since it may work later", async (refresh, reason) => {
+  ])("are kept if renewing them %s, since it may work later", async (refresh, reason) => {
     await scene(
       {},
       async ({ server, run, tokens }) => {
@@ -405,7 +405,7 @@ describe("tokens of a server", () => {
     );
   });
 
-  test("do not loop with a server that refuses new ones too", async () => {
+  test("do not cause a loop if the server rejects new ones too", async () => {
     await scene({}, async ({ server, run, tokens }) => {
       await run();
       server.faults.access = "refused";
@@ -415,7 +415,7 @@ describe("tokens of a server", () => {
     });
   });
 
-  test("are asked for with the scope that they lack", async () => {
+  test("are requested with the scope that they lack", async () => {
     await scene({}, async ({ server, settings, run, tokens }) => {
       await run();
       server.faults.wantedScope = "notes:all";

@@ -5,12 +5,12 @@ import { answeredId, messageLimitBytes, MessageLines } from "../../../src/mcp/co
 import { ToolNames } from "../../../src/mcp/tools/tool-names.ts";
 
 describe("names of servers' tools", () => {
-  test("are the server's and the tool's in characters that every provider takes", () => {
+  test("consist of the server's and the tool's names in characters that providers accept", () => {
     const names = new ToolNames([]);
     expect(names.nameFor("my server", "read/all")).toBe("my_server_read_all");
   });
 
-  test("never are those of other tools or of permissions", () => {
+  test("never equal those of other tools or of permissions", () => {
     const names = new ToolNames(["todo_list"]);
     for (const [server, tool, plain] of [
       ["todo", "list", "todo_list"],
@@ -22,7 +22,7 @@ describe("names of servers' tools", () => {
     }
   });
 
-  test("differ where they would clash or are too long, and are the same each time", () => {
+  test("differ in a conflict or if they are too long, and are always the same", () => {
     const pairs = [
       ["a", "b_c"],
       ["a_b", "c"],
@@ -50,20 +50,20 @@ describe("arguments of a server's prompt", () => {
     ["state=Texas Paris", { city: "Paris", state: "Texas" }],
     ["city='San Juan' PR", { city: "San Juan", state: "PR" }],
     ["other=1", { city: "other=1" }],
-  ])("are read from %j", (typed, values) => {
+  ])("are parsed from %j", (typed, values) => {
     expect(parseArguments(typed, ["city", "state"])).toEqual(values);
   });
 });
 
 describe("lines of messages", () => {
-  test("are put together from pieces and cut at their ends", () => {
+  test("are joined from chunks and split at line ends", () => {
     const lines = new MessageLines();
     const pushed = ["on", "e\ntw", "o\n\nthr", "ee"].map((piece) => lines.push(Buffer.from(piece)));
     const text = (value: string) => ({ kind: "text", text: value });
     expect(pushed).toEqual([[], [text("one")], [text("two"), text("")], []]);
   });
 
-  test("keep a character whole that arrives in two pieces", () => {
+  test("keep a character that arrives in two chunks", () => {
     const lines = new MessageLines();
     const bytes = Buffer.from("ä\n");
     expect([...lines.push(bytes.subarray(0, 1)), ...lines.push(bytes.subarray(1))]).toEqual([
@@ -71,7 +71,7 @@ describe("lines of messages", () => {
     ]);
   });
 
-  test("that are too long are dropped, and tell whose answer they were", () => {
+  test("that are too long are dropped, with the id of their request", () => {
     const lines = new MessageLines();
     const filler = "x".repeat(messageLimitBytes);
     for (const [before, after] of [
@@ -89,7 +89,7 @@ describe("lines of messages", () => {
 });
 
 describe("the list of servers", () => {
-  test("is the configuration's with the editor's over it", () => {
+  test("is the configuration's, with the editor's servers added", () => {
     const config = {
       mcp: {
         one: { type: "local" as const, command: ["a", "b"], cwd: "sub", timeout: 5 },
@@ -123,7 +123,7 @@ describe("the list of servers", () => {
     });
   });
 
-  test("tells the keys in it from what may be seen", () => {
+  test("separates its keys from public values", () => {
     const local = {
       type: "local" as const,
       name: "one",

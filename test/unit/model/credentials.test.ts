@@ -14,7 +14,7 @@ test("without a file there are no keys", async () => {
   expect(await loadCredentials(folder)).toEqual({});
 });
 
-test("keys are stored for this person only, next to each other, and can be taken away", async () => {
+test("keys are stored for this user only, next to each other, and can be removed", async () => {
   const data = join(folder, "data");
   await saveCredential(data, "openai", "sk-1");
   await saveCredential(data, "__proto__x", "sk-2");
@@ -28,7 +28,7 @@ test("keys are stored for this person only, next to each other, and can be taken
 });
 
 test.each(["{ broken sk-secret", '{"openai": "sk-secret"}'])(
-  "a file that is wrong is named without its content",
+  "an invalid file is named without its content",
   async (text) => {
     await writeFile(credentialsPath(folder), text);
     const failed = await loadCredentials(folder).catch((thrown: unknown) => thrown);

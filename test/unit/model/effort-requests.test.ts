@@ -65,7 +65,7 @@ describe("at OpenAI", () => {
     ["openai/gpt-5.6-sol:none", "none"],
     ["openai/gpt-6-astra:max", "max"],
     ["openai/gpt-4.1", undefined],
-  ])("%s is asked over Responses with the effort %s", async (name, effort) => {
+  ])("%s receives the effort %s over Responses", async (name, effort) => {
     const { address, headers, body } = await requestOf(name);
     expect(address).toBe("https://api.openai.com/v1/responses");
     expect(headers.authorization).toBe("Bearer the-key");
@@ -83,7 +83,7 @@ describe("at OpenAI", () => {
     expect(await effort("openai/gpt-5:high", low, { reasoning_effort: "minimal" })).toBe("high");
   });
 
-  test("chat completions are asked without thinking where tools exclude it", async () => {
+  test("chat completions are requested without thinking if tools exclude it", async () => {
     const { address, body } = await requestOf("openai/gpt-5.6-sol", { api: "chat" });
     expect(address).toBe("https://api.openai.com/v1/chat/completions");
     expect(body.reasoning_effort).toBe("none");
@@ -96,7 +96,7 @@ describe("at Anthropic", () => {
     ["anthropic/claude-opus-5-5:max", { type: "adaptive" }, "max"],
     ["anthropic/claude-haiku-5-5:none", { type: "disabled" }, undefined],
     ["anthropic/claude-sonnet-4-5:high", { type: "enabled" }, undefined],
-  ])("%s is asked over Messages with %j and the effort %s", async (name, thinking, effort) => {
+  ])("%s receives %j and the effort %s over Messages", async (name, thinking, effort) => {
     const { address, headers, body } = await requestOf(name);
     expect(address).toBe("https://api.anthropic.com/v1/messages");
     expect([headers["x-api-key"], headers["anthropic-version"]]).toEqual(["the-key", "2023-06-01"]);
@@ -121,7 +121,7 @@ describe("at Anthropic", () => {
 describe("at a gateway", () => {
   const gateway = { options: { baseURL: "https://ai.example.com/v1" } };
 
-  test("a model is asked over chat completions without an effort unless one is chosen", async () => {
+  test("a model receives no effort over chat completions unless one is chosen", async () => {
     const usual = await requestOf("work/claude-opus-4.5", gateway);
     expect(usual.address).toBe("https://ai.example.com/v1/chat/completions");
     expect(usual.body).not.toHaveProperty("reasoning_effort");

@@ -19,7 +19,7 @@ const request = {
 const baseURL = "http://127.0.0.1:1/v1";
 const endpoint = { provider: "test", baseURL, headers: {}, modelId: "m", options: {}, stallMs: 10_000 };
 
-test("what makes calls is loaded for all that ask at once, and again where that failed", async () => {
+test("model code is loaded once for parallel calls, and again after a failure", async () => {
   let requested = 0;
   const send = () => Promise.reject(new Error(`refused ${++requested}`));
   const calls = new LazyCalls({ send, log: silentLog });

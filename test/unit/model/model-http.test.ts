@@ -55,14 +55,14 @@ test("gives up a connection that is not established in time", async () => {
   );
 });
 
-test("a server that takes its time to answer is waited for", async () => {
+test("a server that responds slowly is waited for", async () => {
   using server = await startServer((socket) => {
     setTimeout(() => socket.write("HTTP/1.1 200 OK\r\ncontent-length: 2\r\n\r\nok"), 100);
   });
   expect(await failureOf(`http://${server.host}`, { connectMs: 20 })).toBe("answered");
 });
 
-test("an answer that breaks off is thrown to its reader, compressed or not", async () => {
+test("an answer that breaks off throws in its reader, compressed or not", async () => {
   for (const encoding of ["identity", "gzip", "br"]) {
     using server = await startServer((socket) =>
       socket.end(`HTTP/1.1 200 OK\r\ncontent-encoding: ${encoding}\r\ncontent-length: 100\r\n\r\n`),

@@ -123,7 +123,7 @@ const failureOf = (events: CollectedEvent[]) => {
   return last?.type === "failed" ? last.error : undefined;
 };
 
-test("events that are called JSON are read as they come", async () => {
+test("events with the content type of JSON are read as they arrive", async () => {
   const more = Promise.withResolvers<void>();
   const base = await serve((response) => {
     response.writeHead(200, { "content-type": "application/json" }).write("\r\n");
@@ -138,7 +138,7 @@ test("events that are called JSON are read as they come", async () => {
   expect(events.at(-1)).toMatchObject({ type: "finish", reason: "stop" });
 });
 
-test("of several answers side by side the first counts, in whatever order they come", async () => {
+test("of several parallel answers the first counts, in any order", async () => {
   const choice = (index: number, content: string, finish_reason: string | null = null) => ({
     index,
     delta: { content },
@@ -158,7 +158,7 @@ test("of several answers side by side the first counts, in whatever order they c
   expect(textOf(await answered(chunks.join("") + ending()))).toBe("Oh. Hello");
 });
 
-test("text that means something in JSON stays text, in any order of a chunk's fields", async () => {
+test("text that looks like JSON syntax stays text, in any order of a chunk's fields", async () => {
   const texts = [",", ":", '"', "\\", "{", "}", "[", "]", '","', '"}}]}', "\n", "data: ", "[DONE]"];
   const chunk = (fields: object, obfuscation: string) =>
     data({
@@ -280,7 +280,7 @@ test("emits a call as soon as its arguments are complete, while later text strea
   ]);
 });
 
-test("fifty calls arrive whole and in order, and get ids where theirs are unusable", async () => {
+test("fifty calls arrive completely and in order, and get ids if theirs are unusable", async () => {
   const ids = ["__proto__", "", "same", "same", null, "constructor"];
   const calls = Array.from({ length: 50 }, (_, index) => ({
     index,
@@ -308,7 +308,7 @@ test("interleaved calls keep their own arguments", async () => {
   ]);
 });
 
-test("arguments that do not parse come with a problem and their raw text", async () => {
+test("arguments that do not parse have a problem and their raw text", async () => {
   const events = await answered(
     callPiece(0, { id: "a", name: "read", arguments: '{"path": x}' }) +
       callPiece(1, { id: "b", name: "read", arguments: "[1]" }) +
@@ -363,7 +363,7 @@ test("calls that share an index are distinguished by their ids", async () => {
   expect(callsOf(events).map(({ input }) => input)).toEqual([{ p: 1 }, { p: 2 }]);
 });
 
-test("history with calls, results and images goes over the wire in the provider's form", async () => {
+test("history with calls, results and images is sent in the provider's format", async () => {
   let seen: unknown;
   const base = await serve((response, _, body) => {
     seen = body.messages;
@@ -429,7 +429,7 @@ test("a base URL without its scheme is named as the mistake", async () => {
   );
 });
 
-test("a name that comes late or never does not lose the call", async () => {
+test("a name that arrives late or never does not lose the call", async () => {
   const events = await answered(
     callPiece(0, { id: "a", name: "", arguments: '{"p"' }) +
       callPiece(0, { name: "read", arguments: ":1}" }) +
@@ -472,13 +472,13 @@ test.each([
   });
 });
 
-test("a refusal is text and ends as one", async () => {
+test("a refusal is text and ends the answer", async () => {
   const events = await answered(delta({ content: null, refusal: "I will not." }) + ending("stop"));
   expect(textOf(events)).toBe("I will not.");
   expect(events.at(-1)).toMatchObject({ type: "finish", reason: "refusal" });
 });
 
-test("tokens are estimated where the provider tells none", async () => {
+test("tokens are estimated if the provider reports none", async () => {
   const last = (await answered(say("some words of an answer") + delta({}, "stop") + done)).at(-1);
   expect(last).toEqual({
     type: "finish",
@@ -488,7 +488,7 @@ test("tokens are estimated where the provider tells none", async () => {
   });
 });
 
-test("[DONE] without a finish reason ends an answer that has something in it", async () => {
+test("[DONE] without a finish reason ends an answer with content", async () => {
   expect((await answered(say("x") + usage + done)).at(-1)).toEqual({
     type: "finish",
     reason: "stop",
@@ -496,7 +496,7 @@ test("[DONE] without a finish reason ends an answer that has something in it", a
   });
 });
 
-test("the answer ends at [DONE] even where the connection stays open", async () => {
+test("the answer ends at [DONE] even if the connection stays open", async () => {
   const base = await serve((response) => void stream(response).write(say("x") + ending()));
   expect((await ask(base)).at(-1)).toEqual({ type: "finish", reason: "stop", tokens });
 });
@@ -524,7 +524,7 @@ test("a complete answer waits for its usage for a limited time", async () => {
   }
 });
 
-test("while nobody takes the end of an answer, its usage is waited for", async () => {
+test("the usage is awaited while nobody reads the end of an answer", async () => {
   vi.useFakeTimers();
   const body = new Readable({ read() {} });
   const answer: HttpAnswer = { status: 200, header: () => null, body, cut: () => body.destroy() };
@@ -556,7 +556,7 @@ test.each([
   ["[DONE] alone", done, "answered with nothing"],
   ["garbage", `${say("x")}data: {"choices":[{\n\n`, "not a JSON object"],
   ["a call cut in half", callPiece(0, { id: "a", name: "bash", arguments: '{"command":"rm' }), "broke off"],
-])("%s is an invalid response that may be tried again, and tells no call", async (_, text, words) => {
+])("%s is an invalid response that may be retried, and emits no call", async (_, text, words) => {
   const events = await answered(text);
   expect(failureOf(events)).toMatchObject({ code: "invalid-response", retryable: true });
   expect(failureOf(events)?.message).toContain(words);
@@ -665,7 +665,7 @@ test.each([
   "Prompt contains 40000 tokens: too large for model with 32768 maximum context length",
   "the request exceeds the available context size, try increasing it",
   "The number of tokens to keep from the initial prompt is greater than the context length",
-])("a full context is recognised by the provider's words: %s", async (message) => {
+])("a full context is recognized by the provider's message: %s", async (message) => {
   expect(failureOf(await refused(400, { error: { message } }))).toMatchObject({
     code: "context-length",
     retryable: false,
@@ -676,7 +676,7 @@ test.each([
 test.each([
   ["breaks off", (response: ServerResponse) => response.socket?.resetAndDestroy()],
   ["does not end", () => {}],
-])("a status counts though its body %s", async (_, go) => {
+])("a status counts even if its body %s", async (_, go) => {
   const url = await serve((response) => {
     response.writeHead(401, { "content-length": 1000 });
     response.write('{"error":', () => go(response));
@@ -689,20 +689,20 @@ test("returns the delay that a provider requests in milliseconds", async () => {
   expect(failed).toMatchObject({ retryAfterMs: 1500 });
 });
 
-test("the provider's words are in the message and the key is not", async () => {
+test("the provider's message is in the error and the key is not", async () => {
   const failed = failureOf(await refused(401, { error: { message: `Incorrect key ${key} given` } }));
   expect(failed?.message).toBe(
     'The provider refused the key (401); check it or run "fairlead setup": Incorrect key [key] given',
   );
 });
 
-test.each([500, 200])("a web page with status %i is named as one", async (status) => {
+test.each([500, 200])("a web page with status %i is named in the error", async (status) => {
   const page = "<!doctype html><html><head><title>Proxy login</title></head></html>";
   const failed = failureOf(await refused(status, page, { "content-type": "text/html" }));
   expect(failed?.message).toContain('a web page ("Proxy login")');
 });
 
-test("a JSON error with status 200 and an answer that does not stream are understood", async () => {
+test("a JSON error with status 200 and an answer that does not stream are parsed", async () => {
   expect(failureOf(await refused(200, { error: { message: "maximum context length" } }))).toMatchObject({
     code: "context-length",
   });
@@ -716,7 +716,7 @@ test("a JSON error with status 200 and an answer that does not stream are unders
   expect(callsOf(events).map(({ input }) => input)).toEqual([{ p: 1 }]);
 });
 
-test.each(["text/plain", undefined])("JSON that is called %s is understood too", async (type) => {
+test.each(["text/plain", undefined])("JSON with the content type %s is parsed too", async (type) => {
   const as = (body: unknown) =>
     serve((response) =>
       response
@@ -730,7 +730,7 @@ test.each(["text/plain", undefined])("JSON that is called %s is understood too",
   expect(textOf(await ask(answer))).toBe("whole");
 });
 
-test("counts that are texts are counts, and other values are not a reason to fail", async () => {
+test("counts given as text are numbers, and other values are not a reason to fail", async () => {
   const counts = { prompt_tokens: "10", completion_tokens: 4, cost: {}, completion_tokens_details: "none" };
   const events = await answered(say("x") + delta({}, "stop") + data({ choices: [], usage: counts }) + done);
   expect(events.at(-1)).toEqual({ type: "finish", reason: "stop", tokens });
@@ -796,7 +796,7 @@ test("a connection reset before and inside the stream is a network error", async
   expect(failureOf(events)).toMatchObject({ code: "network", retryable: true });
 });
 
-test("a local server that does not run is tried once more, and named with advice", async () => {
+test("a server on this computer that does not run is retried once, with advice", async () => {
   const base = await serve(() => {});
   for (const server of open.splice(0)) await server[Symbol.asyncDispose]();
   const { origin } = new URL(base);
@@ -810,7 +810,7 @@ test("a local server that does not run is tried once more, and named with advice
   expect(ollama?.message).toContain(`Nothing listens on ${origin}. Start Ollama (ollama serve), `);
 });
 
-test("silence before or inside the stream fails, and comments are not life", async () => {
+test("silence before or inside the stream fails, even with comments", async () => {
   const silent = await serve(() => {});
   expect(failureOf(await ask(silent, { endpoint: { stallMs: 60 } }))).toEqual({
     code: "timeout",
@@ -858,7 +858,7 @@ test("an abort closes the emitted block, whatever followed it", async () => {
   ]);
 });
 
-test("each request has its own tools and messages, whatever was kept of earlier ones", async () => {
+test("each request has its own tools and messages, whatever is cached of earlier ones", async () => {
   const bodies: Record<string, unknown>[] = [];
   const base = await serve((response, _request, body) => {
     bodies.push(body);
@@ -970,7 +970,7 @@ test("waits until the consumer is ready before it reads more", async () => {
   expect(written).toBeLessThan(300);
 });
 
-test("the key does not follow a redirect to another host, and follows one on its own", async () => {
+test("the key does not follow a redirect to another host, but one on its own host", async () => {
   const thief: (string | undefined)[] = [];
   const other = await serve((response, request) => {
     thief.push(request.headers.authorization);
@@ -1056,7 +1056,7 @@ test("joins the halves of a character, and replaces a lone half in a call's argu
   );
 });
 
-test("a line of 20 MB and 20,000 deltas at once are no burden", async () => {
+test("a line of 20 MB and 20,000 deltas at once arrive", async () => {
   const long = "x".repeat(20_000_000);
   expect(textOf(await answered(say(long) + ending()))).toHaveLength(long.length);
   const words = Array.from({ length: 20_000 }, (_, index) => `word ${index} `);
@@ -1067,7 +1067,7 @@ test("a line of 20 MB and 20,000 deltas at once are no burden", async () => {
   expect((user + system) / 1_000).toBeLessThan(4_000);
 });
 
-test("a large call that arrives in tiny pieces is joined in linear time", async () => {
+test("a large call that arrives in tiny chunks is joined in linear time", async () => {
   const content = "line of a file\\n".repeat(20_000);
   const raw = `{"content":"${content}"}`;
   const pieces = raw.match(/[^]{1,10}/g) ?? [];

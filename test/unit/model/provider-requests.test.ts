@@ -429,7 +429,7 @@ const rows: Row[] = [
 ];
 
 describe("each preset's request is what its provider documents", () => {
-  test("and none of the presets is left out", () => {
+  test("every preset has an expected request", () => {
     expect(new Set(rows.map(({ ref }) => ref.provider))).toEqual(new Set(presets.map(({ id }) => id)));
   });
 
@@ -447,7 +447,7 @@ describe("each preset's request is what its provider documents", () => {
   );
 });
 
-test("no usage is asked for where the configuration says that the server refuses it", async () => {
+test("usage is not requested if the configuration says that the server rejects it", async () => {
   const config: Config = {
     provider: { mine: { options: { baseURL: server.url, includeUsage: false }, models: { scripted: {} } } },
   };

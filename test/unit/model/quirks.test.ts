@@ -15,7 +15,7 @@ test("a schema is an object at its root and names no dialect", () => {
   });
 });
 
-test("for Gemini a schema is what OpenAPI knows, at any depth", () => {
+test("for Gemini a schema has only keywords of OpenAPI, at any depth", () => {
   const schema = {
     $schema: "http://x",
     type: "object",
@@ -130,7 +130,7 @@ test.each([
   }
 });
 
-test("OpenAI's limit and OpenRouter's effort go by other names", () => {
+test("OpenAI's limit and OpenRouter's effort have other field names", () => {
   const body = { model: "m", max_tokens: 5, reasoning_effort: "low" };
   expect(adaptBody(body, plain)).toEqual(body);
   expect(adaptBody(body, quirksOf("openai", "api.openai.com", "gpt-5"))).toEqual({
@@ -157,12 +157,12 @@ test("marks the start, the end of the previous request and the end for the cache
   });
 });
 
-test("quirks follow the host where a provider goes by another name", () => {
+test("quirks follow the host if a provider has another name", () => {
   expect(quirksOf("work", "api.mistral.ai", "x")).toMatchObject({ asksForUsage: false, answersTools: true });
   expect(quirksOf("openai", "localhost", "gemini-2.5-pro")).toMatchObject({ schema: "openapi" });
 });
 
-test("a tool's inputs may have the names of what a schema is made of", () => {
+test("a tool's inputs may have names of schema keywords", () => {
   const properties = Object.fromEntries(
     ["definitions", "$defs", "properties", "items"].map((name) => [name, { type: "string" }]),
   );

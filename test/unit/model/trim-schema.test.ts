@@ -38,7 +38,7 @@ test("a sent schema has no limit that llama.cpp cannot compile into a grammar", 
   });
 });
 
-test("names of properties and values are not taken for keywords", () => {
+test("names of properties and values are not treated as keywords", () => {
   const schema = {
     type: "object",
     properties: {

@@ -46,7 +46,7 @@ describe("the corpus", () => {
   const served = nearRightCases.filter(({ runs }) => runs !== undefined);
   const missed = nearRightCases.filter(({ isMissed }) => isMissed === true);
 
-  test("has more than 250 cases, a sixth of them to be refused", () => {
+  test("has more than 250 cases, a sixth of them to be rejected", () => {
     expect(nearRightCases.length).toBeGreaterThan(250);
     const refused = nearRightCases.length - served.length - missed.length;
     expect(refused * 6).toBeGreaterThan(nearRightCases.length);
@@ -59,13 +59,13 @@ describe("the corpus", () => {
     ["json", 0.71],
     ["fields", 0.86],
     ["names", 0.84],
-  ] as const)("%s: serves at least %d of the calls that are clear and harmless", (group, share) => {
+  ] as const)("%s: accepts at least %d of the calls that are clear and harmless", (group, share) => {
     const count = (cases: typeof served) => cases.filter((one) => one.group === group).length;
     expect(count(served) / (count(served) + count(missed))).toBeGreaterThanOrEqual(share);
   });
 });
 
-test("cut calls are not repaired", () => {
+test("truncated calls are not repaired", () => {
   const problem = "The arguments were cut off.";
   for (const tool of ["write", "edit", "multiedit", "apply_patch", "bash", "read"])
     expect(check({ tool, input: undefined, problem })).toEqual({ problem });
@@ -120,7 +120,7 @@ test("valid calls are not changed", () => {
   );
 });
 
-test("no cut of a write, an edit or a command is completed", () => {
+test("no truncated write, edit or command is completed", () => {
   const content = fc.string();
   fc.assert(
     fc.property(content, fc.constantFrom("write", "edit", "bash"), fc.nat(), (text, tool, at) => {
@@ -136,7 +136,7 @@ test("no cut of a write, an edit or a command is completed", () => {
   );
 });
 
-test("the tolerant parser reads valid JSON as the strict one does", () => {
+test("the tolerant parser reads valid JSON like the strict one", () => {
   fc.assert(
     fc.property(fc.jsonValue(), (value) => {
       const text = JSON.stringify(value);

@@ -93,7 +93,7 @@ describe("approvals", () => {
     ["x"],
     [{ approvals: [{ permission: "", pattern: "*" }] }],
     [{ approvals: [{ pattern: "*" }] }],
-  ])("that are stored as %j are refused with the way out", async (stored) => {
+  ])("stored as %j are rejected with advice", async (stored) => {
     await expect(Approvals.open(memoryStore(stored).door)).rejects.toThrow(/Delete them to be asked again/);
   });
 });

@@ -135,7 +135,7 @@ describe("evaluate", () => {
     expect(action([rule("bash", "sed *-i *", "allow")], opaque)).toBe("ask");
   });
 
-  test("applies to the texts that a wildcard may match", () => {
+  test("checks all texts that a wildcard may match", () => {
     const rules = [rule("read", "*", "allow"), rule("read", "*.env", "deny")];
     expect(action(rules, request("read", { text: ".e*", glob: true }))).toBe("deny");
     expect(action(rules, request("read", { text: "src/*.ts", glob: true }))).toBe("allow");

@@ -160,7 +160,7 @@ describe("the gate", () => {
     expect(await decision).toEqual({ outcome: "rejected" });
   });
 
-  test("allows the call though the approval could not be saved", async () => {
+  test("allows the call even if the approval could not be saved", async () => {
     const broken = new Approvals({
       load: async () => undefined,
       update: async () => {
@@ -250,7 +250,7 @@ describe("the gate", () => {
     ]);
   });
 
-  test("ignores an answer that comes too late", async () => {
+  test("ignores an answer that arrives too late", async () => {
     const { gate, questionNumber, approvals, asked: requested } = setUp();
     const abort = new AbortController();
     const first = gate.decide(call("1", "git push"), askAll, abort.signal);
@@ -336,7 +336,7 @@ describe("the gate", () => {
     [{ reply: "always" }],
     [{ reply: "always", scope: "world" }],
     [{ reply: "ONCE" }],
-  ])("takes the strange answer %j for none", async (answer) => {
+  ])("treats the strange answer %j as no answer", async (answer) => {
     const { gate } = setUp({ ask: async () => JSON.parse(JSON.stringify(answer ?? null)) });
     expect(await gate.decide(call("1"), askAll, never)).toEqual({
       outcome: "unasked",

@@ -24,7 +24,7 @@ test("absolute, relative and home paths lead to the same file", async () => {
   }
 });
 
-test("a missing path is the real path of what exists and the rest", async () => {
+test("a missing path resolves to the real path of its existing part and the rest", async () => {
   await using folder = await temporaryFolder({ "real/x.txt": "" });
   await symlink(join(folder.path, "real"), join(folder.path, "link"));
   expect(await resolvePath("link/new/y.txt", { cwd: folder.path, home: "/" })).toEqual({
@@ -36,14 +36,14 @@ test("a missing path is the real path of what exists and the rest", async () => 
   });
 });
 
-test("a link to a file that does not exist yet leads to where the file would be made", async () => {
+test("a link to a missing file leads to the place where the file would be created", async () => {
   await using folder = await temporaryFolder({ "in/x": "", "out/x": "" });
   await symlink("../out/new.txt", join(folder.path, "in/link"));
   const { path, kind } = await resolvePath("in/link", { cwd: folder.path, home: "/" });
   expect({ path, kind }).toEqual({ path: join(folder.path, "out/new.txt"), kind: "missing" });
 });
 
-test("links in a circle, NULs, empty and endless names are refused with words", async () => {
+test("link cycles, NULs, empty and endless names are rejected with an explanation", async () => {
   await using folder = await temporaryFolder();
   const base = { cwd: folder.path, home: "/" };
   await symlink("two", join(folder.path, "one"));
@@ -57,7 +57,7 @@ test("links in a circle, NULs, empty and endless names are refused with words", 
   await expect(resolvePath("x".repeat(5000), base)).rejects.toThrow("too long for the file system");
 });
 
-test("what lies under a file is missing", async () => {
+test("a path below a file is missing", async () => {
   await using folder = await temporaryFolder({ "a.txt": "" });
   expect((await resolvePath("a.txt/b", { cwd: folder.path, home: "/" })).kind).toBe("missing");
 });
@@ -71,7 +71,7 @@ test("devices, pipes and files of the kernel are special", async () => {
   }
 });
 
-test("whole components decide what is inside", () => {
+test("paths are compared by whole components", () => {
   expect(isInside("/a/b", ["/a"])).toBe(true);
   expect(isInside("/a", ["/a"])).toBe(true);
   expect(isInside("/a/..b/c", ["/a"])).toBe(true);
@@ -81,7 +81,7 @@ test("whole components decide what is inside", () => {
   expect(isInside("/x", [])).toBe(false);
 });
 
-test("paths are written relative where they lie inside", () => {
+test("paths inside are written relative", () => {
   expect(["/w/src/a.ts", "/w", "/wide", "/"].map((path) => formatPath("/w", path))).toEqual([
     "src/a.ts",
     ".",
@@ -90,7 +90,7 @@ test("paths are written relative where they lie inside", () => {
   ]);
 });
 
-test("a path inside asks for itself only, and offers just itself", async () => {
+test("a path inside asks only for itself, and offers only itself", async () => {
   await using place = await toolPlace({ "src/a.ts": "" });
   const resolved = await resolveToolPath(place.context, "src/a.ts");
   expect(pathPermissions(place.context, resolved, "edit")).toEqual([
@@ -122,7 +122,7 @@ test("a new file in a linked folder whose target is outside is outside", async (
   ]);
 });
 
-test("a name with wildcards and a folder that holds the home folder are not offered", async () => {
+test("a name with wildcards and a folder that contains the home folder are not offered", async () => {
   await using place = await toolPlace({ "a*.ts": "" });
   const starred = pathPermissions(place.context, await resolveToolPath(place.context, "a*.ts"), "read");
   const above = pathPermissions(place.context, await resolveToolPath(place.context, place.outside), "read");
@@ -170,7 +170,7 @@ test("devices are refused to tools", async () => {
   );
 });
 
-test("a missing file suggests near names, but none from outside the workspace", async () => {
+test("a missing file suggests similar names, but none from outside the workspace", async () => {
   await using place = await toolPlace({ "src/Button.tsx": "", "src/other.css": "" });
   const inside = await resolveToolPath(place.context, "src/button.ts");
   expect(await missingPathMessage(place.context, inside, "src/button.ts")).toBe(

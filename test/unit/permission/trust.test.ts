@@ -71,8 +71,8 @@ const files: Files = {
   ".fairlead/skills/s/SKILL.md": "x",
 };
 
-describe("what consent covers", () => {
-  test("says what would be set, loaded and run, as it is written", async () => {
+describe("the content that consent covers", () => {
+  test("lists what would be set, loaded and run, as it is written", async () => {
     await using folder = await temporaryFolder(files);
     expect((await contentOf(folder.path)).wants).toEqual([
       'plugin: ["./p.mjs","package"]',
@@ -82,7 +82,7 @@ describe("what consent covers", () => {
     ]);
   });
 
-  test("is other content once any covered file changes, comes or goes", async () => {
+  test("changes once any covered file changes, appears or disappears", async () => {
     await using folder = await temporaryFolder(files);
     const before = (await contentOf(folder.path)).hash;
     expect((await contentOf(folder.path)).hash).toBe(before);
@@ -94,14 +94,14 @@ describe("what consent covers", () => {
     }
   });
 
-  test("leaves out what package managers put there, and plans", async () => {
+  test("omits files that package managers create, and plans", async () => {
     await using folder = await temporaryFolder(files);
     const before = (await contentOf(folder.path)).hash;
     await folder.write({ ".fairlead/node_modules/x/index.js": "1", ".fairlead/plans/p.md": "1" });
     expect((await contentOf(folder.path)).hash).toBe(before);
   });
 
-  test("holds commands and code below a folder of that name, wherever it is", async () => {
+  test("includes commands and code below a folder of that name, anywhere", async () => {
     await using folder = await temporaryFolder(files);
     const hidden = [
       ".fairlead/commands/plans/c.md",
@@ -148,7 +148,7 @@ describe("what consent covers", () => {
     expect((await contentOf(folder.path)).hash).not.toBe(before);
   });
 
-  test("is nothing that can be agreed to where it is too much to look at", async () => {
+  test("cannot be accepted if it is too large to inspect", async () => {
     const many = Object.fromEntries(
       Array.from({ length: 2_001 }, (_, index) => [`.fairlead/skills/${index}.md`, ""]),
     );

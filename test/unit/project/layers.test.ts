@@ -38,7 +38,7 @@ async function violationsOf(files: Record<string, string>): Promise<string[]> {
 }
 
 describe("the checker of the layers", () => {
-  test("reads every file of the program and the imports in it, and finds nothing wrong", async () => {
+  test("reads every file of the program and its imports, and finds no violation", async () => {
     const report = await checkLayers(root);
     const files = (await readdir(join(root, "src"), { recursive: true })).filter((name) =>
       /(?<!\.d)\.ts$/.test(name),

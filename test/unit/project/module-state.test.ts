@@ -32,7 +32,7 @@ function findState(text: string): string[] {
   });
 }
 
-test("modules hold constants and memos of pure functions only", async () => {
+test("modules contain constants and memos of pure functions only", async () => {
   const files = (await readdir(source, { recursive: true })).filter(
     (name) => /(?<!\.d)\.ts$/.test(name) && !name.startsWith("model/"),
   );

@@ -40,7 +40,7 @@ test.each([
   expect(readProgramSystem(path)).toBe(system);
 });
 
-test("the archive of a system takes its programs only", () => {
+test("the archive of a system contains only its programs", () => {
   const system = `${process.platform}-${process.arch}`;
   for (const program of [process.execPath, rgPath]) {
     expect(() => assertProgramIsFor(system, program)).not.toThrow();

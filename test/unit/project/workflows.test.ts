@@ -62,7 +62,7 @@ test("each action has a version, the same in all workflows", () => {
   expect(actions).toHaveLength(new Set(actions).size);
 });
 
-test("what the workflows run exists", () => {
+test("every script that the workflows run exists", () => {
   const run = [...programs.matchAll(/npm run (?:--silent )?([\w:-]+)/g)].map(([, script = ""]) => script);
   expect(run.length).toBeGreaterThan(5);
   expect(run.filter((script) => scripts[script] === undefined)).toEqual([]);
@@ -97,7 +97,7 @@ test("the whole suite runs on three systems, each with three versions of Node", 
   for (const system of systems) expect(system).toContain("npm run verify");
 });
 
-test("each job ends by itself", () => {
+test("each job has a time limit", () => {
   for (const { name, "timeout-minutes": limit } of jobs) expect(Number(limit) || limit, name).toBeTruthy();
 });
 
@@ -113,7 +113,7 @@ test("only the release may write, and it publishes nothing without a tag", () =>
   for (const step of publishing ?? []) expect(step["if"]).toBe("github.ref_type == 'tag'");
 });
 
-test("each test file that Windows leaves out exists, once, and has a reason", () => {
+test("each test file that Windows skips exists, is listed once, and has a reason", () => {
   const files = notOnWindows.flatMap((group) =>
     group.files.map((pattern) => globSync(pattern, { cwd: root })),
   );

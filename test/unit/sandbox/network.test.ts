@@ -29,7 +29,7 @@ test.each(["example.org", "example.org/path:80", "", ":80", "a b:80"])("%j is no
   expect(parseTarget(text)).toBeUndefined();
 });
 
-test("addresses of this computer and of its cloud are recognised", () => {
+test("addresses of this computer and of its cloud are recognized", () => {
   const isOwn = createOwnAddressCheck();
   const interfaces = Object.values(networkInterfaces()).flatMap((list) => list ?? []);
   const own = [

@@ -28,7 +28,7 @@ const profile: SandboxProfile = {
 };
 
 describe("a profile as text", () => {
-  test("bubblewrap mounts what is protected over writable folders, and these over /tmp", () => {
+  test("bubblewrap mounts protected files over writable folders, and these over /tmp", () => {
     const covers = { file: "/c/file", folder: "/c/folder" };
     const isFolder = (path: string) => path.endsWith(".ssh");
     const line = createBubblewrapArguments(profile, {
@@ -50,7 +50,7 @@ describe("a profile as text", () => {
     expect(connected).not.toContain("--unshare-net");
   });
 
-  test("Seatbelt denies all writes but the listed ones, then what is protected in these", () => {
+  test("Seatbelt denies all writes but the listed ones, then protected files in these", () => {
     const text = createSeatbeltProfile({ ...profile, writable: ['/work/a "b" \\c'] });
     expect(text).toBe(`(version 1)
 (allow default)
@@ -134,7 +134,7 @@ describe("a profile", () => {
     ".git/modules/m/config": "",
   };
 
-  test("protects git's hooks and configuration, the agent's own and what may not be read", async () => {
+  test("protects git's hooks and configuration, the agent's own, and unreadable files", async () => {
     await using folder = await temporaryFolder(files);
     const root = realpathSync(folder.path);
     const derived = await derive(root, [request("bash", "make")]);
@@ -152,7 +152,7 @@ describe("a profile", () => {
     expect(derived.network).toBe(false);
   });
 
-  test("gives what was allowed by name, and nothing for what is unknown", async () => {
+  test("grants what was allowed by name, and nothing for unknown names", async () => {
     await using folder = await temporaryFolder(files);
     await using outside = await temporaryFolder({ "a.txt": "" });
     const root = realpathSync(folder.path);
@@ -217,7 +217,7 @@ describe("a profile", () => {
     expect((await derive(root, [])).hidden).toEqual([join(root, "secret.txt")]);
   });
 
-  test("a worktree may write its repository, but no folder that does not know it", async () => {
+  test("a worktree may write its repository, but no folder that does not list it", async () => {
     await using folder = await temporaryFolder({
       "main/.git/config": "",
       "main/.git/worktrees/w/commondir": "../..\n",
@@ -241,7 +241,7 @@ describe("a profile", () => {
     expect(await writableOf("bad")).toEqual([join(root, "bad")]);
   });
 
-  test("what appears in .git is found though its parent did not change", async () => {
+  test("a new file in .git is found even if its parent did not change", async () => {
     await using folder = await temporaryFolder({ ".git/HEAD": "", ".git/config": "" });
     const root = realpathSync(folder.path);
     const old = new Date(0);
@@ -267,7 +267,7 @@ describe("a profile", () => {
   });
 });
 
-test("a filter for reading hides what rules name, not everything", () => {
+test("a read filter hides what rules name, not everything", () => {
   const filter = createReadFilter([
     [
       ...rules,

@@ -73,12 +73,12 @@ describe('"always" offers', () => {
     expect(own?.similar).toEqual([]);
   });
 
-  test("for a wrapper only what it wraps", () => {
+  test("for a wrapper only the wrapped command", () => {
     expect(offered("sudo git status")).toEqual(["git status *"]);
     expect(offered("timeout 5 npm test")).toEqual(["npm test *"]);
   });
 
-  test("an outside path's folder and what is below it, but not the root or home folder", () => {
+  test("an outside path's folder with everything in it, but not the root or home folder", () => {
     const folders = (command: string) =>
       analyzeShell(command, context).flatMap((part) => (part.type === "outside" ? part.similar : []));
     expect(folders("cat /opt/data/a")).toEqual(["/opt/data", "/opt/data/*"]);

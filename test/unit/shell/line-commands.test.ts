@@ -29,6 +29,6 @@ const lines: [line: string, ...commands: [text: string, exit: string][]][] = [
   ["npm test 'unclosed", ["npm test 'unclosed", "hidden"]],
 ];
 
-test.each(lines)("the commands of %j and whether its exit code shows their success", (line, ...commands) => {
+test.each(lines)("the commands of %j, and whether its exit code shows their success", (line, ...commands) => {
   expect(splitLine(line).map(({ text, exit }) => [text, exit])).toEqual(commands);
 });

@@ -39,7 +39,7 @@ function findVerdict(command: string): string {
   return facts.some(({ hasUnknownEffects }) => hasUnknownEffects) ? "unknown" : "undoable";
 }
 
-test("the table has at least 150 lines, and 60 of every day", () => {
+test("the table has at least 150 lines, 60 of them everyday commands", () => {
   expect(rows.length).toBeGreaterThanOrEqual(150);
   expect(rows.filter(({ isEveryday }) => isEveryday).length).toBeGreaterThanOrEqual(60);
 });
@@ -95,7 +95,7 @@ test("scripts of the project are judged by their text", () => {
   expect(lines.map(([line]) => [line, reason(line)])).toEqual(lines);
 });
 
-test("the default asks for what cannot be undone, and says why", () => {
+test("the default asks for irreversible commands, and gives the reason", () => {
   for (const { command, verdict, isEveryday } of rows.filter((row) => !row.isEveryday)) {
     const found = evaluate(
       toShellRequests(analyzeShell(command, context)).filter(({ permission }) => permission === "bash"),
@@ -110,7 +110,7 @@ test("the default asks for what cannot be undone, and says why", () => {
   }
 });
 
-test("the default does not ask to run the commands of every day", () => {
+test("the default does not ask for everyday commands", () => {
   const asked = rows
     .filter(({ isEveryday }) => isEveryday)
     .flatMap(({ command }) =>
@@ -122,7 +122,7 @@ test("the default does not ask to run the commands of every day", () => {
   expect(asked).toEqual([]);
 });
 
-test("the examples of the documentation are as it says", () => {
+test("the examples in the documentation have the documented verdicts", () => {
   const text = readFileSync(new URL("../../../docs/permissions.md", import.meta.url), "utf8");
   const section = text.split("## What cannot be undone\n")[1]?.split("\n## ")[0] ?? "";
   const cells = section

@@ -35,20 +35,20 @@ test("rules for cd apply next to other commands, rules for * do not", () => {
   expect(judged("cd docs && ls", [rule("cd src", "deny")])).toBe("allow");
 });
 
-describe("what a command line does", () => {
+describe("the subjects of a command line", () => {
   const parts = (command: string) =>
     analyzeShell(command, context)
       .filter(({ changesDirectory: steers }) => !steers)
       .map(({ type, text, opaque }) => [type, text, ...(opaque ? ["opaque"] : [])]);
 
-  test("is named by canonical text, without quotes, redirections and assignments", () => {
+  test("have a canonical text, without quotes, redirections and assignments", () => {
     expect(parts("X=1 'git'  log   --format=\"%h %s\" 2>&1 >out.txt")).toEqual([
       ["write", "out.txt"],
       ["run", "git log --format=%h %s"],
     ]);
   });
 
-  test("has other spellings for deny and ask rules", () => {
+  test("have other spellings for deny and ask rules", () => {
     const [part] = analyzeShell("X=1 /usr/bin/git -C src 'push'", context).filter(
       (one) => one.type === "run",
     );
@@ -62,7 +62,7 @@ describe("what a command line does", () => {
     });
   });
 
-  test("is a file read and a file written with the folder outside", () => {
+  test("include a file read and a file written, with the folder outside", () => {
     expect(parts("cp src/a.ts /opt/b.ts")).toEqual([
       ["read", "src/a.ts"],
       ["outside", "/opt"],
@@ -73,7 +73,7 @@ describe("what a command line does", () => {
     ]);
   });
 
-  test("resolves links and includes the written path", () => {
+  test("resolve links and include the written path", () => {
     expect(analyzeShell("cat notes.txt", context)[0]).toEqual({
       type: "read",
       text: ".env",
@@ -83,7 +83,7 @@ describe("what a command line does", () => {
     });
   });
 
-  test("tracks the folder after cd, and both folders if cd may fail", () => {
+  test("include the folder after cd, and both folders if cd may fail", () => {
     expect(parts("cd src && touch a")).toEqual([
       ["write", "src/a"],
       ["run", "touch a"],
@@ -107,7 +107,7 @@ describe("what a command line does", () => {
     ]);
   });
 
-  test("names a program by its path relative to the rules", () => {
+  test("name a program by its path relative to the rules", () => {
     const programs = (command: string) =>
       analyzeShell(command, context)
         .filter(({ type, changesDirectory: steers }) => type === "run" && !steers)
@@ -127,7 +127,7 @@ describe("what a command line does", () => {
     ]);
   });
 
-  test("names files relative to the folder of the rules", () => {
+  test("name files relative to the folder of the rules", () => {
     const inSources = { ...context, start: "/work/app/src" };
     const files = (command: string) =>
       analyzeShell(command, inSources)
@@ -141,7 +141,7 @@ describe("what a command line does", () => {
     expect(files("rm -r ../config")).toEqual([["write", "config"]]);
   });
 
-  test("resolves a variable that is assigned once, unconditionally", () => {
+  test("resolve a variable that is assigned once, unconditionally", () => {
     const edits = (command: string) => parts(command).filter(([type]) => type === "write");
     expect(edits("D=src; touch $D/a")).toEqual([["write", "src/a"]]);
     expect(edits("D=src; D=$X; touch $D/a")).toEqual([["write", "$D/a", "opaque"]]);
@@ -157,7 +157,7 @@ describe("what a command line does", () => {
     ]);
   });
 
-  test("is its own text if no command runs", () => {
+  test("are the line's own text if no command runs", () => {
     expect(parts("X=1")).toEqual([["run", "X=1"]]);
     expect(parts("cd src")).toEqual([["run", "cd src"]]);
     expect(parts("> out")).toEqual([
@@ -167,7 +167,7 @@ describe("what a command line does", () => {
     expect(parts("")).toEqual([["run", ""]]);
   });
 
-  test("is opaque if the line cannot be parsed", () => {
+  test("are opaque if the line cannot be parsed", () => {
     for (const command of ["echo 'open", "a\u0007", "x".repeat(commandLimit + 1)]) {
       expect(parts(command).slice(0, 4)).toEqual(
         ["run", "outside", "write", "read"].map((type) => [type, command, "opaque"]),
@@ -175,7 +175,7 @@ describe("what a command line does", () => {
     }
   });
 
-  test("is opaque if a path cannot be resolved", () => {
+  test("are opaque if a path cannot be resolved", () => {
     const broken = {
       ...context,
       resolve: () => {
@@ -189,7 +189,7 @@ describe("what a command line does", () => {
     ).toEqual(Array.from({ length: 4 }, () => "it cannot be read as shell text (ELOOP)"));
   });
 
-  test("accepts invisible characters only in emoji", () => {
+  test("accept invisible characters only in emoji", () => {
     expect(["❤️", "👩‍👩‍👧", "é", "日本", "a\tb\n"].map(hasInvisible)).toEqual([
       false,
       false,

@@ -36,13 +36,13 @@ beforeEach(() => {
 });
 afterEach(() => rmSync(root, { recursive: true, force: true }));
 
-test("a value that was written is read again, also by another store", async () => {
+test("a written value can be read, also by another store", async () => {
   await store.write(["a", "b"], { n: 1 });
   expect(await store.read(["a", "b"], schema)).toEqual({ n: 1 });
   expect(await new JsonStore({ root, log: silentLog }).read(["a", "b"], schema)).toEqual({ n: 1 });
 });
 
-test("a file that is not there reads as undefined", async () => {
+test("a missing file reads as undefined", async () => {
   expect(await store.read(["a", "b"], schema)).toBeUndefined();
 });
 
@@ -51,25 +51,25 @@ test.each([0, false, null, ""])("the value %j is stored like any other", async (
   expect(await store.read(["falsy"], z.unknown())).toBe(value);
 });
 
-test("files are for their owner alone", async () => {
+test("files are readable by their owner only", async () => {
   await store.write(["a", "b"], { n: 1 });
   expect(statSync(join(root, "a")).mode & 0o777).toBe(0o700);
   expect(statSync(join(root, "a", "b.json")).mode & 0o777).toBe(0o600);
 });
 
-test("of many writes at once the last one stays and no temporary file is left", async () => {
+test("of parallel writes the last one stays and no temporary file remains", async () => {
   await Promise.all(Array.from({ length: 200 }, (_, n) => store.write(["a", "b"], { n })));
   expect(await store.read(["a", "b"], schema)).toEqual({ n: 199 });
   expect(readdirSync(join(root, "tmp"))).toEqual([]);
 });
 
-test("updates at once are all applied", async () => {
+test("parallel updates are all applied", async () => {
   const add = (value: { n: number } | undefined) => ({ n: (value?.n ?? 0) + 1 });
   await Promise.all(Array.from({ length: 50 }, () => store.update(["count"], schema, add)));
   expect(await store.read(["count"], schema)).toEqual({ n: 50 });
 });
 
-test("a write given after an update is not undone by it", async () => {
+test("an update does not undo a write that was requested after it", async () => {
   const done = [
     store.write(["a"], { n: 1 }),
     store.update(["a"], schema, (value) => ({ n: (value?.n ?? 0) * 10 })),
@@ -166,14 +166,14 @@ test("files that were moved aside do not overwrite each other", async () => {
   expect(readFileSync(join(root, "x", "bad.json.corrupt-2"), "utf8")).toBe("two");
 });
 
-test("a write finds a folder in its way and moves it aside", async () => {
+test("a write moves aside a folder in its place", async () => {
   mkdirSync(join(root, "x", "a.json"), { recursive: true });
   await store.write(["x", "a"], { n: 1 });
   expect(await store.read(["x", "a"], schema)).toEqual({ n: 1 });
   expect(quarantined).toEqual([{ path: join(root, "x", "a.json"), reason: "a folder" }]);
 });
 
-test("a link in place of a folder leads nobody out of the store", async () => {
+test("a link in place of a folder does not lead out of the store", async () => {
   const outside = mkdtempSync(join(tmpdir(), "fairlead-outside-"));
   symlinkSync(outside, join(root, "x"));
   await store.write(["x", "a"], { n: 1 });
@@ -202,7 +202,7 @@ test("writes that wait for a failing one fail too, each with an error", async ()
   expect(results.map((result) => result.status)).toEqual(Array.from({ length: 9 }, () => "rejected"));
 });
 
-test("temporary files of dead writers are removed, those in use are left", async () => {
+test("temporary files of dead writers are removed, those in use remain", async () => {
   mkdirSync(join(root, "tmp"));
   const inUse = `.a.json.${process.pid}-1.tmp`;
   const old = `.b.json.${process.pid}-1.tmp`;

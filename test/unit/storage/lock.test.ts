@@ -82,7 +82,7 @@ describe.each([
     await release(lease);
   });
 
-  test("is free when its file says nothing", async () => {
+  test("is free if its file is empty", async () => {
     await release(await acquire(path));
     writeFileSync(path, "{");
     const started = performance.now();
@@ -92,7 +92,7 @@ describe.each([
     await release(lease);
   });
 
-  test("goes to one of many that ask at once", async () => {
+  test("goes to one of many parallel requests", async () => {
     const leases = await Promise.all(Array.from({ length: 8 }, () => acquire(path)));
     expect(leases.filter((lease) => lease.status === "held")).toHaveLength(1);
     for (const lease of leases) if (lease.status === "held") await lease.release();

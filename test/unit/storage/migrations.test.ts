@@ -56,7 +56,7 @@ test("each migration runs once, in order, and later ones when they come", async 
   expect(ran).toEqual(["one", "two", "three"]);
 });
 
-test("two that start together run each migration once", async () => {
+test("two parallel starts run each migration once", async () => {
   const ran: string[] = [];
   await Promise.all([1, 2, 3].map(() => migrate(openStore(), silentLog, recorded(["one", "two"], ran))));
   expect(ran).toEqual(["one", "two"]);
@@ -72,7 +72,7 @@ test("a migration that failed runs again at the next start, those before it do n
   expect(ran).toEqual(["one", "two"]);
 });
 
-test("a store of a newer version is refused and left as it is", async () => {
+test("a store of a newer version is rejected and not changed", async () => {
   writeFileSync(path(), JSON.stringify({ version: 2, migrations: ["create the layout", "a later one"] }));
   const refused = migrate(openStore(), silentLog);
   await expect(refused).rejects.toThrow(UserError);
@@ -80,7 +80,7 @@ test("a store of a newer version is refused and left as it is", async () => {
   expect(readdirSync(root)).toEqual(["migration.json"]);
 });
 
-test("the bare number of an older store is read, and stored with its migrations", async () => {
+test("the plain number of an older store is read, and stored with its migrations", async () => {
   const ran: string[] = [];
   writeFileSync(path(), "1");
   await migrate(openStore(), silentLog, recorded(["one", "two"], ran));

@@ -83,7 +83,7 @@ describe("sessions", () => {
     expect(await (await open()).load(info.id)).toEqual(info);
   });
 
-  test("an unknown session is undefined, opens as missing and is removed in silence", async () => {
+  test("an unknown session is undefined, opens as missing and is removed silently", async () => {
     const id = newSessionId();
     expect(await store.load(id)).toBeUndefined();
     expect(await store.openSession(id)).toEqual({ status: "missing" });
@@ -92,7 +92,7 @@ describe("sessions", () => {
     expect(await store.todos(id)).toEqual([]);
   });
 
-  test("a session that another store made is found", async () => {
+  test("a session that another store created is found", async () => {
     const other = await open();
     const info = sessionInfo({ projectId: "p2" });
     await other.create(info);
@@ -167,7 +167,7 @@ describe("sessions", () => {
     await writer.close();
   });
 
-  test("a closed writer takes nothing more and may be closed again", async () => {
+  test("a closed writer accepts nothing more and may be closed again", async () => {
     const info = await created();
     const writer = await openWriter(store, info.id);
     await Promise.all([writer.close(), writer.close()]);
@@ -176,7 +176,7 @@ describe("sessions", () => {
     expect(existsSync(journalOf(info.id))).toBe(false);
   });
 
-  test("removing takes children, messages, todos, diff, journal and lock with it", async () => {
+  test("removing deletes children, messages, todos, diff, journal and lock too", async () => {
     const parent = await created();
     const child = await created({ parentId: parent.id });
     const grandchild = await created({ parentId: child.id });
@@ -223,7 +223,7 @@ describe("the list", () => {
     expect(found).toEqual(expected);
   });
 
-  test("keeps its place when sessions come, go and change between pages", async () => {
+  test("keeps its position when sessions come, go and change between pages", async () => {
     const infos: SessionInfo[] = [];
     for (let n = 1; n <= 6; n++) infos.push(await created({ time: { created: 1, updated: n } }));
     const first = await list({ limit: 2 });
@@ -363,7 +363,7 @@ describe("the list", () => {
     '[{"ids":["ses_1"]}]',
     JSON.stringify(toGroups([oneRow]).map((group) => ({ ...group, inos: [] }))),
     JSON.stringify(toGroups([oneRow]).map((group) => ({ ...group, ids: [1], titles: ["one", {}] }))),
-  ])("does not mind that it was kept as %s", async (text) => {
+  ])("ignores a cache that was stored as %s", async (text) => {
     const info = await created();
     writeFileSync(join(root, "session_list.json"), text);
     expect(await list()).toEqual({ sessions: [info] });
@@ -371,7 +371,7 @@ describe("the list", () => {
   });
 
   test.each(["", "x", "bm8", "WzEsMl0", Buffer.from('[1,"../x"]').toString("base64url")])(
-    "refuses the cursor %j",
+    "rejects the cursor %j",
     async (cursor) => {
       await expect(list({ cursor })).rejects.toThrow(InvalidCursor);
     },
@@ -394,7 +394,7 @@ describe("the list", () => {
 });
 
 describe("messages", () => {
-  test("come back as they were given, oldest or newest first", async () => {
+  test("are returned as they were stored, oldest or newest first", async () => {
     const info = await created();
     const writer = await openWriter(store, info.id);
     const messages = Array.from({ length: 150 }, (_, n) =>
@@ -484,7 +484,7 @@ describe("messages", () => {
     expect(await textsOf(info.id)).toEqual([["one two three", "other"]]);
   });
 
-  test("that were removed stay away", async () => {
+  test("that were removed do not return", async () => {
     const info = await created();
     const writer = await openWriter(store, info.id);
     putSealed(writer, [textPart("kept")]);
@@ -498,7 +498,7 @@ describe("messages", () => {
     expect(await textsOf(info.id, await open())).toEqual([["kept"]]);
   });
 
-  test("take about their own size on disk", async () => {
+  test("need about their own size on disk", async () => {
     const info = await created();
     const writer = await openWriter(store, info.id);
     let bytes = 0;
@@ -629,7 +629,7 @@ describe("a damaged store", () => {
     expect(readFileSync(`${path}.corrupt-1`, "utf8")).toBe("{");
   });
 
-  test("ignores a torn last line of the journal, and saves garbage from its middle", async () => {
+  test("ignores a torn last line of the journal, and saves invalid bytes from its middle", async () => {
     const info = await created();
     const writer = await openWriter(store, info.id);
     const message = assistantInfo(info.id);
@@ -650,7 +650,7 @@ describe("a damaged store", () => {
     expect(await textsOf(info.id)).toEqual([["one two four"]]);
   });
 
-  test("zeros that a loss of power left at the end of the journal are ignored", async () => {
+  test("zeros that a power loss left at the end of the journal are ignored", async () => {
     const info = await created();
     const writer = await openWriter(store, info.id);
     const message = assistantInfo(info.id);
@@ -680,7 +680,7 @@ describe("a damaged store", () => {
   });
 });
 
-describe("a disk that does not take it", () => {
+describe("a disk that rejects writes", () => {
   /** Works for every user, root too, unlike permissions. */
   function block(folder: string): () => void {
     if (existsSync(folder)) renameSync(folder, `${folder}-away`);
@@ -723,7 +723,7 @@ describe("a disk that does not take it", () => {
     await (await openWriter(store, info.id)).close();
   });
 
-  test("a store that cannot be made says which folder and what to do", async () => {
+  test("a store that cannot be created names the folder and what to do", async () => {
     const path = join(root, "file");
     writeFileSync(path, "");
     const failing = SessionStore.open({ root: join(path, "store"), log: silentLog });

@@ -46,7 +46,7 @@ test("does not report a module as missing for lack of file handles", () => {
   );
 });
 
-test("an error that is named, or has an unknown number, stays as it is", () => {
+test("an error that is named, or has an unknown number, is unchanged", () => {
   const named = Object.assign(new Error("ENOSPC: no space left on device, write"), {
     errno: -28,
     code: "ENOSPC",

@@ -13,7 +13,7 @@ function short(outcome: EditOutcome) {
   return { text, strategy };
 }
 
-test("text that is there exactly is replaced, and nothing else", () => {
+test("text that occurs exactly is replaced, and nothing else", () => {
   expect(applyEdit("one two three", { oldString: "two", newString: "2" })).toEqual({
     outcome: "replaced",
     text: "one 2 three",
@@ -39,7 +39,7 @@ test("all places are replaced on demand", () => {
   expect(edit("a\nb\na\n", "a", "c", true)).toEqual({ text: "c\nb\nc\n", strategy: "exact" });
 });
 
-test("a dollar in the new text means itself", () => {
+test("a dollar sign in the new text is literal", () => {
   expect(edit("price", "price", "$& $1 $$")).toEqual({ text: "$& $1 $$", strategy: "exact" });
 });
 
@@ -51,7 +51,7 @@ test("a file with CRLF keeps it, around the edit and in it", () => {
   expect(edit("a\r\nb\r\nc\r\n", "b\r\n", "")).toEqual({ text: "a\r\nc\r\n", strategy: "exact" });
 });
 
-test("a file with mixed line endings changes in the place of the edit only", () => {
+test("a file with mixed line endings changes only at the edit", () => {
   expect(edit("a\r\nb\nc\nd\n", "b\nc", "x\ny")).toEqual({ text: "a\r\nx\ny\nd\n", strategy: "exact" });
 });
 
@@ -79,11 +79,11 @@ test("blanks that become tabs become tabs in the new text too", () => {
   );
 });
 
-test("blanks at the ends of lines do not matter", () => {
+test("blanks at the ends of lines are ignored", () => {
   expect(edit("a  \nb\nc\n", "a\nb\n", "x\n")).toEqual({ text: "x\nc\n", strategy: "indentation" });
 });
 
-test("the stricter likeness decides between two places", () => {
+test("the stricter comparison decides between two places", () => {
   const text = "if a:\n  b\n\nif a:\n      b\n";
   expect(edit(text, "    if a:\n      b", "    if a:\n      c")).toEqual({
     text: "if a:\n  c\n\nif a:\n      b\n",
@@ -91,7 +91,7 @@ test("the stricter likeness decides between two places", () => {
   });
 });
 
-test("blanks around the old text are forgiven", () => {
+test("blanks around the old text are ignored", () => {
   expect(edit("call(one, two)", "\n one\n", "\n three\n")).toEqual({
     text: "call(three, two)",
     strategy: "trimmed boundary",
@@ -113,7 +113,7 @@ test("runs of blanks count as one", () => {
   });
 });
 
-test("what was escaped once too often is found, and the new text read in the same way", () => {
+test("a text escaped once too often is found, and the new text is unescaped too", () => {
   expect(edit('say("hi")\nbye()\n', 'say(\\"hi\\")\\nbye()', 'say(\\"ho\\")\\nbye()')).toEqual({
     text: 'say("ho")\nbye()\n',
     strategy: "escapes",
@@ -126,7 +126,7 @@ test("what was escaped once too often is found, and the new text read in the sam
 
 const block = (middle: string) => `function sum(list) {\n${middle}\n  return total;\n}\n`;
 
-test("a block is found by its first and last line when what is between is much alike", () => {
+test("a block is found by its first and last line if the lines between are similar", () => {
   const text = `start();\n${block("  let total = 0; // the sum\n  for (const x of list) total += x;")}end();\n`;
   const wanted =
     "function sum(list) {\n  let total = 0;\n  for (const x of list) total += x;\n  return total;\n}";
@@ -136,7 +136,7 @@ test("a block is found by its first and last line when what is between is much a
   });
 });
 
-test("two blocks that are much alike are ambiguous, also with replaceAll", () => {
+test("two similar blocks are ambiguous, also with replaceAll", () => {
   const text = block("  let total = 0; // one") + block("  let total = 0; // two");
   const wanted = block("  let total = 0; //").trimEnd();
   expect(edit(text, wanted, "x", true)).toEqual({
@@ -147,7 +147,7 @@ test("two blocks that are much alike are ambiguous, also with replaceAll", () =>
   });
 });
 
-test("a block is found by its context when half of the lines between are the same", () => {
+test("a block is found by its context if half of the lines between are the same", () => {
   const text = "begin alpha\n  one\n  entirely different from what was asked for here\nend alpha\n";
   expect(edit(text, "begin alpha\n  one\n  two\nend alpha", "done")).toEqual({
     text: "done\n",
@@ -155,16 +155,16 @@ test("a block is found by its context when half of the lines between are the sam
   });
 });
 
-test("a block with another middle is missing", () => {
+test("a block with different lines between is missing", () => {
   const text = "begin alpha\n  entirely\n  different lines\nend alpha\n";
   expect(edit(text, "begin alpha\n  one\n  two\nend alpha", "done")).toEqual({ outcome: "missing" });
 });
 
-test("brackets alone anchor nothing", () => {
+test("brackets alone do not identify a block", () => {
   expect(edit("{\n  a: 1,\n  b: 2\n}\n", "{\n  a: 1,\n  b: 3\n}", "x")).toEqual({ outcome: "missing" });
 });
 
-test("a match that covers much more than was asked for is refused", () => {
+test("a match that covers much more than the old text is rejected", () => {
   const text = `first${"\n".repeat(9)}second\n`;
   expect(edit(text, "first second", "x")).toEqual({ outcome: "oversized", line: 1 });
 });

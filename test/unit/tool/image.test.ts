@@ -39,12 +39,12 @@ function bitmap(width: number, height: number): Buffer {
 }
 
 describe.each([...samples])("%s", (mime, bytes) => {
-  test("tells its size, and stays as it is when it is small", async () => {
+  test("has its size, and is unchanged if it is small", async () => {
     expect(readImageHeader(bytes)).toEqual({ mime, width: 6, height: 4, isWhole: true });
     expect(await fitImage(bytes)).toEqual({ outcome: "fits", mime, bytes, note: "" });
   });
 
-  test("is known to be damaged when its end is missing", async () => {
+  test("is recognized as damaged when its end is missing", async () => {
     for (const length of [0, 4, 13, Math.floor(bytes.length / 2), bytes.length - 3]) {
       const fitted = await fitImage(bytes.subarray(0, length));
       expect(fitted, `${length} bytes`).toMatchObject({ outcome: "unfit", isDamaged: true });
@@ -61,7 +61,7 @@ test("a long side is scaled down to the limit, in proportion", async () => {
   });
 });
 
-test("many bytes become fewer", async () => {
+test("with many bytes is compressed to fewer", async () => {
   const bytes = Buffer.from(noise(1_200, 1_020).get_bytes());
   expect(bytes.length).toBeGreaterThan(imageLimitBytes);
   const fitted = await fitImage(bytes);
@@ -89,7 +89,7 @@ test("an image format that providers do not accept is converted", async () => {
   });
 });
 
-test("a bomb is refused by its header, a damaged inside when it is unpacked", async () => {
+test("a decompression bomb is rejected by its header, damaged data when it is decoded", async () => {
   expect(await fitImage(createPng(50_000, 50_000, ""))).toMatchObject({
     reason: expect.stringContaining("50000 × 50000 pixels"),
   });

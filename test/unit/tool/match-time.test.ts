@@ -2,7 +2,7 @@ import { expect, test } from "vitest";
 import { runWithMatchLimit } from "../../../src/tool/edit/match-time.ts";
 import { ToolFailure } from "../../../src/tool/tool.ts";
 
-test("a search in a large file that finds no end is given up with words for the model", () => {
+test("a search in a large file that finds no end is given up with a message", () => {
   const endless = () => {
     for (let at = 0; ; at++) if (at < 0) return { at };
   };
@@ -12,7 +12,7 @@ test("a search in a large file that finds no end is given up with words for the 
   );
 });
 
-test("what a search finds or throws in its time is what comes of it", () => {
+test("returns what a search finds or throws within its time", () => {
   const failing = () => {
     throw new ToolFailure("It is not there.");
   };

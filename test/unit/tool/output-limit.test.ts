@@ -6,14 +6,14 @@ import { temporaryFolder } from "../../support/temp.ts";
 
 const lines = (count: number) => Array.from({ length: count }, (_, index) => `line ${index + 1}\n`).join("");
 
-test("what fits stays as it is and makes no file", async () => {
+test("an output that fits is unchanged and creates no file", async () => {
   await using folder = await temporaryFolder();
   const text = lines(2000);
   expect(await limitOutput(text, { folder: join(folder.path, "none") })).toEqual({ text, truncated: false });
   await expect(stat(join(folder.path, "none"))).rejects.toThrow("ENOENT");
 });
 
-test("one line or byte more than the limit is cut", async () => {
+test("one line or byte above the limit is truncated", async () => {
   await using folder = await temporaryFolder();
   const fits = "x".repeat(50 * 1024);
   expect(await limitOutput(fits, { folder: folder.path })).toEqual({ text: fits, truncated: false });
@@ -61,7 +61,7 @@ test("reports that the complete output cannot be stored, and returns the rest", 
   expect(result.path).toBeUndefined();
 });
 
-test("cuts fall between characters", () => {
+test("truncates between characters", () => {
   expect(cutText("aé", 9, 2, "head")).toBe("a");
   expect(cutText("éa", 9, 2, "tail")).toBe("a");
   expect(cutText("a😀b", 9, 4, "head")).toBe("a");

@@ -10,7 +10,7 @@ function passed(env: Record<string, string>, keep?: string[]): string[] {
 
 const named = (...names: string[]) => Object.fromEntries(names.map((name) => [name, "x"]));
 
-test("withholds what is named as a credential", () => {
+test("withholds variables whose names suggest credentials", () => {
   const secrets = named(
     "OPENAI_API_KEY",
     "ANTHROPIC_AUTH_TOKEN",
@@ -36,7 +36,7 @@ test("withholds what is named as a credential", () => {
   expect(passed(secrets)).toEqual([]);
 });
 
-test("passes on what only looks like one", () => {
+test("passes on variables that only resemble them", () => {
   const harmless = named(
     "KEYBOARD",
     "SSH_AUTH_SOCK",
@@ -81,7 +81,7 @@ test("withholds tokens of well-known services by their form", () => {
   expect(passed({ SKETCH: "sk-", NAME: "ghp_x" })).toEqual(["SKETCH", "NAME"]);
 });
 
-test("drops what would make bash take names for something else", () => {
+test("drops variables that change how bash resolves names", () => {
   const env = named("BASH_FUNC_ls%%", "BASHOPTS", "SHELLOPTS", "GLOBIGNORE", "CDPATH");
   expect(passed(env)).toEqual([]);
 });
@@ -127,7 +127,7 @@ test("nothing in it waits for a user", () => {
   });
 });
 
-test("git settings of the environment stay, ours follow them", () => {
+test("git settings of the environment stay, and ours follow them", () => {
   const given = { GIT_CONFIG_COUNT: "1", GIT_CONFIG_KEY_0: "user.name", GIT_CONFIG_VALUE_0: "Ada" };
   expect(createChildEnvironment(given)).toMatchObject({
     ...given,
@@ -141,7 +141,7 @@ test("a non-interactive setting that the configuration names stays as the user s
   expect(createChildEnvironment({ TERM: "xterm" }, { keep: ["TERM"] })["TERM"]).toBe("xterm");
 });
 
-test("leaves its input alone", () => {
+test("does not change its input", () => {
   const env = Object.freeze({ A: "1", B: undefined });
   expect(createChildEnvironment(env)["A"]).toBe("1");
   expect("B" in createChildEnvironment(env)).toBe(false);

@@ -31,7 +31,7 @@ test("missing files throw ENOENT; pipes and too large files are refused at once"
   await expect(files.read(join(folder.path, "large"))).rejects.toThrow("the limit is");
 });
 
-test("a new file is made with its folders", async () => {
+test("a new file is created with its folders", async () => {
   await using folder = await temporaryFolder();
   const path = join(folder.path, "a/b/c.txt");
   expect(await openFiles().write(path, Buffer.from("new"), null)).toEqual({
@@ -52,7 +52,7 @@ test("a replaced file keeps its mode, and no temporary file remains", async () =
   expect(await readdir(folder.path)).toEqual(["run.sh"]);
 });
 
-test("what a link leads to is neither read, written nor removed by the link's path", async () => {
+test("the target of a link is neither read, written nor removed by the link's path", async () => {
   await using folder = await temporaryFolder({ "inside/a": "old", "outside/a": "old" });
   const files = openFiles();
   const expected = sha256(Buffer.from("old"));
@@ -132,7 +132,7 @@ test("without a system call for it, a file replaces another, which is kept", asy
   expect(() => exchangeByLink(join(folder.path, "none"), fresh)).toThrow("ENOENT");
 });
 
-test("a file that is not as expected is neither replaced nor removed", async () => {
+test("a file with unexpected content is neither replaced nor removed", async () => {
   await using folder = await temporaryFolder({ a: "theirs" });
   const files = openFiles();
   const path = join(folder.path, "a");
@@ -167,7 +167,7 @@ test("runs tasks on the same files one after the other, in any order of names", 
   expect(order).toEqual(["first begins", "other", "first ends", "second"]);
 });
 
-test("snapshots come back by their hash, from memory and from the disk", async () => {
+test("snapshots are returned by their hash, from memory and from the disk", async () => {
   await using folder = await temporaryFolder();
   const store = join(folder.path, "snapshots");
   const bytes = Buffer.from("content\n".repeat(1000));
@@ -185,7 +185,7 @@ test("snapshots come back by their hash, from memory and from the disk", async (
   expect((await stat(store)).mode & 0o777).toBe(0o700);
 });
 
-test("a snapshot that is too large, unknown, damaged or linked counts as missing", async () => {
+test("a snapshot that is too large, unknown, damaged or linked is missing", async () => {
   await using folder = await temporaryFolder({ elsewhere: "x" });
   const snapshots = openSnapshots(folder.path);
   expect(await snapshots.save(Buffer.alloc(snapshotLimitBytes + 1))).toBeUndefined();
@@ -202,7 +202,7 @@ test("a snapshot that is too large, unknown, damaged or linked counts as missing
   expect(await snapshots.load(linked)).toBeUndefined();
 });
 
-test("snapshots of more bytes than memory takes are all still there", async () => {
+test("snapshots with more bytes than fit in memory are all available", async () => {
   await using folder = await temporaryFolder();
   const snapshots = openSnapshots(folder.path);
   const contents = [1, 2, 3].map((fill) => Buffer.alloc(8 * 1024 * 1024, fill));

@@ -7,7 +7,7 @@ test.each([
   ["darwin", true],
   // There it would close the pipe before the program has written.
   ["win32", false],
-] as const)("on %s the unused side of a program's output is ended: %s", (platform, isEnded) => {
+] as const)("on %s the unused side of a program's output is closed: %s", (platform, isEnded) => {
   const output = new PassThrough();
   endWriting(output, platform);
   expect(output.writableEnded).toBe(isEnded);

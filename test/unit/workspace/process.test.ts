@@ -88,7 +88,7 @@ function expectNoLeftovers() {
   if (onLinux) expect(leftovers()).toEqual([]);
 }
 
-test("gives the output and the exit code", async () => {
+test("returns the output and the exit code", async () => {
   const { outcome, text } = await sh("echo one; echo two >&2; exit 3");
   expect({ outcome, text }).toEqual({ outcome: exited(3), text: "one\ntwo\n" });
 });
@@ -107,7 +107,7 @@ test("names the signal that ended the shell", async () => {
   expect(outcome).toEqual({ end: "exited", exitCode: null, signalName: "SIGKILL", background: false });
 });
 
-test("does not wait for what runs on in the background, and ends it at the end", async () => {
+test("does not wait for background processes, and ends them at its own end", async () => {
   const { outcome, text, ms } = await sh("echo started; sleep 1000 & true");
   expect({ outcome, text }).toEqual({ outcome: { ...exited(0), background: true }, text: "started\n" });
   expect(ms).toBeLessThan(5_000);
@@ -128,7 +128,7 @@ test("a chatty background process cannot hold the call", async () => {
   expect(ms).toBeLessThan(8_000);
 });
 
-test("ends everything at the timeout, also what ignores TERM or left the group", async () => {
+test("ends everything at a timeout, also processes that ignore TERM or left the group", async () => {
   const stubborn = "trap '' TERM; while :; do sleep 0.1; done";
   const command = `echo begin; setsid sh -c "${stubborn}" & setsid sleep 1000 & sh -c "${stubborn}" & sleep 1000`;
   const { outcome, text, ms } = await sh(command, { timeoutMs: 300 });
@@ -163,7 +163,7 @@ test("ends soon after a cancel", async () => {
   expectNoLeftovers();
 });
 
-test("ends within the deadline although the reader never takes its output", async () => {
+test("ends within the deadline even if the reader never reads its output", async () => {
   const controller = new AbortController();
   const { outcome, ms } = await sh("trap '' TERM; echo go; while :; do sleep 0.1; done", {
     signal: controller.signal,
@@ -177,7 +177,7 @@ test("ends within the deadline although the reader never takes its output", asyn
   expectNoLeftovers();
 });
 
-test("starts nothing when it was cancelled before", async () => {
+test("starts nothing if it was cancelled before", async () => {
   const { outcome } = await sh("touch made", { signal: AbortSignal.abort() });
   expect(outcome.end).toBe("cancelled");
   expect(readdirSync(folder)).toEqual([]);
@@ -197,12 +197,12 @@ test("bounds memory on endless output and a slow reader", async () => {
   expectNoLeftovers();
 });
 
-test("gives a slow reader the whole output, in order", async () => {
+test("sends a slow reader the whole output, in order", async () => {
   const { text } = await sh("seq 60000", { onOutput: () => delay(40) });
   expect(text).toBe(Array.from({ length: 60_000 }, (_, index) => `${index + 1}\n`).join(""));
 });
 
-test("gives 37 kB of short lines whole and in order", async () => {
+test("sends 37 kB of short lines whole and in order", async () => {
   const { text } = await sh("for i in $(seq 400); do printf 'line %s %080d\\n' $i 0; done");
   expect(text).toBe(
     Array.from({ length: 400 }, (_, index) => `line ${index + 1} ${"0".repeat(80)}\n`).join(""),
@@ -230,7 +230,7 @@ test("reads 50 MB quickly", async () => {
   expect(performance.now() - start).toBeLessThan(15_000);
 });
 
-test("says which folder is missing", async () => {
+test("names the missing folder", async () => {
   const outcome = await processes.run({
     command: "true",
     cwd: join(folder, "gone"),
@@ -247,7 +247,7 @@ test("says which folder is missing", async () => {
   });
 });
 
-test("says what to do with a command that is too long", async () => {
+test("explains what to do with a command that is too long", async () => {
   const { outcome } = await sh(`: ${"x".repeat(3_000_000)}`);
   expect(outcome).toMatchObject({ end: "failed-to-start", error: expect.stringContaining("too long") });
 });
@@ -259,7 +259,7 @@ test("a failing reader ends the command and gets the error", async () => {
   expectNoLeftovers();
 });
 
-test("servers are looked for in absolute folders of the PATH only", async () => {
+test("servers are found only in absolute folders of the PATH", async () => {
   writeFileSync(join(folder, "server"), "#!/bin/sh\n", { mode: 0o755 });
   const servers = openPipedProcesses({
     env: () => ({ PATH: "." }),
@@ -290,7 +290,7 @@ const withoutFiles = `
   process.stdout.write(String(await exited));
 `;
 
-test("a group is ended where processes cannot be listed", async () => {
+test("a group is ended even if processes cannot be listed", async () => {
   const script = ["--input-type=module", "--experimental-strip-types", "-e", withoutFiles];
   const { stdout } = await execa("/bin/sh", [
     "-c",
@@ -359,7 +359,7 @@ test.runIf(onLinux)(
   },
 );
 
-test.runIf(onLinux)("what ignores TERM gets KILL, however long a look at the processes takes", async () => {
+test.runIf(onLinux)("processes that ignore TERM get KILL, even if listing processes is slow", async () => {
   const stubborn = spawn("/bin/sh", ["-c", "trap '' TERM; echo on; while :; do sleep 0.1; done"], {
     detached: true,
     stdio: ["ignore", "pipe", "ignore"],
@@ -372,7 +372,7 @@ test.runIf(onLinux)("what ignores TERM gets KILL, however long a look at the pro
   expect(await exited).toEqual([null, "SIGKILL"]);
 });
 
-test("the end of everything ends running commands and refuses new ones", async () => {
+test("the end of the program ends running commands and rejects new ones", async () => {
   const running = sh("sleep 1000", {});
   const daemon = await sh("setsid sleep 1000 >/dev/null 2>&1 & echo started");
   expect(daemon.text).toBe("started\n");

@@ -141,7 +141,7 @@ describe("files", () => {
     expect(await files({})).toEqual({ paths: visible, truncated: false });
   });
 
-  test("come newest first and cut at the limit", async () => {
+  test("are listed newest first and truncated at the limit", async () => {
     expect(await files({ order: "newest", limit: 3 })).toEqual({
       paths: ["sub/outer.log", "sub/.gitignore", "no-newline.md"],
       truncated: true,
@@ -178,26 +178,26 @@ describe("files", () => {
     expect((await files({ globs: [`${root}x/src/**`] })).paths).toEqual([]);
   });
 
-  test("leave out a folder with all in it when a glob excludes it", async () => {
+  test("exclude a folder with its content if a glob excludes it", async () => {
     const { paths } = await files({ globs: ["!src", "!*.txt"] });
     expect(paths).toEqual(visible.filter((path) => !path.startsWith("src/") && !path.endsWith(".txt")));
   });
 
-  test("below a folder obey the rules above it", async () => {
+  test("below a folder follow the rules above it", async () => {
     const { paths } = await files({ folder: join(root, "src", "nested") });
     expect(paths).toEqual(["src/nested/.gitignore", "src/nested/deeper/local", "src/nested/wanted.ts"]);
   });
 
-  test("of an excluded folder are found when it is asked for by name", async () => {
+  test("of an excluded folder are found if it is searched by name", async () => {
     expect((await files({ folder: join(root, "build") })).paths).toEqual(["build/out.js"]);
     expect((await files({ folder: join(root, "secret dir") })).paths).toEqual(["secret dir/x.txt"]);
   });
 
-  test("of a repository inside another obey its own rules only", async () => {
+  test("of a nested repository follow its own rules only", async () => {
     expect((await files({ folder: join(root, "sub") })).paths).toEqual(["sub/.gitignore", "sub/outer.log"]);
   });
 
-  test("outside git obey .gitignore too, but not those of the folders above", async () => {
+  test("outside git follow .gitignore too, but not those of the folders above", async () => {
     const plain = realpathSync(mkdtempSync(join(tmpdir(), "fairlead-plain-")));
     try {
       mkdirSync(join(plain, "home", "project", "src"), { recursive: true });
@@ -215,7 +215,7 @@ describe("files", () => {
     }
   });
 
-  test("are not looked for after an abort", async () => {
+  test("are not searched after an abort", async () => {
     for (const search of searches) {
       const query = {
         folder: root,
@@ -259,7 +259,7 @@ describe("lines", () => {
     });
   });
 
-  test("are cut at the limit", async () => {
+  test("are truncated at the limit", async () => {
     expect(await lines({ limit: 1 })).toEqual({
       matches: ["sub/outer.log:1:needle of a repository inside"],
       truncated: true,
@@ -299,7 +299,7 @@ describe("lines", () => {
     expect((await lines({ folder: join(root, "binary.bin") })).matches).toEqual([]);
   });
 
-  test.each(["needle(", "[z-a]", "*x"])("the expression %j is refused with a reason", async (pattern) => {
+  test.each(["needle(", "[z-a]", "*x"])("the expression %j is rejected with a reason", async (pattern) => {
     for (const search of searches) {
       const query = { folder: root, pattern, limit: 10, signal: new AbortController().signal };
       await expect(search.lines(query)).rejects.toThrow(
@@ -309,7 +309,7 @@ describe("lines", () => {
   });
 });
 
-describe.each(engines)("%s does not wait for files of rules", (engine) => {
+describe.each(engines)("%s does not wait for ignore files", (engine) => {
   test.each([
     ["a pipe", "", (path: string) => execFileSync("mkfifo", [path])],
     ["a device", "", (path: string) => symlinkSync("/dev/zero", path)],
@@ -348,7 +348,7 @@ function makeHuge(path: string): void {
 }
 
 describe.each(engines)("%s shows", (engine) => {
-  test("what matches in a line of many bytes and many matches, cut", { timeout: 20_000 }, async () => {
+  test("matches in a line of many bytes and many matches, truncated", { timeout: 20_000 }, async () => {
     const folder = realpathSync(mkdtempSync(join(tmpdir(), "fairlead-search-")));
     const long = `${"ü".repeat(3_000)}${"x".repeat(30_000_000)}`;
     writeFileSync(join(folder, "a.txt"), `${long}needle\nneedle 2\r\n`);
@@ -363,7 +363,7 @@ describe.each(engines)("%s shows", (engine) => {
     rmSync(folder, { recursive: true });
   });
 
-  test("shows no lines of a file that is binary after them, but those of other files", async () => {
+  test("no lines of a file with binary data after them, but those of other files", async () => {
     const folder = realpathSync(mkdtempSync(join(tmpdir(), "fairlead-search-")));
     writeFileSync(join(folder, "late.bin"), `needle 1\n${"text\n".repeat(100_000)}\0\0`);
     writeFileSync(join(folder, "a.txt"), "needle 2\n");
@@ -374,7 +374,7 @@ describe.each(engines)("%s shows", (engine) => {
     rmSync(folder, { recursive: true });
   });
 
-  test("as much as was asked for of more lines than are taken at once, newest file first", async () => {
+  test("the requested lines, newest file first, even if many more match", async () => {
     const folder = realpathSync(mkdtempSync(join(tmpdir(), "fairlead-search-")));
     for (let file = 0; file < 30; file++) {
       const path = join(folder, `${file}.txt`);
@@ -402,7 +402,7 @@ describe.each(engines)("%s shows", (engine) => {
     rmSync(folder, { recursive: true });
   });
 
-  test("names the files that are too large to search, and lists them", async () => {
+  test("which files are too large to search, and lists them", async () => {
     const folder = realpathSync(mkdtempSync(join(tmpdir(), "fairlead-search-")));
     mkdirSync(join(folder, "sub"));
     writeFileSync(join(folder, ".gitignore"), "ignored.log\n");
@@ -421,7 +421,7 @@ describe.each(engines)("%s shows", (engine) => {
     rmSync(folder, { recursive: true });
   });
 
-  test("no file larger than it searches, even if asked for, and says so", async () => {
+  test("no file above the size limit, even if requested, and says so", async () => {
     const folder = realpathSync(mkdtempSync(join(tmpdir(), "fairlead-search-")));
     const path = join(folder, "a.txt");
     makeHuge(path);
@@ -481,14 +481,14 @@ const searchWithoutFiles = `
   }
 `;
 
-test.skipIf(process.platform === "win32")("a search that cannot start says why", async () => {
+test.skipIf(process.platform === "win32")("a search that cannot start reports the reason", async () => {
   const script = ["--input-type=module", "--experimental-strip-types", "-e", searchWithoutFiles];
   const limited = ["-c", 'ulimit -n 200; exec "$@"', "sh", process.execPath, ...script];
   const { stdout } = await execa("/bin/sh", limited);
   expect(stdout).toMatch(/^ripgrep could not be started: spawn \S+ EMFILE$/);
 });
 
-test.skipIf(process.platform === "win32")("a search ends with a program that is killed", async () => {
+test.skipIf(process.platform === "win32")("a search ends if the program is killed", async () => {
   const folder = realpathSync(mkdtempSync(join(tmpdir(), "fairlead-search-")));
   const script = ["--input-type=module", "--experimental-strip-types", "-e", killedSearch, folder];
   const { stdout, signal } = await execa(process.execPath, script, { reject: false });
@@ -497,7 +497,7 @@ test.skipIf(process.platform === "win32")("a search ends with a program that is 
   rmSync(folder, { recursive: true });
 });
 
-test.each(engines)("%s tells how far a search is", async (engine) => {
+test.each(engines)("%s reports the progress of a search", async (engine) => {
   const search = openSearch({ env: {}, engine, progressMs: 0 });
   const notice: number[] = [];
   const onProgress = async (files: number) => void notice.push(files);

@@ -15,7 +15,7 @@ const on = (...files: string[]) => ({
 });
 
 describe("a command on Windows", () => {
-  test("that is a program is started itself", () => {
+  test("that is a program is started directly", () => {
     const node = String.raw`C:\Program Files\nodejs\node.exe`;
     expect(resolveWindowsCommand("node", ["a b"], on(node))).toEqual({
       command: node,
@@ -24,7 +24,7 @@ describe("a command on Windows", () => {
     });
   });
 
-  test("that is a script is run by cmd, each argument as it is", () => {
+  test("that is a script is run by cmd, with each argument unchanged", () => {
     const npx = String.raw`C:\Program Files\nodejs\npx.cmd`;
     const args = ["-y", "some server", 'say "hi" & del *', String.raw`C:\dir\ `.trim(), "100%"];
     expect(resolveWindowsCommand("npx", args, on(npx))).toEqual({
@@ -56,11 +56,11 @@ describe("a command on Windows", () => {
     expect(found.command.endsWith(ending)).toBe(true);
   });
 
-  test("of the working directory is not meant by its name alone", () => {
+  test("of the working directory is not found by its name alone", () => {
     expect(resolveWindowsCommand("npx", [], on(String.raw`C:\work\npx.cmd`)).command).toBe("npx");
   });
 
-  test("that is nowhere is left to Windows to complain about", () => {
+  test("that does not exist is reported by Windows", () => {
     expect(resolveWindowsCommand("nothing", ["x"], on())).toEqual({
       command: "nothing",
       args: ["x"],

@@ -28,7 +28,7 @@ test("on Windows bash is that of the PATH or of Git, and never that of WSL", () 
   ]);
 });
 
-test("on Windows the quotes of a hook's command reach cmd as they are", () => {
+test("on Windows the quotes of a hook's command reach cmd unchanged", () => {
   expect(shellLine('lint "a b"', "win32")).toEqual({
     command: "cmd.exe",
     args: ["/d", "/s", "/c", '"lint "a b""'],

@@ -11,13 +11,13 @@ beforeEach(() => {
 });
 afterEach(() => rmSync(folder, { recursive: true }));
 
-test("finds the folder that holds .git, from anywhere below it", async () => {
+test("finds the folder that contains .git, from anywhere below it", async () => {
   mkdirSync(join(folder, "repo", ".git"));
   expect(await findWorktree(join(folder, "repo", "src", "deep"))).toBe(join(folder, "repo"));
   expect(await findWorktree(join(folder, "repo"))).toBe(join(folder, "repo"));
 });
 
-test("takes a .git file, as linked worktrees and submodules have one", async () => {
+test("accepts a .git file, as linked worktrees and submodules have one", async () => {
   mkdirSync(join(folder, "repo", ".git"));
   writeFileSync(join(folder, "repo", "src", ".git"), "gitdir: ../.git/modules/src\n");
   expect(await findWorktree(join(folder, "repo", "src", "deep"))).toBe(join(folder, "repo", "src"));

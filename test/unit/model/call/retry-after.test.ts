@@ -10,7 +10,7 @@ const error: AgentError = { code: "overloaded", message: "Busy.", retryable: tru
 const decide = (attempt: number, more: Partial<AgentError> = {}, random = 0) =>
   decideRetry(attempt, { ...error, ...more }, { random: () => random, now });
 
-test("a wait is read in milliseconds, seconds or as a date", () => {
+test("a wait is given in milliseconds, seconds or as a date", () => {
   expect(parse({ "retry-after-ms": "250", "retry-after": "9" })).toBe(250);
   expect(parse({ "retry-after": "9" })).toBe(9_000);
   expect(parse({ "retry-after": "0.5" })).toBe(500);
@@ -40,7 +40,7 @@ test("delays double from two seconds, up to a quarter longer, up to half a minut
   expect(decideRetry(8, error, { random: () => 0.5, now, policy })).toEqual({ retry: true, delayMs: 30_000 });
 });
 
-test("configuration sets the tries and the longest wait", () => {
+test("configuration sets the attempts and the longest wait", () => {
   expect(toRetryPolicy(undefined)).toEqual(defaultRetryPolicy);
   expect(toRetryPolicy({ attempts: 2, max_wait_ms: 5 })).toEqual({
     ...defaultRetryPolicy,
@@ -49,15 +49,15 @@ test("configuration sets the tries and the longest wait", () => {
   });
 });
 
-test("the fifth try is the last", () => {
+test("the fifth attempt is the last", () => {
   expect(decide(5)).toEqual({ retry: false, error: { ...error, message: "Busy. (tried 5 times)" } });
 });
 
-test("what would fail again is not tried again", () => {
+test("an error that would repeat is not retried", () => {
   expect(decide(1, { retryable: false })).toEqual({ retry: false, error: { ...error, retryable: false } });
 });
 
-test("a provider's wait is kept up to a minute, and beyond it the error says when", () => {
+test("a provider's wait is respected up to a minute, and above it in the error", () => {
   expect(decide(1, { retryAfterMs: 60_000 })).toEqual({ retry: true, delayMs: 60_000 });
   expect(decide(1, { retryAfterMs: 600_000 })).toMatchObject({
     retry: false,

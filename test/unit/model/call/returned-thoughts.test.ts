@@ -201,7 +201,7 @@ const chunk = (delta: object, finish_reason: string | null = null) => ({
 test.each([
   ["gpt-oss-120b", "reasoning"],
   ["qwen3-32b", "reasoning_content"],
-])("over chat completions, %s gets its thoughts back as %s", async (model, field) => {
+])("over chat completions, %s gets its reasoning back as %s", async (model, field) => {
   const body = await continueAfter("chat", model, [
     chunk({ [field]: "Hm" }),
     chunk({ [field]: ", yes" }),

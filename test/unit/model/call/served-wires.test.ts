@@ -41,7 +41,7 @@ describe("the scripted Messages API", () => {
   const problems = (change: JsonObject, head: Record<string, string> = headers) =>
     serveMessages().violations({ ...good, ...change }, head);
 
-  test("takes a good request", () => {
+  test("accepts a valid request", () => {
     expect(problems({})).toEqual([]);
   });
 
@@ -90,15 +90,15 @@ describe("the scripted Messages API", () => {
     ["a budget above the answer", { thinking: { type: "enabled", budget_tokens: 9_000 } }, /greater than/],
     ["a forced call while thinking", { tool_choice: { type: "any" } }, /forces tool use/],
     ["tools of chat completions", { tools: [{ type: "function", function: {} }] }, /tools\.function: Extra/],
-  ])("refuses %s", (_, change, problem) => {
+  ])("rejects %s", (_, change, problem) => {
     expect(problems(change).join("\n")).toMatch(problem);
   });
 
-  test("refuses a request without a key or a version", () => {
+  test("rejects a request without a key or a version", () => {
     expect(problems({}, {})).toHaveLength(2);
   });
 
-  test("signs its thoughts and counts what was cached apart", () => {
+  test("signs its thoughts and counts cached tokens separately", () => {
     const writer = serveMessages().write("claude", usage);
     const events = [
       ...writer.reasoning("H"),
@@ -149,7 +149,7 @@ describe("the scripted Responses API", () => {
   const problems = (change: JsonObject, head: Record<string, string> = headers) =>
     serveResponses().violations({ ...good, ...change }, head);
 
-  test("takes a good request", () => {
+  test("accepts a valid request", () => {
     expect(problems({})).toEqual([]);
   });
 
@@ -186,15 +186,15 @@ describe("the scripted Responses API", () => {
       /'input_text' in a message of the role assistant/,
     ],
     ["a field that items lack", { input: [{ ...user, name: "x" }] }, /Unknown parameter: 'name'/],
-  ])("refuses %s", (_, change, problem) => {
+  ])("rejects %s", (_, change, problem) => {
     expect(problems(change).join("\n")).toMatch(problem);
   });
 
-  test("refuses a request without a key", () => {
+  test("rejects a request without a key", () => {
     expect(problems({}, {})).toHaveLength(1);
   });
 
-  test("takes an item that was written after thoughts only with them", () => {
+  test("accepts an item that was written after thoughts only with them", () => {
     const wire = serveResponses();
     const writer = wire.write("gpt", usage);
     const events = [
@@ -240,7 +240,7 @@ describe("Anthropic's cache", () => {
     }
   });
 
-  test("keeps no short prompts", () => {
+  test("stores no short prompts", () => {
     const cache = new MarkedCache();
     const short = [{ text: "a".repeat(4_000), isMarked: true }];
     expect(cache.take(short)).toEqual({ read: 0, write: 0, fresh: 1_000 });

@@ -80,7 +80,7 @@ test("synthetic text is sent and ignored text is not", () => {
   ]);
 });
 
-test("a compaction that was not finished is left out", () => {
+test("an unfinished compaction is omitted", () => {
   const compaction = user(part({ type: "compaction", auto: false }));
   const next = user(text("Go on"));
   for (const failed of [[], [assistant([], { summary: true, finish: "error" })]])
@@ -89,7 +89,7 @@ test("a compaction that was not finished is left out", () => {
     ]);
 });
 
-test("a compaction becomes the question that its summary answers", () => {
+test("a compaction becomes a question whose answer is the summary", () => {
   expect(
     convert([user(part({ type: "compaction", auto: true })), assistant([text("We built it.")])]),
   ).toEqual([
@@ -98,7 +98,7 @@ test("a compaction becomes the question that its summary answers", () => {
   ]);
 });
 
-test("each call has its result at once, whatever became of it", () => {
+test("each call is followed by its result, in any state", () => {
   const states: ToolState[] = [
     completed("content"),
     completed("long ago", { compactedAt: 3 }),
@@ -194,7 +194,7 @@ test("media that tools returned follow all results in a user message", () => {
   });
 });
 
-test("a provider's own call ids are kept while they are fit and unique", () => {
+test("a provider's own call ids are used if they are valid and unique", () => {
   const ids = ["call_1", "call_1", "bad id", "x".repeat(100)];
   const parts = ids.map((id, index) => call(completed("x"), `own${index}`, id));
   const sent = (quirks = quirksOf("test", "", "m")) =>
@@ -207,7 +207,7 @@ test("a provider's own call ids are kept while they are fit and unique", () => {
   expect(new Set(short).size).toBe(4);
 });
 
-test("returns reasoning where wanted, to the same model", () => {
+test("returns reasoning if the provider wants it, to the same model", () => {
   const thinking = (more: Partial<AssistantInfo>) =>
     assistant([part({ type: "reasoning", text: "hm" }), call(completed("x"))], more);
   const glm = describeModel({ provider: "zai", model: "glm-4.7" }, undefined);
@@ -252,7 +252,7 @@ test("omits reasoning of turns before outputs are cleared, from then on and not 
   expect(thoughts([...cleared, step(7), asked(8), step(9)])).toEqual(["4", "5", "7", "9"]);
 });
 
-test("sends reasoning or a blank with each call where a provider insists on it", () => {
+test("sends reasoning or a blank with each call if a provider requires it", () => {
   const thought = (text: string) => part({ type: "reasoning", text });
   const deepseek = describeModel({ provider: "deepseek", model: "deepseek-flash" }, undefined);
   const own = assistant([thought("hm"), call(completed("x"))], { model: deepseek.ref });
@@ -308,7 +308,7 @@ test.each<Api>(["chat", "responses", "messages"])(
   },
 );
 
-test("sends an answer between a result and a user message where a provider requires it", () => {
+test("sends an answer between a result and a user message if a provider requires it", () => {
   const messages = [assistant([call(completed("x"))]), user(text("Go on."))];
   const roles = (quirks: Quirks) => convert(messages, model, quirks).map(({ role }) => role);
   expect(roles(quirksOf("mistral", "", "x"))).toEqual(["assistant", "tool", "assistant", "user"]);

@@ -39,7 +39,7 @@ test("presets have unique ids, an address, a source of a key, and a listed defau
   );
 });
 
-test("the catalogue is dated, names the page of each figure, and fits to its presets", async () => {
+test("the catalog is dated, names the page of each figure, and matches its presets", async () => {
   const path = new URL("../../../../catalog/models.json", import.meta.url);
   const file = catalogSchema.parse(JSON.parse(await readFile(path, "utf8")));
   expect(Object.keys(file.models)).toEqual(presets.filter(({ local }) => !local).map(({ id }) => id));
@@ -92,7 +92,7 @@ function figuresOf(model: KnownModel): string[] {
   ];
 }
 
-test("loads the catalogue only for a model of a known provider, and survives its loss", () => {
+test("loads the catalog only for a model of a known provider, and works without it", () => {
   const errors: string[] = [];
   const log = { ...silentLog, error: (message: string) => errors.push(message) };
   const lost = new Catalog(log, "/nowhere/models.json");
@@ -112,7 +112,7 @@ test("loads the catalogue only for a model of a known provider, and survives its
   expect(errors).toEqual([expect.stringContaining("reinstall the program")]);
 });
 
-test("a provider whose key serves other ends counts only where it is named", () => {
+test("a provider whose key has other uses counts only if it is named", () => {
   const env = { GITHUB_TOKEN: "t" };
   expect(ids(open(env))).toEqual([]);
   expect(ids(open(env, { provider: { "github-models": {} } }))).toEqual(["github-models"]);
@@ -120,7 +120,7 @@ test("a provider whose key serves other ends counts only where it is named", () 
   expect(chosen(open(env, { model: "groq/x" }))).toMatchObject({ code: "no-model" });
 });
 
-test("a long input costs what it costs from there on", () => {
+test("a long input has a higher price above its threshold", () => {
   const model = open({ XAI_API_KEY: "a" }).findByName("xai/grok-4.7");
   const cost = (input: number, read: number) =>
     model && costOf(model, { input, output: 1_000_000, reasoning: 0, cache: { read, write: 0 } });
@@ -128,7 +128,7 @@ test("a long input costs what it costs from there on", () => {
   expect(cost(100_000, 100_001)).toBeCloseTo(0.4 + 0.1 + 12);
 });
 
-test("configured variants add to the known ones and take them away", () => {
+test("configured variants are added to the known ones or remove them", () => {
   const variants = { deep: { reasoningEffort: "high" }, minimal: { disabled: true } };
   const config: Config = { provider: { openai: { models: { "gpt-5": { variants } } } } };
   expect(open({ OPENAI_API_KEY: "a" }, config).findByName("openai/gpt-5")?.variants).toEqual([
@@ -145,7 +145,7 @@ test.each([
   ["openrouter/a/b:free", { provider: "openrouter", model: "a/b:free" }],
   ["ollama/qwen3:8b", { provider: "ollama", model: "qwen3:8b" }],
   ["ollama/gpt-oss:20b:low", { provider: "ollama", model: "gpt-oss:20b", variant: "low" }],
-])("the name %s is read and written again", (text, ref) => {
+])("the name %s is parsed and formatted to the same", (text, ref) => {
   expect(parseModelRef(text)).toEqual(ref);
   expect(formatModelRef(ref)).toBe(text);
 });
@@ -162,7 +162,7 @@ test("without key, configuration or address no provider works, and the error hel
   expect(chosen(models)).toMatchObject({ message: expect.stringContaining("OPENAI_BASE_URL") });
 });
 
-test("a provider with an empty or invalid address is reported and not asked elsewhere", () => {
+test("a provider with an empty or invalid address is reported and not used elsewhere", () => {
   const key = { apiKey: "k" };
   const config: Config = {
     provider: {
@@ -222,7 +222,7 @@ test("local servers count if a setting names them", () => {
   expect(models.find({ provider: "ollama", model: "anything:7b" })?.name).toBe("anything:7b");
 });
 
-test("providers can be switched off and limited", () => {
+test("providers can be disabled and limited", () => {
   const env = { OPENAI_API_KEY: "a", GROQ_API_KEY: "b", XAI_API_KEY: "c" };
   expect(ids(open(env, { disabled_providers: ["groq"] }))).toEqual(["openai", "xai"]);
   expect(ids(open(env, { enabled_providers: ["xai"] }))).toEqual(["xai"]);
@@ -256,7 +256,7 @@ describe("a gateway with its own address", () => {
     ["us.anthropic.claude-opus-4-5-20251101-v1:0", "claude-opus-4-5"],
     ["claude-haiku-4-5@20251001", "claude-haiku-4-5"],
     ["gemini/gemini-2.5-pro", "gemini-2.5-pro"],
-  ])("knows %s as %s", (id, vendorId) => {
+  ])("recognizes %s as %s", (id, vendorId) => {
     const vendor = ["openai", "anthropic", "google"]
       .flatMap((provider) => catalog.modelsOf(provider))
       .find((model) => model.id === vendorId);
@@ -267,7 +267,7 @@ describe("a gateway with its own address", () => {
     expect([model?.ref.model, model?.api]).toEqual([id, "chat"]);
   });
 
-  test.each(["gpt-5.5-ours", "my-claude", "qwen3:30b", "gpt-oss:20b"])("knows nothing of %s", (id) => {
+  test.each(["gpt-5.5-ours", "my-claude", "qwen3:30b", "gpt-oss:20b"])("has no facts about %s", (id) => {
     expect(find(id)?.limit).toEqual({});
   });
 
@@ -377,7 +377,7 @@ test("over chat completions OpenAI's newer models and Claude have no efforts", (
   });
 });
 
-test("the default is what was named, then the last used, then the only provider's own", () => {
+test("the default is the named model, then the last used, then the only provider's", () => {
   const openai = { OPENAI_API_KEY: "a" };
   const both = { ...openai, GROQ_API_KEY: "b" };
   const lastUsed = { provider: "groq", model: "openai/gpt-oss-20b" };
@@ -397,7 +397,7 @@ test("the default is what was named, then the last used, then the only provider'
   });
 });
 
-test("a named model that cannot be used is an error and nothing takes its place", () => {
+test("a named model that cannot be used is an error, without a replacement", () => {
   const env = { OPENAI_API_KEY: "a" };
   expect(chosen(open(env, { model: "anthropic/claude-opus-4-5" }))).toEqual({
     code: "no-model",
@@ -413,7 +413,7 @@ test("a named model that cannot be used is an error and nothing takes its place"
   });
 });
 
-test("configuration describes models and beats the catalog", () => {
+test("configuration describes models and overrides the catalog", () => {
   const models = open(
     {},
     {
@@ -452,7 +452,7 @@ test("configuration describes models and beats the catalog", () => {
   expect(chosen(models)).toBe("mine/big");
 });
 
-test("tells family and edit tools by name, and cost by tokens", () => {
+test("recognizes family and edit tools by name, and computes cost by tokens", () => {
   const models = open({ OPENROUTER_API_KEY: "a" });
   const family = (model: string) => models.find({ provider: "openrouter", model })?.family;
   expect(
@@ -478,7 +478,7 @@ test("tells family and edit tools by name, and cost by tokens", () => {
   expect(model && models.costOf(model, tokens)).toBeCloseTo(1 + 1 + 0.1);
 });
 
-test("asking a model whose provider cannot be used fails as a value", async () => {
+test("a request to a model whose provider cannot be used fails as a value", async () => {
   const model = open({ OPENAI_API_KEY: "a" }).findByName("openai/gpt-5");
   if (model === undefined) throw new Error("no model");
   const request = { model, system: [], messages: [], tools: [], signal: new AbortController().signal };

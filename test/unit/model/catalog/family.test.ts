@@ -22,7 +22,7 @@ test.each([
   expect(names.map((name) => detectFamily(name))).toEqual(names.map(() => family));
 });
 
-test("the size that a local server reports decides where the name has none", () => {
+test("the size that a local server reports counts if the name has none", () => {
   const entries = [
     { model: "mine:latest", name: "mine:latest", details: { parameter_size: "8.2B" } },
     { id: "mine", meta: { n_params: 8_190_735_360 } },

@@ -26,14 +26,14 @@ async function triesOf(address: string, failures: readonly Error[]): Promise<[nu
 }
 
 describe("a refused connection", () => {
-  test("is tried once more on this machine, where the server may be starting", async () => {
+  test("is retried once on this computer, where the server may be starting", async () => {
     for (const host of ["localhost", "127.0.0.1", "127.1.2.3", "[::1]"]) {
       expect(await triesOf(`http://${host}:11434/v1`, [refused])).toEqual([2, answer]);
       expect(await triesOf(`http://${host}:11434/v1`, [refused, refused])).toEqual([2, refused]);
     }
   });
 
-  test("is left to the usual tries elsewhere, as are other failures", async () => {
+  test("has the usual retries elsewhere, like other failures", async () => {
     expect(await triesOf("https://models.example.com/v1", [refused])).toEqual([1, refused]);
     expect(await triesOf("http://localhost.example.com/v1", [refused])).toEqual([1, refused]);
     const reset = Object.assign(new Error("reset"), { code: "ECONNRESET" });
@@ -46,7 +46,7 @@ describe("a refused connection", () => {
     ["local", "http://127.0.0.1:11434/v1", "http://127.0.0.1:11434. Start Ollama (ollama serve), or"],
     ["lmstudio", "http://localhost:1234/v1", "http://localhost:1234. Start LM Studio (lms server start), or"],
     ["mine", "http://localhost:8000/v1", "http://localhost:8000. Start the server of the provider mine, or"],
-  ])("of %s at %s says what to start", (provider, baseURL, reply) => {
+  ])("of %s at %s names what to start", (provider, baseURL, reply) => {
     const message = describeNotRunning(refused, { provider, baseURL });
     expect(message).toEqual(
       reply === undefined ? undefined : expect.stringContaining(`Nothing listens on ${reply}`),

@@ -157,7 +157,7 @@ describe("errors of a local server contain advice", () => {
     expect((await eventsWithContext(8_192, words)).at(-1)).toMatchObject({ type: "finish" });
   });
 
-  test("a model of OpenAI that takes tools elsewhere only", async () => {
+  test("an OpenAI model that supports tools only over another API", async () => {
     const words =
       "Function tools are not supported in /v1/chat/completions. Please use /v1/responses instead.";
     const [failed] = await eventsOf("openai", reply.status(400, refusal(words)));
@@ -196,7 +196,7 @@ const requested = (id: string | undefined, args: unknown) => ({
 });
 const call = (n: number) => ({ filePath: `${n}.txt` });
 
-describe("what a local server streams is understood", () => {
+describe("the stream of a local server is parsed", () => {
   const none = { text: "", thoughts: "", calls: [], ids: 0, reason: "stop", estimated: false };
 
   test.each([

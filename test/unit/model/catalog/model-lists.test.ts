@@ -46,7 +46,7 @@ function provider(id: string, baseURL: string, more: { discover?: boolean } = {}
 const ask = (requested: Provider): Promise<ListedModels> =>
   listModels(requested, new AbortController().signal);
 
-describe("an entry of a list is understood as", () => {
+describe("an entry of a list is parsed as", () => {
   test.each<[string, unknown, KnownModel | undefined]>([
     ["OpenAI writes it", { id: "gpt-5", object: "model", created: 0 }, { id: "gpt-5", name: "gpt-5" }],
     [
@@ -127,7 +127,7 @@ describe("an entry of a list is understood as", () => {
 });
 
 describe("a list of models", () => {
-  test("is asked for with the key, at the address that was given", async () => {
+  test("is requested with the key, at the given address", async () => {
     const seen: unknown[] = [];
     const base = await serve((path, { headers }) => {
       seen.push([path, headers.authorization]);
@@ -164,7 +164,7 @@ describe("a list of models", () => {
     });
   });
 
-  test("of llama.cpp and LM Studio tells the context that is loaded", async () => {
+  test("of llama.cpp and LM Studio contains the loaded context", async () => {
     const base = await serve((path) => {
       if (path === "GET /props")
         return { body: { default_generation_settings: { n_ctx: 12_288 }, modalities: { vision: true } } };
@@ -185,7 +185,7 @@ describe("a list of models", () => {
       expect(await askWindow(provider(id, base), "one", signal)).toBeUndefined();
   });
 
-  test("has a bound, and says when there were more", async () => {
+  test("is limited, and says if there were more", async () => {
     const data = Array.from({ length: 1_200 }, (_, index) => ({ id: `m${index}` }));
     const base = await serve(() => ({ body: { data } }));
     const listed = await ask(provider("mine", base));
@@ -212,12 +212,12 @@ describe("a list of models", () => {
       { status: 302, body: "", headers: { location: "http://elsewhere.example/v1/models" } },
       /The key is not sent to another host/,
     ],
-  ])("fails with words for %s", async (_name, answer, words) => {
+  ])("fails with an explanation for %s", async (_name, answer, words) => {
     const listed = await ask(provider("mine", await serve(() => answer)));
     expect(listed).toEqual({ outcome: "failed", message: expect.stringMatching(words) });
   });
 
-  test("fails with words where nothing listens, and ends with the caller", async () => {
+  test("fails with an explanation if nothing listens, and ends with the caller", async () => {
     const gone = await serve(() => "never");
     await open.pop()?.[Symbol.asyncDispose]();
     expect(await ask(provider("mine", gone))).toEqual({
@@ -232,7 +232,7 @@ describe("a list of models", () => {
   });
 });
 
-describe("lists that are kept", () => {
+describe("stored lists", () => {
   const lists = (folder: string) =>
     new ModelLists({
       folder,
@@ -241,7 +241,7 @@ describe("lists that are kept", () => {
       log: silentLog,
     });
 
-  test("are there in the next run with their date, for that address only", async () => {
+  test("are available in the next run with their date, for that address only", async () => {
     await using folder = await temporaryFolder();
     const base = await serve(() => ({ body: { data: [{ id: "one" }] } }));
     const mine = provider("../../mine", base);
@@ -257,7 +257,7 @@ describe("lists that are kept", () => {
     ]);
   });
 
-  test("are requested with the key that a command prints, again after a refusal", async () => {
+  test("are requested with the key that a command prints, again after a rejection", async () => {
     await using folder = await temporaryFolder({ "key.txt": "old-key" });
     const base = await serve((_path, { headers }) =>
       headers.authorization === "Bearer new-key"
@@ -281,7 +281,7 @@ describe("lists that are kept", () => {
     });
   });
 
-  test("stay when a later attempt fails, and the failure is reported", async () => {
+  test("remain when a later attempt fails, and the failure is reported", async () => {
     await using folder = await temporaryFolder();
     let status = 200;
     const base = await serve(() => ({ status, body: { data: [{ id: "one" }] } }));
@@ -297,7 +297,7 @@ describe("lists that are kept", () => {
     ]);
   });
 
-  test("are asked for by themselves only where the configuration says so, once", async () => {
+  test("are requested automatically only if configured, once", async () => {
     await using folder = await temporaryFolder();
     let requested = 0;
     const base = await serve(() => {

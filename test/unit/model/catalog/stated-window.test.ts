@@ -87,7 +87,7 @@ const refusals: [string, string, number][] = [
 const answer = (message: string, status = 400) =>
   parseErrorAnswer({ status, header: () => null, body: JSON.stringify({ error: { message } }), now: 0 });
 
-test.each(refusals)("the window that %s names is understood", (_, message, window) => {
+test.each(refusals)("the window that %s names is recognized", (_, message, window) => {
   expect(answer(message)).toMatchObject({ code: "context-length", window });
 });
 

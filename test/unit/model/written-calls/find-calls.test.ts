@@ -101,7 +101,7 @@ describe("calls as text", () => {
     expect(callsIn(answer)?.map(({ tool }) => tool)).toEqual(["read", "bash"]);
   });
 
-  test("after an earlier, cut call are not certain", () => {
+  test("after an earlier, truncated call are not certain", () => {
     const cut = "<function=edit>\n<parameter=newString>\n";
     const whole = "<function=bash>\n<parameter=command>\nrm -rf build\n</parameter>\n</function>";
     expect(find(cut + whole)?.isCertain ?? false).toBe(false);
@@ -113,7 +113,7 @@ describe("calls as text", () => {
     expect(callsIn(answer)).toEqual([{ tool: "edit", input: { filePath: "a.md", newString: value } }]);
   });
 
-  test("are looked for in moderate time", () => {
+  test("are found in moderate time", () => {
     const openers = [
       "<tool_call>",
       "<function=read>",

@@ -30,11 +30,11 @@ describe("the advice", () => {
     ["llamacpp", /^Start llama\.cpp with --jinja .*--chat-template-file/],
     ["ollama", /^Choose a model whose template has tools .*num_ctx/],
     ["lmstudio", /^Choose a model that LM Studio marks for tool use/],
-  ])("for %s names its own setting alone", (provider, expected) => {
+  ])("for %s names only its own setting", (provider, expected) => {
     expect(adviseServer(provider, parsers)).toMatch(expected);
   });
 
-  test("for an unknown server names those of each server", () => {
+  test("for an unknown server names the settings of each server", () => {
     const text = adviseServer("work", parsers);
     expect(text).toMatch(/vLLM with --enable-auto-tool-choice --tool-call-parser glm45, SGLang with/);
     expect(text).toMatch(/--tool-call-parser glm, llama\.cpp with --jinja.*Ollama or LM Studio/);

@@ -16,7 +16,7 @@ const sizes = [1, 3, 7, 10_000];
 
 describe("calls in a streamed answer", () => {
   test.each(writtenCallCases.map((one, index) => [`${index + 1} ${one.format}`, one] as const))(
-    "%s are separated from the text, in pieces of any size",
+    "%s are separated from the text, in chunks of any size",
     (_, { text, calls }) => {
       const before = "Let me read the file first:\n\n";
       for (const size of sizes) {
@@ -45,7 +45,7 @@ describe("calls in a streamed answer", () => {
     for (const size of sizes) expect(stream(prose, size).early).toBe(prose);
   });
 
-  test("a cut call is reported and not run", () => {
+  test("a truncated call is reported and not run", () => {
     const cut = "I write it.\n<tool_call>\n<function=bash>\n<parameter=command>\nrm -rf bui";
     expect(stream(cut, 5, true).end).toMatchObject({ calls: [], cut: { tool: "bash" } });
     expect(stream(cut, 5, true).shown).toBe("I write it.\n");
