@@ -5,7 +5,7 @@ import type { ProviderMetadata, Tokens } from "../../message/part.ts";
 import { parseRefusedCall } from "../answer/refused-call.ts";
 import { toTokens } from "../answer/usage.ts";
 import { invalidResponse, parseErrorAnswer, ProviderFailure } from "../failure.ts";
-import type { EventReader } from "../streams/answer-stream.ts";
+import type { EventReader } from "../streams/connection.ts";
 import type { StreamPart } from "./wire.ts";
 
 /** An unvalidated JSON object of a provider. */

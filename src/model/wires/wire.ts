@@ -5,7 +5,7 @@ import type { Endpoint } from "../endpoint.ts";
 import type { Model } from "../model.ts";
 import type { Quirks } from "../quirks.ts";
 import type { RefusedField } from "../request/refused-fields.ts";
-import type { EventReader } from "../streams/answer-stream.ts";
+import type { EventReader } from "../streams/connection.ts";
 
 /** The language model of the SDK's public contract. */
 export type LanguageModel = ReturnType<typeof wrapLanguageModel>;

@@ -5,7 +5,6 @@ import { retryLocal } from "../catalog/local-server.ts";
 import type { Endpoint } from "../endpoint.ts";
 import type { HttpAnswer, Send } from "../http.ts";
 import { RefusedFields } from "../request/refused-fields.ts";
-import { streamAnswer } from "../streams/answer-stream.ts";
 import type { Connection } from "../streams/connection.ts";
 import { post } from "../streams/post.ts";
 import type { CallParams, StreamPart, Wire, WireCall } from "./wire.ts";
@@ -55,7 +54,7 @@ export class Wires {
         wrapStream: async ({ doStream }) => {
           const result = await doStream();
           if (answer === undefined) throw new Error("the SDK sent no request");
-          return { ...result, stream: streamAnswer(answer, new wire.Reader(), connection) };
+          return { ...result, stream: connection.read(answer, new wire.Reader()) };
         },
       },
     });

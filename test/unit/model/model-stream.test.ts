@@ -9,7 +9,6 @@ import { newMessageId, newPartId, newSessionId } from "../../../src/message/ids.
 import type { Message } from "../../../src/message/message.ts";
 import { describeModel } from "../../../src/model/catalog/catalog.ts";
 import type { ModelRequest, StepEvent } from "../../../src/model/model.ts";
-import { streamAnswer } from "../../../src/model/streams/answer-stream.ts";
 import { Connection } from "../../../src/model/streams/connection.ts";
 import { Reader } from "../../../src/model/wires/chat.ts";
 import type { Endpoint } from "../../../src/model/endpoint.ts";
@@ -87,7 +86,7 @@ const done = "data: [DONE]\n\n";
 const ending = (reason = "stop") => delta({}, reason) + usage + done;
 
 const partsOf = (answer: HttpAnswer) =>
-  streamAnswer(answer, new Reader(), new Connection(new AbortController().signal, 3_600_000));
+  new Connection(new AbortController().signal, 3_600_000).read(answer, new Reader());
 
 /** Asks a server that streams just this. */
 async function answered(text: string, request: Parameters<typeof ask>[1] = {}): Promise<CollectedEvent[]> {
