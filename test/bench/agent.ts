@@ -17,7 +17,7 @@ export function dig(value: unknown, ...keys: string[]): unknown {
   return found;
 }
 
-/** More than any request of the bench takes on a loaded machine, in ms. */
+/** Timeout in ms: longer than any request of the bench on a loaded machine. */
 const longestRequest = 120_000;
 
 /** An agent process driven by hand, so that the client's own work does not count. */
@@ -79,7 +79,7 @@ export class BenchAgent {
     return treeOf(this.#pid).reduce((sum, pid) => sum + statusOf(pid, "VmRSS"), 0) / 1024;
   }
 
-  /** The most that was resident of the process itself, in MB. */
+  /** Peak resident memory of the process itself, in MB. */
   peakMb(): number {
     return statusOf(this.#pid, "VmHWM") / 1024;
   }
@@ -94,7 +94,7 @@ export class BenchAgent {
     this.#child.kill(name);
   }
 
-  /** Resolves with what it wrote to stderr. */
+  /** Resolves with the process's stderr output. */
   async close(): Promise<string> {
     const exited = new Promise((resolve) => this.#child.once("exit", resolve));
     this.#child.stdin?.end();
@@ -138,7 +138,7 @@ function treeOf(root: number): number[] {
       const stat = readFileSync(`/proc/${name}/stat`, "utf8");
       parents.set(Number(name), Number(stat.split(") ")[1]?.split(" ")[1]));
     } catch {
-      // It ended while we looked.
+      // The process ended meanwhile.
     }
   }
   const tree = [root];
@@ -146,7 +146,7 @@ function treeOf(root: number): number[] {
   return tree;
 }
 
-/** In KB; 0 for a process that ended while we looked. */
+/** In KB; 0 for a process that ended meanwhile. */
 function statusOf(pid: number, field: string): number {
   try {
     return Number(
@@ -157,7 +157,7 @@ function statusOf(pid: number, field: string): number {
   }
 }
 
-/** 0 for a thread that ended while we looked. */
+/** 0 for a thread that ended meanwhile. */
 function usedMs(path: string): number {
   try {
     return Number(readFileSync(path, "utf8").split(" ")[0]) / 1e6;

@@ -10,9 +10,9 @@ import { streamingRows } from "./streaming.ts";
 import { medianRows, printComparison, printTable, type Row } from "./table.ts";
 import { toolRows } from "./tools.ts";
 
-// Measures the program beside the least that could do the same, in the same run. Arguments choose parts.
-// `--short` only shows that the bench runs. `--against FOLDER` also measures the build in another checkout: both take
-// turns, `--rounds` times (3 by default), and the medians are printed side by side.
+// Measures the program and, in the same run, the minimum that could do the same work. Arguments choose parts.
+// `--short` only shows that the bench runs. `--against FOLDER` also measures the build in another checkout:
+// both take turns, `--rounds` times (3 by default), and the medians are printed side by side.
 const parts = {
   start: startRows,
   streaming: streamingRows,
@@ -35,7 +35,7 @@ const other = values.against === undefined ? undefined : resolve(values.against)
 const builds = other === undefined ? [own] : [other, own];
 const rounds = Number(values.rounds ?? (other === undefined ? 1 : 3));
 
-// These measure the sources of this checkout, or what an older build may not have.
+// These measure the sources of this checkout, or features that an older build may lack.
 const ownParts = new Set(["prices", "commands", "sandbox"]);
 const isUsual = (name: string) => other === undefined || !ownParts.has(name);
 const chosen = Object.entries(parts).filter(([name]) =>

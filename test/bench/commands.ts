@@ -11,7 +11,9 @@ const sizes = [
 ];
 const filesPerFolder = 50;
 
-/** Processor time, in ms, to find that a command of several changed nothing in a repository. */
+/**
+ * Measures the processor time, in ms, to find that one of several commands changed nothing in a repository.
+ */
 export async function commandRows({ folder, isShort }: Setting): Promise<Row[]> {
   const rows: Row[] = [];
   for (const { files, rounds, most } of isShort ? sizes.slice(0, 1) : sizes) {
@@ -19,7 +21,7 @@ export async function commandRows({ folder, isShort }: Setting): Promise<Row[]> 
     const tracker = openChangeTracker(() => process.env, []);
     const compare = async () => void (await (await tracker.start([root], [])).finish());
     const look = () => execFileSync("git", ["status", "--porcelain"], { cwd: root });
-    // The first commands also find git, read its index and begin to watch the folders.
+    // The first commands also find git, read its index and start to watch the folders.
     for (let first = 0; first < 2; first++) await compare();
     const count = isShort ? 2 : rounds;
     const floor = await measureCpu(count, async () => void look());
@@ -68,7 +70,7 @@ async function measureCpu(rounds: number, task: () => Promise<void>): Promise<nu
 /** Clock ticks of Linux in ms. */
 const tickMs = 10;
 
-/** Processor time of this process and of those that it ran. */
+/** Processor time of this process and of its child processes. */
 function usedMs(): number {
   const { user, system } = process.cpuUsage();
   const fields = readFileSync("/proc/self/stat", "utf8").split(") ")[1]?.split(" ") ?? [];

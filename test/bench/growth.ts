@@ -7,7 +7,7 @@ import { median, type Row } from "./table.ts";
 
 /** Deltas of an answer, about 2 KB of text. */
 const answerDeltas = 250;
-/** Of those turns that only make a session long. */
+/** Text of the turns that only make a session long. */
 const fillerDeltas = 20;
 
 export async function growthRows(setting: Setting): Promise<Row[]> {
@@ -18,7 +18,7 @@ export async function growthRows(setting: Setting): Promise<Row[]> {
   return [...rows, load, longLoad, ...(await listRows(setting, session))];
 }
 
-/** Many turns in one session of which nothing is forgotten. */
+/** Measures memory and files over many turns in one session that keeps all of them. */
 async function grow(setting: Setting): Promise<{ session: string; rows: Row[] }> {
   const turns = turnsOf(setting);
   const { agent, session } = await setting.startWarm();
@@ -65,12 +65,12 @@ async function grow(setting: Setting): Promise<{ session: string; rows: Row[] }>
 const turnsOf = ({ isShort }: Setting): number => (isShort ? 30 : 300);
 const messagesOf = ({ isShort }: Setting): number => (isShort ? 80 : 2_000);
 
-/** But for what is only kept to be faster: compiled code. */
+/** Except the cache of compiled code. */
 function storedBytes({ home }: Setting): number {
   return bytesBelow(home, (path) => !path.startsWith(join(home, ".cache")));
 }
 
-/** Further turns, until the session has its messages. */
+/** Plays more turns until the session has the wanted number of messages. */
 async function lengthen(setting: Setting, session: string): Promise<void> {
   const { agent } = await setting.startWarm();
   await agent.load(session, setting.folder);
@@ -79,7 +79,7 @@ async function lengthen(setting: Setting, session: string): Promise<void> {
   await agent.close();
 }
 
-/** A long session opened by a process that did not write it. */
+/** Measures how a process opens a long session that another process wrote. */
 async function loadRow(setting: Setting, session: string, what: string, most: number): Promise<Row> {
   const times: number[] = [];
   for (let run = 0; run < (setting.isShort ? 1 : 5); run++) {
@@ -98,7 +98,10 @@ async function loadRow(setting: Setting, session: string, what: string, most: nu
   };
 }
 
-/** A list among many sessions: the first of all, which reads their files, a process's first request, again, and whole. */
+/**
+ * Measures `session/list` among many sessions: the first request ever, which reads their files, a process's
+ * first request, a repeated request, and all pages.
+ */
 async function listRows(setting: Setting, session: string): Promise<Row[]> {
   const count = setting.isShort ? 200 : 5_000;
   const files = copySession(setting, session, count);
@@ -125,7 +128,7 @@ async function listRows(setting: Setting, session: string): Promise<Row[]> {
 interface ListTimes {
   first: number;
   again: number[];
-  /** From the first page to the last. */
+  /** Reads all pages of the list. */
   pages: number;
 }
 
@@ -152,7 +155,7 @@ async function timeLists(setting: Setting, runs: number): Promise<ListTimes> {
   return { first, again, pages };
 }
 
-/** As many sessions as are wanted, each a copy of this one without its messages. */
+/** Copies this session, without its messages, until there are as many sessions as wanted. */
 function copySession({ home }: Setting, session: string, count: number): string[] {
   const original = filesIn(home).find(
     (path) => path.endsWith(`${session}.json`) && /[/\\]session[/\\]/.test(path),

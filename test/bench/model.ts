@@ -17,13 +17,13 @@ const ending = (tokens: number, finish = "stop") =>
     usage: { prompt_tokens: tokens, completion_tokens: 10, total_tokens: tokens + 10 },
   }) + "data: [DONE]\n\n";
 
-/** A call that the model makes, in this order one for each step. */
+/** Tool calls that the model makes, one per step, in this order. */
 export interface ScriptedCall {
   name: string;
   input: Record<string, unknown>;
 }
 
-/** Between two deltas of a paced answer. */
+/** Milliseconds between two deltas of a paced answer. */
 const pacedMs = 10;
 
 /** When a request arrived and when its answer had been written, in ms of this process. */
@@ -32,7 +32,7 @@ export interface Exchange {
   answered: number;
 }
 
-/** What the newest question in a request's body asks for, and how many calls were answered since. */
+/** Returns the newest question in a request's body, and the number of calls answered since. */
 function scriptOf(body: string) {
   const newest = body.slice(Math.max(0, body.lastIndexOf('"role":"user"')));
   const [, what, argument] = /\b(deltas|paced|calls) (\w+)/.exec(newest) ?? [];
@@ -40,14 +40,15 @@ function scriptOf(body: string) {
 }
 
 /**
- * Answers every request at once with what its newest question asks for: "deltas 20000" so many at once, "paced 300"
- * a hundred a second, "calls NAME" the calls of {@link BenchModel.scripts}, one a step. Else with one delta.
+ * Answers each request at once as its newest question says: "deltas 20000" sends this many deltas at once,
+ * "paced 300" sends a hundred per second, and "calls NAME" makes the calls of {@link BenchModel.scripts}, one
+ * per step. Any other question gets one delta.
  */
 export class BenchModel {
   readonly scripts = new Map<string, readonly ScriptedCall[]>();
-  /** All but requests for titles. */
+  /** All requests except those for titles. */
   exchanges: Exchange[] = [];
-  /** When each delta of the newest paced answer was written. */
+  /** The times at which each delta of the newest paced answer was written. */
   paced: number[] = [];
   #onRequest: ((at: number) => void) | undefined;
   readonly #floods = new Map<number, string>();
@@ -67,7 +68,7 @@ export class BenchModel {
     return `http://127.0.0.1:${port}/v1`;
   }
 
-  /** Resolves with the time at which the next request arrives that asks for no title. */
+  /** Resolves with the time of the next request that is not for a title. */
   nextRequest(): Promise<number> {
     return new Promise((resolve) => (this.#onRequest = resolve));
   }

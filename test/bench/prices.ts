@@ -15,7 +15,7 @@ import type { Row } from "./table.ts";
 
 const fileCount = 20;
 
-/** What the prompts of a session with 20 reads cost, by the caches of the vendors. */
+/** Measures the prompt cost of a session with 20 reads, with each vendor's cache. */
 export async function priceRows(setting: Setting): Promise<Row[]> {
   for (const [path, text] of Object.entries(pricedFiles(fileCount))) {
     const file = join(setting.folder, path);

@@ -8,7 +8,7 @@ import { median, type Row } from "./table.ts";
 
 const run = promisify(execFile);
 
-/** Time to prepare and run an empty command in the sandbox, beside the same command without it. */
+/** Measures the time of an empty command in the sandbox, beside the same command without it. */
 export async function sandboxRows({ folder, home, isShort }: Setting): Promise<Row[]> {
   const system = new Sandbox({ env: () => process.env });
   const problem = await system.findProblem();

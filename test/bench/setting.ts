@@ -6,7 +6,7 @@ import { BenchModel } from "./model.ts";
 
 export type ProgramName = "ours" | "floor";
 
-/** Where everything is measured: a model, a home and a folder to work in, gone when the run ends. */
+/** The environment of all measurements: a model, a home and a working folder, removed when the run ends. */
 export class Setting {
   readonly isShort: boolean;
   readonly model: BenchModel;
@@ -64,7 +64,7 @@ export class Setting {
   }
 }
 
-/** What a folder holds, in bytes. */
+/** Returns the size of a folder in bytes. */
 export function bytesBelow(folder: string, isWanted: (path: string) => boolean = () => true): number {
   return filesIn(folder)
     .filter(isWanted)
@@ -82,7 +82,7 @@ function configFor(baseURL: string) {
     model: "bench/m",
     provider: { bench: { options: { baseURL, apiKey: "k" }, models } },
     permission: { bash: "allow", edit: "allow" },
-    // An installed language server would add a question, and its own time.
+    // An installed language server would add a question and its own time.
     lsp: false,
   };
 }

@@ -7,7 +7,7 @@ import type { BenchAgent } from "./agent.ts";
 import { bytesBelow, type ProgramName, type Setting } from "./setting.ts";
 import { median, type Row } from "./table.ts";
 
-/** From starting the process to each answer, in ms, and what it holds in memory then, in MB. */
+/** Measures the time from starting the process to each answer, in ms, and its memory at that point, in MB. */
 async function startOnce(setting: Setting, program: ProgramName, folder = setting.folder) {
   const start = performance.now();
   const agent = setting.start(program);
@@ -160,7 +160,7 @@ async function furtherRows(setting: Setting, runs: number): Promise<Row[]> {
   ];
 }
 
-/** Text of a long conversation, in KB. */
+/** Size of the text of a long conversation, in KB. */
 const longKilobytes = 630;
 
 /** Returns the times from prompt to request in a session that begins with long messages. */
@@ -187,7 +187,7 @@ function bareNode({ env }: Setting): number {
   return performance.now() - start;
 }
 
-/** What the journal and a message cost at least: one small file after the other, written and renamed. */
+/** Measures the minimum for a journal and a message: small files written and renamed one after the other. */
 function plainWrite({ folder }: Setting): number {
   const before = performance.now();
   for (let file = 0; file < 20; file++) {
@@ -197,7 +197,7 @@ function plainWrite({ folder }: Setting): number {
   return (performance.now() - before) / 20;
 }
 
-/** A repository of many small files in a hundred to a folder. */
+/** Creates a repository of many small files, a hundred per folder. */
 function largeFolder({ folder, isShort }: Setting): { folder: string; files: number } {
   const files = isShort ? 2_000 : 100_000;
   const large = `${folder}-large`;

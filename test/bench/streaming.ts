@@ -4,7 +4,7 @@ import { wordOf } from "./model.ts";
 import type { ProgramName, Setting } from "./setting.ts";
 import { median, quantile, type Row } from "./table.ts";
 
-/** How long the event loop may be held, in ms. */
+/** Maximum time that the event loop may be blocked, in ms. */
 const mostHeldMs = 50;
 const sessionCount = 8;
 
@@ -12,7 +12,7 @@ export async function streamingRows(setting: Setting): Promise<Row[]> {
   return [...(await pacedRows(setting)), ...(await floodRows(setting)), ...(await fairRows(setting))];
 }
 
-/** From the model's byte to the editor's, a hundred deltas a second. */
+/** Measures the time from the model's byte to the editor's, at a hundred deltas per second. */
 async function pacedRows(setting: Setting): Promise<Row[]> {
   const [least, own] = [await paced(setting, "floor"), await paced(setting, "ours")];
   const rate = "100 deltas a second: ";
@@ -52,7 +52,7 @@ async function paced(setting: Setting, program: ProgramName) {
   return { latencies, cpu };
 }
 
-/** Deltas as fast as they come, whole and in order. */
+/** Measures deltas at full speed, and checks that they arrive completely and in order. */
 async function floodRows(setting: Setting): Promise<Row[]> {
   const deltas = setting.isShort ? 2_000 : 20_000;
   const runs = setting.isShort ? 1 : 5;
@@ -106,7 +106,7 @@ function expectWhole(text: string | undefined, deltas: number): void {
   if (text !== whole) throw new Error(`the ${deltas} deltas did not arrive whole and in order`);
 }
 
-/** The longest that the event loop is held while deltas come as fast as they can, in ms of processor time. */
+/** Longest time that the event loop is blocked while deltas arrive at full speed, in ms of processor time. */
 async function held(setting: Setting, deltas: number): Promise<number> {
   const watch = join(import.meta.dirname, "loop-watch.cjs");
   const { agent, session } = await setting.startWarm("ours", ["--require", watch]);
@@ -117,7 +117,10 @@ async function held(setting: Setting, deltas: number): Promise<number> {
   return Number(told.at(-1)?.[1]);
 }
 
-/** Several sessions of one process at once, and how far the last one is when the first is done. */
+/**
+ * Measures several parallel sessions of one process, and the progress of the last one when the first has
+ * finished.
+ */
 async function fairRows(setting: Setting): Promise<Row[]> {
   const deltas = setting.isShort ? 500 : 2_000;
   const [least, own] = [await crowd(setting, "floor", deltas), await crowd(setting, "ours", deltas)];

@@ -1,13 +1,13 @@
-/** One figure beside the least that it could be, measured in the same run, and what it should be. */
+/** A measured figure with its floor, measured in the same run, and its target. */
 export interface Row {
   name: string;
   own: number;
   unit: "ms" | "MB" | "KB" | "%" | "tokens";
-  /** Measured in the same run; undefined where nothing bare does the same. */
+  /** Measured in the same run; undefined if no plain program does the same. */
   floor?: number;
-  /** What the floor is. */
+  /** Describes the floor. */
   beside?: string;
-  /** What the figure, its distance to the floor or its ratio to it should stay within. */
+  /** Limit for the figure, its difference to the floor or its ratio to the floor. */
   target?: { most?: number; least?: number; ratio?: number; more?: number };
 }
 
@@ -15,7 +15,7 @@ export function median(values: readonly number[]): number {
   return quantile(values, 0.5);
 }
 
-/** The value that so large a part of the others does not exceed; not a number where there are none. */
+/** Returns the percentile of the values; NaN if there are none. */
 export function quantile(values: readonly number[], part: number): number {
   const sorted = values.toSorted((one, other) => one - other);
   return sorted[Math.min(sorted.length - 1, Math.floor(sorted.length * part))] ?? Number.NaN;
@@ -37,7 +37,7 @@ export function printComparison(own: readonly Row[], other: readonly Row[]): voi
   print([["", "other build", "ours", "ours / other", "floor"], ...lines]);
 }
 
-/** Rows of the same name from several runs as one row of their medians. */
+/** Merges rows of the same name from several runs into one row with their medians. */
 export function medianRows(runs: readonly (readonly Row[])[]): Row[] {
   const byName = Map.groupBy(runs.flat(), ({ name }) => name);
   return [...byName.values()].flatMap((rows) => {

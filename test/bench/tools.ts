@@ -28,7 +28,7 @@ const manyReads = (isShort: boolean): number => (isShort ? 20 : 400);
 function writeScripts({ model, folder, isShort }: Setting): void {
   const file = join(folder, "read.txt");
   writeFileSync(file, Array.from({ length: 100 }, (_, line) => `This is line ${line} of a file.\n`).join(""));
-  // No two calls are the same: a model that repeats itself is stopped.
+  // All calls differ, because a model that repeats itself is stopped.
   const readFrom = (offset: number): ScriptedCall => ({ name: "read", input: { filePath: file, offset } });
   const searchFor = (digits: number) => ({ name: "grep", input: { pattern: `needle \\d{${digits}}` } });
   const line = "x".repeat(79);
@@ -61,7 +61,9 @@ function writeScripts({ model, folder, isShort }: Setting): void {
 /** Waits until the modules that load after the first answers are loaded: users do not call tools earlier. */
 const restMs = 1_000;
 
-/** One turn of the script: what lies between the model's answers and its next requests, in ms. */
+/**
+ * Plays one turn of the script. Returns the times between the model's answers and its next requests, in ms.
+ */
 async function runScript(setting: Setting, program: ProgramName, script: string) {
   const { agent, session } = await setting.startWarm(program);
   if (!setting.isShort) await sleep(restMs);
@@ -109,7 +111,9 @@ async function readRows(setting: Setting): Promise<Row[]> {
   ];
 }
 
-/** How long turns of a word take, in ms: what was read before is in their requests and is nothing else to do. */
+/**
+ * Measures turns of one word, in ms: their only work is the text read earlier, which their requests contain.
+ */
 async function plainTurns(setting: Setting, { agent, session }: { agent: BenchAgent; session: string }) {
   const turns: number[] = [];
   while (turns.length < (setting.isShort ? 3 : 20)) {
@@ -120,7 +124,7 @@ async function plainTurns(setting: Setting, { agent, session }: { agent: BenchAg
   return turns;
 }
 
-/** How much longer a step takes when its turn is long: its request holds all that was read before. */
+/** Measures how much longer a step takes in a long turn, whose request contains everything read before. */
 async function longTurnRows(setting: Setting): Promise<Row[]> {
   const own = await runScript(setting, "ours", "many");
   await own.agent.close();
@@ -138,7 +142,7 @@ async function longTurnRows(setting: Setting): Promise<Row[]> {
   ];
 }
 
-/** A search of many files beside what ripgrep itself takes for them. */
+/** Measures a search of many files beside ripgrep's own time for them. */
 async function searchRows(setting: Setting): Promise<Row[]> {
   const files = setting.isShort ? 200 : 5_000;
   for (let file = 0; file < files; file++) {
@@ -199,7 +203,10 @@ async function shellRows(setting: Setting): Promise<Row[]> {
   ];
 }
 
-/** After a turn with a read, a search, a command and an edit; and what the program does when nothing is asked of it. */
+/**
+ * Measures memory after a turn with a read, a search, a command and an edit, and the processor time of the
+ * idle program.
+ */
 async function memoryRows(setting: Setting): Promise<Row[]> {
   const runs = setting.isShort ? 1 : 5;
   const resident: number[] = [];
@@ -223,8 +230,8 @@ async function memoryRows(setting: Setting): Promise<Row[]> {
 }
 
 /**
- * Processor time of an idle agent, in ms. The wait lets it finish the turn's background work, and lets V8 collect, which
- * it does once about eight seconds after the last work.
+ * Processor time of an idle agent, in ms. During the wait the agent finishes the turn's background work and
+ * V8 collects garbage, once about eight seconds after the last work.
  */
 async function idleCpu(agent: { cpuMs(): number }, isShort: boolean): Promise<number> {
   await sleep(isShort ? 1_500 : 12_000);

@@ -12,8 +12,8 @@ import { renderSessionPage } from "../../src/reports/view/page.ts";
 import { findProgram } from "../../src/workspace/process/find-program.ts";
 import { temporaryFolder } from "../support/temp.ts";
 
-// Opens the page of a session with 2,000 messages, light and dark, with and without a narrow window. What a browser
-// shows without errors and how long it takes to lay out cannot be seen in its text.
+// Opens the page of a session with 2,000 messages, light and dark, with and without a narrow window. Checks
+// in a browser that it shows without errors, and how long the layout takes.
 
 const messageCount = 2_000;
 /** For the whole browser: start, load, layout, picture. A page without content-visibility takes several times as long. */
@@ -21,7 +21,7 @@ const longest = 60_000;
 /** Milliseconds between two frames of scrolling, for all but the slowest 5 %. A busy machine without a graphics card needs most of it. */
 const slowestFrame = 250;
 
-/** Runs in the page: a screen further with each frame, then a report of the milliseconds between them. */
+/** Runs in the page: scrolls by a screen per frame, then reports the milliseconds between frames. */
 const scrollAndReport = `
   const times = [];
   let last = performance.now();
@@ -71,7 +71,7 @@ console.log(`${messageCount} messages are shown.`);
 async function scrollToEnd(): Promise<{ frames: number; median: number; slow: number }> {
   const measured = Promise.withResolvers<number[]>();
   const page = (await longPage()).replace(/<meta http-equiv="Content-Security-Policy"[^>]*>/, "");
-  // The picture arrives when the measurement has, so that the browser does not end before it.
+  // The picture is requested after the measurement, so that the browser does not exit before it.
   const added = `<img src="/wait" alt=""><script>${scrollAndReport}</script></body>`;
   const server = createServer((request, response) => {
     if (request.url === "/wait") {

@@ -57,7 +57,7 @@ test.each(["place", "rename"])("edits lose nothing that an editor saves: by %s",
   expect(await readdir(join(folder.path, "work"))).toEqual(["a.txt"]);
 });
 
-/** Kills a process that edits a file the moment it makes something beside it. */
+/** Kills a process that edits a file as soon as it creates a file next to it. */
 async function killWhileWriting(path: string, folder: string): Promise<void> {
   const args = [join(import.meta.dirname, "programs/edit-file.ts"), path, folder, "edit", "1000"];
   const child = spawn(process.execPath, args, { stdio: ["ignore", "ignore", "inherit"] });

@@ -35,7 +35,7 @@ type Kind = keyof Ids;
 interface Store {
   root: string;
   ids: Ids;
-  /** The file of each kind that is harmed. */
+  /** The damaged file of each kind. */
   victims: [kind: string, path: string, other: string][];
 }
 
@@ -83,7 +83,9 @@ async function fill({ home, repository }: Pick<StoryContext, "home" | "repositor
   };
 }
 
-/** A filed message with a text, one with a changed file, todos, a diff, and a text that only the journal has. */
+/**
+ * Stored messages with a text and with a changed file, todos, a diff, and a text that is only in the journal.
+ */
 async function write(store: SessionStore, id: SessionId): Promise<void> {
   const first = await openWriter(store, id);
   const question = newMessageId();
@@ -227,7 +229,7 @@ test("rejects a store of a later version with an explanation, and does not chang
   });
 });
 
-/** What leaves a list of keys that can be read, or none. */
+/** Damages that leave a readable list of keys, or none. */
 const stillKeys = new Set([
   "has its fields in wrong types",
   "is Latin-1",

@@ -9,7 +9,7 @@ const program = (limit: number) => [
   fileURLToPath(new URL("./programs/few-files-agent.ts", import.meta.url)),
   String(limit),
 ];
-/** More than any of the limits allows. */
+/** More sessions than any of the limits allows. */
 const sessionLimit = 300;
 
 test.runIf(process.platform === "linux").each([96, 128, 192])(
@@ -38,7 +38,7 @@ test.runIf(process.platform === "linux").each([96, 128, 192])(
         expect(toolCalls(editor.updates(id)).map(({ status }) => status)).not.toContain("failed");
       }
       expect((await editor.list()).sessions.length).toBeGreaterThan(0);
-      // A first turn keeps a few files open: connections, a watchdog.
+      // A first turn leaves a few files open: connections, a watchdog.
       for (const id of ids.slice(-ids.length / 2)) await editor.closeSession(id);
       const { sessionId } = await editor.newSession();
       expect((await editor.prompt(sessionId, "Run it")).stopReason).toBe("end_turn");

@@ -15,7 +15,7 @@ import { itemsOf } from "./support/conversation.ts";
 interface Phase {
   readonly name: string;
   readonly prompt: string;
-  /** Model calls of the whole round. */
+  /** Number of model calls of the whole round. */
   readonly calls: number;
   /** Prepares the model's answers, and an earlier turn if the phase needs one. */
   prepare(round: Round): Promise<void>;
@@ -122,7 +122,9 @@ const options = {
   permission: "never",
 } as const;
 
-/** The rounds of one story: each phase once. The second client stays, the first one is started for each. */
+/**
+ * The rounds of one story: each phase once. The second client stays; each round starts a new first client.
+ */
 const series = Array.from({ length: rounds / phases.length }, (_, number) => number);
 
 test.each(series)(
@@ -175,7 +177,7 @@ async function playRound(
   return wasRunning;
 }
 
-/** The joined client has seen what is stored, and the turn ran once. */
+/** The joined client has received everything that is stored, and the turn ran once. */
 async function expectWholeTurn(sessionId: string, second: Editor, phase: Phase): Promise<void> {
   const seen = itemsOf(second.updates(sessionId));
   const before = second.updates(sessionId).length;

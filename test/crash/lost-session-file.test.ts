@@ -7,17 +7,17 @@ import { type StoryContext, story } from "../support/editor/story.ts";
 import { agentText, thoughtText } from "../support/transcript.ts";
 import { type Damage, damages } from "./support/damage.ts";
 
-/** Everything that can become of a session's own file, its loss included. */
+/** All damages to a session's own file, including its loss. */
 const losses: Record<string, Damage> = {
   ...damages,
   "has lost its last two bytes": (path) => truncateSync(path, readFileSync(path).length - 2),
   "is missing": (path) => rmSync(path),
 };
 
-/** Damages after which the file still says what it said. */
+/** Damages that leave the file's content readable. */
 const harmless = new Set(["comes from a later version", "has its keys twice"]);
 
-/** What else is lost with the session's file. */
+/** Other files that are lost with the session's file. */
 const sources = {
   "with its journal": () => {},
   "with the journal of an older version": (root: string, id: string) =>
@@ -27,7 +27,7 @@ const sources = {
 
 const storage = (home: StoryContext["home"]) => join(home.path, ".local/share/fairlead/storage");
 
-/** Removes from answers what earlier versions did not store: the session's folder. */
+/** Removes the session's folder from answers, which earlier versions did not store. */
 function forgetPaths(folder: string): void {
   for (const name of readdirSync(folder)) {
     const file = join(folder, name);

@@ -16,7 +16,7 @@ const recording = [
   "acp",
 ];
 
-/** The program is started once for each of some twenty files. */
+/** The program starts once for each of about twenty files. */
 const timeoutMs = 180_000;
 
 const repositoryFiles = { "a.txt": "one\n", "AGENTS.md": "Be brief.\n", ".gitignore": "x\n" };
@@ -37,7 +37,10 @@ const calls = (repository: string) => [
   reply.finish("tool_calls"),
 ];
 
-/** Loads a stored session and takes a turn in a new one. Each request must be answered, an error is an answer too. */
+/**
+ * Loads a stored session and takes a turn in a new one. Each request must get a response, which may be an
+ * error.
+ */
 async function play(
   { editor, model, repository }: StoryContext,
   stored?: string,
@@ -53,7 +56,7 @@ async function play(
   return sessionId;
 }
 
-/** Undefined for an error of the agent's. */
+/** Undefined for an error response of the agent. */
 async function answered<T>(answer: Promise<T>): Promise<T | undefined> {
   try {
     return await answer;
@@ -63,13 +66,16 @@ async function answered<T>(answer: Promise<T>): Promise<T | undefined> {
   }
 }
 
-/** Paths that the program opens or looks for, at its start and in a turn, where a user or a program may put something. */
+/**
+ * Paths that the program opens or looks for, at its start and in a turn, at which a user or a program may put
+ * a file.
+ */
 function placesIn({ home, repository }: StoryContext): string[] {
   const recorded = readFileSync(join(home.path, "paths.txt"), "utf8").split("\n");
   rmSync(join(home.path, "paths.txt"));
   return [...new Set(recorded)].filter((path) => {
     const isOurs = path.startsWith(`${home.path}/`) || path.startsWith(`${repository.path}/`);
-    // Files of random names, and git's own, are not looked for again.
+    // Files with random names, and git's own, are not looked for again.
     if (!isOurs || /\.tmp$|\/\.git(\/|$)|paths\.txt|a\.txt$/.test(path)) return false;
     return !existsSync(path) || lstatSync(path).isFile();
   });
@@ -91,7 +97,7 @@ test(
       await editor.close();
       const places = placesIn(context);
       const there = places.filter((path) => existsSync(path));
-      // Not in place of a folder that holds other places.
+      // Not in place of a folder that contains other listed paths.
       const missing = places.filter(
         (path) => !existsSync(path) && !places.some((other) => other.startsWith(`${path}/`)),
       );

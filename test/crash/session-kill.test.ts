@@ -11,12 +11,12 @@ import { thoughtText } from "../support/transcript.ts";
 import { type Item, itemsOf } from "./support/conversation.ts";
 import { goOn, type KillScene, killScenes, playScenes } from "./support/kill-scenes.ts";
 
-/** All kills of this file. */
+/** Number of kills in this file. */
 const kills = isLong ? 32 : 8;
 const killsPerSession = 8;
-/** What of streamed text a kill may take (system.md 2). */
+/** Milliseconds of streamed text that a kill may lose (system.md 2). */
 const lossLimitMs = 200;
-/** A kill comes after at most so many lines or milliseconds, whichever is first. */
+/** Maximum lines or milliseconds before a kill, whichever comes first. */
 const mostLines = 60;
 const mostMs = 700;
 const interrupted = "The last turn was interrupted";
@@ -64,12 +64,15 @@ interface Stage {
   editor: Editor;
   model: ModelServer;
   sessionId: string;
-  /** What the session shows so far. */
+  /** Returns the session's visible content so far. */
   kept: Item[];
   note: string;
 }
 
-/** Plays the scene, kills in it, loads the session, checks it and lets it continue. Answers what it shows then. */
+/**
+ * Plays the scene, kills the program in it, loads the session, checks it and lets it continue. Returns the
+ * visible content afterwards.
+ */
 async function killIn(
   scene: KillScene,
   { editor, model, sessionId, kept: stored, note }: Stage,
@@ -98,7 +101,10 @@ async function killIn(
 interface Killed {
   /** Whether the turn was answered before the kill. */
   ended: boolean;
-  /** What the editor had seen of the scene, and what of it long enough before the kill. */
+  /**
+   * The content of the scene that the editor had received, and the part that it had received long enough
+   * before the kill.
+   */
   seen: { all: Item[]; old: Item[] };
 }
 
@@ -130,7 +136,10 @@ async function playUntilKilled(scene: KillScene, editor: Editor, sessionId: stri
   return { ended: isAnsweredBefore || (await work), seen: { all, old: before } };
 }
 
-/** Each finished call as it was shown, and each text at least as far as it had come a moment before the kill. */
+/**
+ * Checks that the session has each finished call as it was shown, and each text at least up to a moment
+ * before the kill.
+ */
 function expectNothingLost(turn: Item[], { all, old }: Killed["seen"], note: string): void {
   for (const item of all) {
     if (item.kind !== "call" || !isTerminal(item.status)) continue;

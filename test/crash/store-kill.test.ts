@@ -36,7 +36,7 @@ function startWriter(id: SessionId) {
   });
 }
 
-/** Lets a writer work, kills it once it has said a random number of lines, and returns what it said. */
+/** Runs a writer, kills it after a random number of printed lines, and returns these lines. */
 async function writeUntilKilled(id: SessionId): Promise<{ progress: Progress[]; killedAt: number }> {
   const writer = startWriter(id);
   const enough = 1 + Math.floor(Math.random() * 200);
@@ -105,7 +105,7 @@ test("a session of another process is busy but readable, and free after its kill
 });
 
 test("a full disk causes a readable error and loses no data; the process continues", async () => {
-  // A limit on the size of files fails writes half way, as a full disk does, and needs no special user.
+  // A file size limit makes writes fail in the middle like a full disk, and works for each user.
   const command = `ulimit -f 64; exec "$0" "$@"`;
   const { stdout } = await promisify(execFile)("sh", [
     "-c",
@@ -119,7 +119,7 @@ test("a full disk causes a readable error and loses no data; the process continu
     message:
       "Sessions cannot be stored in <root>/journal/<id>.ndjson: the file may not grow any further (EFBIG). " +
       "Raise the file size limit (ulimit -f) and try again.",
-    // The first line of the second message was still taken, its text was not.
+    // The first line of the second message was accepted, its text was not.
     texts: [["small"], []],
   });
 });

@@ -9,7 +9,7 @@ import { itemsOf } from "./support/conversation.ts";
 
 /** Turns that are undone and redone with a kill in each; UNDO_KILLS=100 for the long run. */
 const rounds = Number(process.env["UNDO_KILLS"] ?? 3);
-/** A kill comes at most so many milliseconds after the command was sent. */
+/** Maximum milliseconds between the command and the kill. */
 const mostMs = 120;
 
 test("files and messages agree after an undo or redo is killed", { timeout: 240_000 }, async () => {

@@ -2,7 +2,10 @@ import { estimateTokenCount } from "tokenx";
 import type { ModelRequest } from "../support/model/model-server.ts";
 import type { Family, SceneName } from "./scenes.ts";
 
-/** The most tokens of each scene's request, with system prompt and tools: for the family `small`, and for the others. */
+/**
+ * Maximum tokens of each scene's request, with system prompt and tools: for the family `small`, and for the
+ * others.
+ */
 const budgets: Readonly<Record<SceneName, { small: number; others: number }>> = {
   first: { small: 3_300, others: 6_000 },
   "tool-step": { small: 3_400, others: 6_150 },
@@ -19,7 +22,7 @@ const budgets: Readonly<Record<SceneName, { small: number; others: number }>> = 
   image: { small: 3_400, others: 6_150 },
 };
 
-/** The most tokens of the reminders in a scene's request. */
+/** Maximum tokens of the reminders in a scene's request. */
 export const reminderBudgets = { plan: 520, "build-after-plan": 620, "last-step": 100 } as const;
 
 export const getBudget = (family: Family, scene: SceneName): number =>
@@ -29,7 +32,7 @@ export const getBudget = (family: Family, scene: SceneName): number =>
 export const countReminderTokens = (messages: string): number =>
   estimateTokenCount(messages.match(/<system-reminder>[^]*?<\/system-reminder>/g)?.join("\n") ?? "");
 
-/** Estimates the tokens of a request without its images, which models count in their own ways. */
+/** Estimates the tokens of a request without its images, which models count differently. */
 export function countRequestTokens({ body, messages }: Pick<ModelRequest, "body" | "messages">): number {
   const text = JSON.stringify([messages, body.tools]);
   return estimateTokenCount(text.replaceAll(/data:image\/\w+;base64,[\w+/=]+/g, ""));

@@ -39,7 +39,7 @@ test("each failure of a tool is short and names the next step", async () => {
         const fault = isMeant && isFailed ? findFault(text) : `not the expected failure: ${text}`;
         if (fault !== undefined) faults.push(`${name}: ${fault}`);
       }
-      // Calls with broken JSON are what this test is about.
+      // This test is about calls with broken JSON.
       model.violations.length = 0;
       expect(faults).toEqual([]);
     },

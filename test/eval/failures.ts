@@ -1,20 +1,20 @@
 import { estimateTokenCount } from "tokenx";
 
-/** The most tokens of a refusal or a failure, so that a mistake stays cheap. */
+/** Maximum tokens of a refusal or a failure, so that a mistake costs little. */
 export const failureBudget = 120;
 
-/** Words with which a text names the next step. */
+/** Words that introduce the next step. */
 const nextStep =
   /\b(?:ask|begin|call|check|choose|continue|copy|correct|did you mean|end your turn|find|fix|give|go on|join|leave|look|make|name|narrow|put|read|say|search|send|set|tell|try|use|wait|write)\b/i;
 
-/** Describes what is wrong with the text of a failure; undefined if nothing is. */
+/** Describes a problem of the text of a failure; undefined if there is none. */
 export function findFault(text: string): string | undefined {
   const tokens = estimateTokenCount(text);
   if (tokens > failureBudget) return `${tokens} tokens, at most ${failureBudget}: ${text}`;
   return nextStep.test(text) ? undefined : `names no next step: ${text}`;
 }
 
-/** A call that fails, and a part of the text that says so. */
+/** A call that fails, and a part of its error text. */
 interface FailingCall {
   readonly tool: string;
   readonly input: unknown;
@@ -42,7 +42,7 @@ const patch = (...lines: string[]) => ({
 });
 const update = (name: string, ...lines: string[]) => patch(`*** Update File: ${name}`, ...lines);
 
-/** Each tool's failures, in the order in which they are tried. `a.txt` and `stale.txt` were read before. */
+/** Failures of each tool, in order. `a.txt` and `stale.txt` were read before. */
 export const failingCalls: readonly FailingCall[] = [
   call("read", { filePath: "missing.txt" }, "does not exist"),
   call("read", { filePath: "a.txt", offset: 99 }, "There is no line 99"),

@@ -4,7 +4,7 @@ import * as reply from "../support/model/reply.ts";
 import { isSummaryRequest } from "../support/model/small-window.ts";
 import type { Setting } from "./replay-session.ts";
 
-/** A session that was recorded once and is replayed by each later version. */
+/** A session that was recorded once and is replayed with each later version. */
 interface Recording {
   readonly setting: Setting;
   play(context: StoryContext, sessionId: string): Promise<void>;

@@ -15,7 +15,7 @@ import { type SessionFile, sessionFileSchema } from "../../src/reports/session-f
 import type { Message } from "../../src/message/message.ts";
 import type { Part, ToolPart } from "../../src/message/part.ts";
 
-/** What surrounds a session: its folder at the start, and the configuration. */
+/** The environment of a session: its folder at the start, and the configuration. */
 export interface Setting {
   readonly files?: Files;
   readonly homeFiles?: Files;
@@ -29,8 +29,9 @@ export interface ReplayOptions extends Setting {
 }
 
 /**
- * Gives the recorded answers of the model to today's program in a fresh folder, with the recorded decisions of the user.
- * Returns how results and ends differ as a unified diff; empty if they do not.
+ * Sends the recorded answers of the model to the current program in a fresh folder, with the recorded
+ * decisions of the user. Returns differences of results and endings as a unified diff; empty if there are
+ * none.
  */
 export async function replaySession(recorded: SessionFile, options: ReplayOptions = {}): Promise<string> {
   await using repository = await gitRepository(options.files ?? {});
@@ -62,7 +63,7 @@ export async function replaySession(recorded: SessionFile, options: ReplayOption
   }
 }
 
-/** Returns today's export of a session. */
+/** Returns the current program's export of a session. */
 export async function exportSession(home: string, cwd: string, sessionId: string): Promise<SessionFile> {
   const { stdout, stderr } = await fairlead(home, ["sessions", "export", sessionId, "--format", "json"], {
     cwd,
@@ -81,11 +82,11 @@ export function movePaths(recorded: SessionFile, cwd: string): SessionFile {
 
 interface Prompt {
   readonly text: string;
-  /** Set if the prompt is under another agent than the one before. */
+  /** Set if the prompt uses another agent than the previous one. */
   readonly agent?: string;
 }
 
-/** Lists what the user wrote: messages, and the command for a compaction. */
+/** Lists the user's input: messages, and the command for a compaction. */
 function listPrompts({ messages }: SessionFile): Prompt[] {
   const prompts: Prompt[] = [];
   let agent = "build";
@@ -128,7 +129,7 @@ function firstText({ messages }: ModelRequest): string {
   return typeof content === "string" ? content : String(toObject(toList(content)[0]).text);
 }
 
-/** A request beyond the recorded ones ends its turn with a text that the comparison shows. */
+/** A request beyond the recorded ones ends its turn with a text that appears in the comparison. */
 function takeInOrder(answers: Reply[]): () => Reply {
   const left = [...answers];
   return () => left.shift() ?? "(The recording has no further answer.)";
@@ -140,7 +141,7 @@ function listAnswers({ messages }: SessionFile, summaries: boolean): Reply[] {
   );
 }
 
-/** Builds the model's answer from the message that the program made of it. */
+/** Builds the model's answer from the stored message. */
 function toReply({ info, parts }: Message): Reply {
   if (info.role === "assistant" && info.error !== undefined) return reply.failure(400, info.error.message);
   const calls = parts.filter((part) => part.type === "tool").map(toCall);
@@ -216,7 +217,7 @@ function describeCall({ tool, state }: ToolPart, refused: readonly string[]): st
     : [`${head} -> ${state.status}`];
 }
 
-/** Replaces what differs from run to run. */
+/** Replaces values that differ from run to run. */
 function mask(text: string, cwd: string): string {
   return text
     .replaceAll(cwd, "<cwd>")

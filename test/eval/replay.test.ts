@@ -48,7 +48,7 @@ test("calls of refused tools are not compared", async () => {
   expect(await replaySession(recorded, { ...setting, config, refused: ["bash"] })).toBe("");
 });
 
-/** Plays the recording's script and stores today's export. */
+/** Plays the recording's script and stores the current program's export. */
 async function record(name: string): Promise<void> {
   const recording = recordings[name];
   if (recording === undefined) throw new Error(`no recording ${name}`);
@@ -66,7 +66,7 @@ async function record(name: string): Promise<void> {
   });
 }
 
-/** Numbers ids in their order and fixes times, so that a second recording differs only where the session does. */
+/** Numbers ids in order and fixes times, so that a second recording differs only if the session does. */
 function useFixedNames(text: string): string {
   const ids = new Map<string, string>();
   return text

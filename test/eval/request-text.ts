@@ -4,7 +4,7 @@ import { contentText } from "../support/model/chat-server.ts";
 import { toList, toObject, toText, type JsonObject } from "../support/json.ts";
 import type { ModelRequest } from "../support/model/model-server.ts";
 
-/** A request in parts that can be read and compared, without what differs from machine to machine. */
+/** A request split into parts that can be read and compared, without values that differ between machines. */
 export interface RequestParts {
   readonly system: string;
   readonly tools: ReadonlyMap<string, string>;
@@ -13,7 +13,7 @@ export interface RequestParts {
   readonly fields: string;
 }
 
-/** Texts that differ from run to run, and what replaces them. */
+/** Texts that differ from run to run, and their replacements. */
 export type Masks = readonly (readonly [found: string, shown: string])[];
 
 export function toParts({ body, system }: ModelRequest, masks: Masks): RequestParts {

@@ -72,7 +72,7 @@ test.each(Object.entries(reminderBudgets))(
   },
 );
 
-/** What each family's prompt or tools tell the model. */
+/** Rules that each family's prompt or tools contain. */
 const guidance = {
   "how to commit": /To commit: run `git status`, `git diff` and `git log/,
   "not to commit unasked": /\b(?:not commit|No commits?)\b[^.]* unless\b/,
@@ -123,7 +123,7 @@ const roundTokens = (tokens: number): number => Math.round(tokens / tokenStep) *
 
 const section = (name: string, text: string): string => `======== ${name} ========\n${text}`;
 
-/** Scenes whose system prompt is that of the family's first prompt, perhaps with more. */
+/** Scenes whose system prompt begins with that of the family's first prompt. */
 const ownPrompt: ReadonlySet<SceneName> = new Set(["explore", "general", "title"]);
 
 async function describeSystem(family: Family, scene: SceneName): Promise<string> {
@@ -138,7 +138,7 @@ async function describeSystem(family: Family, scene: SceneName): Promise<string>
   return describeDifference(other.parts.system, system, `claude/${scene}.txt`);
 }
 
-/** Lists the tools by name, those with another text than in `tools.txt` with a hash of it. */
+/** Lists the tools by name, with a hash of the text if it differs from `tools.txt`. */
 async function describeTools(family: Family, scene: SceneName): Promise<string> {
   const { tools } = (await capture(family, scene)).parts;
   const usual = await listToolTexts();

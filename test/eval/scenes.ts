@@ -20,7 +20,7 @@ export type Family = keyof typeof families;
 
 interface Scene {
   readonly options?: Omit<StoryOptions, "models" | "initialize" | "client">;
-  /** Plays the scene and returns the request that it is about. */
+  /** Plays the scene and returns its request. */
   play(context: StoryContext, sessionId: string): Promise<ModelRequest | undefined>;
 }
 
@@ -37,7 +37,7 @@ const projectInstructions = `# Shop
 - Prices are integers in cents; never use floats for money.
 `;
 
-/** A situation in which a model is asked, each with one request. */
+/** A situation with one request to the model. */
 export const scenes = {
   first: {
     async play({ editor, model }, sessionId) {
@@ -166,7 +166,7 @@ async function compact({ editor, model }: StoryContext, sessionId: string): Prom
   return model.requests;
 }
 
-/** Returns the sub-agent's first request. */
+/** Returns the subagent's first request. */
 async function delegate({ editor, model }: StoryContext, sessionId: string, agent: string) {
   const brief = "Find out what a.txt says and report its first line.";
   const isOfAgent = (request: ModelRequest) => request.userText.startsWith(brief);

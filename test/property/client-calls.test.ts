@@ -15,13 +15,13 @@ import { isLong } from "../support/run-length.ts";
 const story = storiesOfOneAgent();
 const draftStory = draftStoriesOfOneAgent();
 
-/** Calls of one story; many are under way at once. */
+/** Number of calls in one story; many run at once. */
 const callsOfStory = 60;
-/** Sessions that one story plays with at a time. */
+/** Number of sessions that one story uses at a time. */
 const mostSessions = 4;
 const expectedCodes: ReadonlySet<unknown> = new Set([-32002, -32800]);
 
-/** What a model may say; everything that it begins comes to an end by itself. */
+/** Answers of the model; everything that they start ends without a cancel. */
 function anyReply(dice: Dice): Reply[] {
   const { say, think, call } = reply;
   return dice.oneOf<() => Reply[]>([
@@ -37,13 +37,13 @@ function anyReply(dice: Dice): Reply[] {
   ])();
 }
 
-/** What a client can do, in the form of the version of the protocol that it speaks. */
+/** Actions of a client, in the format of its protocol version. */
 interface Side {
   create(): Promise<string>;
   fork(sessionId: string): Promise<string>;
   cancel(sessionId: string): Promise<unknown>;
   list(): Promise<unknown>;
-  /** Everything else that is done with a session; begun when it is called. */
+  /** All other requests about a session; sent when called. */
   calls(sessionId: string): readonly (() => Promise<unknown>)[];
 }
 
@@ -106,7 +106,7 @@ function draftSide({ editor, repository }: DraftStoryContext, dice: Dice): Side 
   };
 }
 
-/** One client's calls, thrown at the agent without waiting for their answers. */
+/** Requests of one client, sent without waiting for responses. */
 class Thrower {
   readonly #side: Side;
   readonly #dice: Dice;
@@ -130,7 +130,7 @@ class Thrower {
     expect(this.#unexpected).toEqual([]);
   }
 
-  /** Forks and new sessions that are under way come first, so that all are known. */
+  /** Forks and new sessions in progress come first, so that all ids are known. */
   async #end(): Promise<void> {
     await this.#side.list();
     for (const sessionId of this.#known) this.#track(this.#side.cancel(sessionId));
@@ -157,7 +157,7 @@ class Thrower {
     ])();
   }
 
-  /** Newer sessions take the place of older ones, which continue. */
+  /** Newer sessions replace older ones, which continue. */
   #keep(sessionId: string): void {
     this.#known.add(sessionId);
     if (this.#sessions.length < mostSessions) this.#sessions.push(sessionId);
@@ -176,7 +176,10 @@ class Thrower {
   }
 }
 
-/** The session is gone or is being reopened, the request was cancelled, there was no call to cancel, or no text for a summary. */
+/**
+ * Expected errors: the session is gone or is being reopened, the request was cancelled, there was no call to
+ * cancel, or no text for a summary.
+ */
 function isExpected(error: unknown): boolean {
   if (!(error instanceof Error) || !("code" in error)) return false;
   return (
@@ -185,7 +188,7 @@ function isExpected(error: unknown): boolean {
   );
 }
 
-/** What was kept of every session can be read again. */
+/** The stored data of each session can be read again. */
 async function expectLoadable(editor: Editor): Promise<void> {
   const { sessions } = await editor.list();
   for (const { sessionId } of sessions) {

@@ -55,7 +55,7 @@ test("half a character is shown at its place", async () => {
   expect(shown.text).toBe("before\ufffdbehind\n");
 });
 
-/** With the kept file's content in place of its name. */
+/** With the stored file's content in place of its name. */
 function whole({ text, path, truncated }: OutputResult) {
   const stored = path === undefined ? undefined : readFileSync(path, "utf8");
   return { text: path === undefined ? text : text.replaceAll(path, "file"), kept: stored, truncated };
@@ -69,7 +69,7 @@ async function asOneText(text: string, folder: string): Promise<OutputResult> {
   return shown;
 }
 
-/** In chunks of these lengths, the rest at once. */
+/** In chunks of these lengths, the remaining text at once. */
 async function throughPipe(bytes: Buffer, lengths: readonly number[], folder: string): Promise<OutputResult> {
   const pipe = new PassThrough();
   const output = new BashOutput({ limits: { folder }, show: () => {}, waitUntilReady: async () => {} });

@@ -7,7 +7,7 @@ import { tries } from "../support/run-length.ts";
 
 const conforms = compileSchema(generatedSchema);
 
-/** The names that the schema knows anywhere, so that what is made up often means something. */
+/** All names in the schema, so that generated configurations are often valid. */
 const names = fc.constantFrom(...namesIn(generatedSchema));
 const leaves = fc.oneof(
   fc.constantFrom<unknown>(

@@ -59,7 +59,7 @@ async function reviewOf(place: Place, changes: FileChange[]) {
   };
   return {
     review: new Review(deps, async () => {}),
-    /** Shows the list, as the command does. */
+    /** Shows the list, like the command. */
     list: async (review: Review) => {
       const { part, text } = await review.list("");
       if (part === undefined) return [];
@@ -149,7 +149,7 @@ test(
         const lines = readFileSync(path, "utf8").split("\n");
         const own = `mine ${round} ${mine.length}`;
         mine.push(own);
-        // An edit replaces a line of the agent, or is a line more.
+        // An edit replaces a line of the agent, or adds a line.
         lines.splice(dice.below(lines.length), dice.below(2), own);
         // A replaced line of the user's own is no longer there.
         for (const one of mine.filter((line) => !lines.includes(line))) mine.splice(mine.indexOf(one), 1);
@@ -159,7 +159,7 @@ test(
         if (isEdited && step > 0 && dice.below(2) === 0) edit();
         const at = 1 + dice.below(count);
         const word = `agent${dice.below(1000)}`;
-        // Lines of the user are not the agent's to change in this test.
+        // In this test the agent does not change lines of the user.
         const line = dice.oneOf([
           `sed -i '${at}{/mine/!s/.*/${word}/}' a.txt`,
           `sed -i '${at}a ${word}' a.txt`,

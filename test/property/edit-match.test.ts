@@ -139,7 +139,7 @@ function shown(outcome: EditOutcome) {
     : { text: undefined, outcome };
 }
 
-/** Blocks that differ from each other in one line, with the distortions that models make of the text of one. */
+/** Blocks that differ in one line, with typical distortions by models. */
 describe("in a file of similar blocks", () => {
   const indents = fc.constantFrom("", "  ", "    ", "\t", "\t\t");
   const body = fc.array(
@@ -209,7 +209,7 @@ describe("in a file of similar blocks", () => {
         expect(outcome.spans).toHaveLength(1);
         const [span] = outcome.spans;
         if (outcome.strategy === "exact") {
-          // What the model wrote is there once, literally.
+          // The model's text occurs once, literally.
           expect(plain(text).split(plain(oldString))).toHaveLength(2);
           return;
         }

@@ -48,7 +48,7 @@ function arbitraryFor(schema: unknown, depth = 0): fc.Arbitrary<unknown> {
   } = rest;
   if (typeof $ref === "string") {
     const name = $ref.split("/").at(-1) ?? "";
-    // Recursive schemas are those of any JSON.
+    // Recursive schemas accept any JSON.
     return depth > 12
       ? fc.constant(null)
       : arbitraryFor(definitions[name] ?? asRecord(checks.schemas)[$ref], depth + 1);
@@ -96,7 +96,7 @@ function arbitraryFor(schema: unknown, depth = 0): fc.Arbitrary<unknown> {
   }
 }
 
-/** A change at one place of a value: another value, none, or a further field. */
+/** A change at one place of a value: another value, a removed field, or an additional field. */
 interface Damage {
   readonly where: number;
   readonly name: string;

@@ -41,7 +41,7 @@ const partId = (message: number, n: number): PartId => `prt_${message}${n}`;
 const session = sessionInfo();
 const infoOf = (n: number, cost: number) => assistantInfo(session.id, { id: messageId(n), cost });
 
-/** What a transcript would be after the step; steps that make no sense there change nothing. */
+/** Returns the transcript after the step; steps that are impossible there change nothing. */
 function after(state: ReadonlyMap<number, Message>, step: Step): ReadonlyMap<number, Message> {
   const next = new Map(state);
   if (step.do === "remove") next.delete(step.message);
@@ -67,7 +67,7 @@ function after(state: ReadonlyMap<number, Message>, step: Step): ReadonlyMap<num
 const toList = (state: ReadonlyMap<number, Message>) =>
   [...state].sort(([a], [b]) => a - b).map(([, message]) => message);
 
-/** Gives the writer the step, if a transcript in that state would. */
+/** Applies the step to the writer if it is possible in that state. */
 async function give(writer: SessionWriter, state: ReadonlyMap<number, Message>, step: Step): Promise<void> {
   if (step.do === "flush") return writer.flush();
   if (step.do === "reopen" || step.do === "kill") return;
@@ -98,7 +98,7 @@ async function inStore(run: (store: SessionStore, root: string) => Promise<void>
   }
 }
 
-/** The store and its writer, with the deaths of processes in between. */
+/** The store and its writer, with process kills in between. */
 class Lives {
   store: SessionStore;
   writer: SessionWriter;
@@ -116,7 +116,7 @@ class Lives {
     this.writer = await openWriter(this.store, session.id);
   }
 
-  /** What a killed process leaves is what is on disk when it cannot write any more. */
+  /** After a kill, only the data on disk at that moment remains. */
   async kill(): Promise<void> {
     await this.writer.secure();
     const next = `${this.#root}+`;

@@ -51,7 +51,7 @@ async function agentOf(name: string, given: { permission: object; own: object })
   return agent;
 }
 
-/** The rules that the lines of an overview are read as. */
+/** Parses the lines of an overview into rules. */
 function readOverview(lines: readonly string[]): Rule[] {
   return lines.flatMap((line) => {
     const [, names = "", reply = ""] = /^- ([^:]+): (.*)$/.exec(line) ?? [];
@@ -134,7 +134,7 @@ describe("an agent that only reads", () => {
         const isGeneral = isCatchAll(byUser.rule?.pattern ?? "*");
         const expected = byUser.action === "ask" && isGeneral ? "allow" : byUser.action;
         const judged = judge(requested, { rules, limits }).action;
-        // An ask that is hidden by a later general ask of the same user still asks.
+        // An ask that a later general ask of the same user hides still asks.
         if (judged !== expected) expect([judged, expected]).toEqual(["ask", "allow"]);
         if (byUser.action === "deny") expect(judged).toBe("deny");
         const saysNothing = own.every(

@@ -62,7 +62,7 @@ const draftExamples: Readonly<Record<string, [ZodType, object]>> = {
   "tool_call/cancel": [draft.zCancelToolCallRequest, { sessionId: "s", toolCallId: "t" }],
 };
 
-/** Values that are wrong in most places. */
+/** Values that are invalid for most fields. */
 const odd = fc.constantFrom<unknown>(
   null,
   undefined,
@@ -80,7 +80,7 @@ const odd = fc.constantFrom<unknown>(
 );
 const steps = fc.array(fc.nat(), { maxLength: 5 });
 
-/** Replaces the value at the end of a walk through the fields. */
+/** Replaces the value at the end of a path through the fields. */
 function replace(value: unknown, [step, ...rest]: readonly number[], by: unknown): unknown {
   const keys = typeof value === "object" && value !== null ? Object.keys(value) : [];
   const key = step === undefined ? undefined : keys[step % keys.length];

@@ -45,7 +45,7 @@ const requests = fc.array(request, { minLength: 1, maxLength: 4 });
 const ruleSet = fc.constantFrom(...Object.values(ruleSets));
 const command = fc.constantFrom(...rows.map((row) => row.command));
 
-/** The meaning of a pattern as a regular expression. */
+/** Converts a pattern to a regular expression with the same meaning. */
 function meaning(text: string): RegExp {
   const source = text
     .replace(/[\\^$.|+()[\]{}/]/g, "\\$&")
@@ -208,7 +208,7 @@ describe("a denied command", () => {
           expect([line, verdict(line, `rm last ${read}end`)]).toEqual([line, "deny"]);
         },
       ),
-      // Each case has up to a thousand readings.
+      // Each case has up to a thousand interpretations.
       { numRuns: tries(100) },
     );
   });

@@ -106,7 +106,7 @@ function commandLine(dice: Dice): string {
   ]);
 }
 
-/** Commands of which the analysis knows each file that they write. */
+/** Commands for which the analysis knows each written file. */
 const transparent = /^(?::|cd|chmod|cp|dd|echo|gzip|ln|mkdir|mv|rm|sed|sort|touch|truncate) |^printf '/;
 
 /** Lists the ignored files with a repository elsewhere, so that it works for folders outside git too. */
@@ -130,11 +130,11 @@ function edit(path: string, text: string): void {
   try {
     if (existsSync(path)) appendFileSync(path, text);
   } catch {
-    // It has become a folder.
+    // The path has become a folder.
   }
 }
 
-/** Waits until a file that exists is older than a command that starts. The clock of file systems is coarse. */
+/** Waits until a file is older than a new command, because file system clocks are coarse. */
 async function waitForFileClock(): Promise<void> {
   const start = Date.now();
   await expect.poll(() => Date.now() - start, { interval: 2 }).toBeGreaterThan(timeStepMs);
@@ -170,7 +170,7 @@ test.each(["git", "no git"])(
         const readTree = () => omit(place.tree(), ignored);
         const start = place.tree();
         findIgnored();
-        // Git and `rm .gitignore` may end the ignoring of a file, which must be older than the command.
+        // Git and `rm .gitignore` may make an ignored file visible; the file must be older than the command.
         if (lines.some((line) => line.includes("git"))) await waitForFileClock();
         const results = [];
         for (const line of lines) {
@@ -184,13 +184,13 @@ test.each(["git", "no git"])(
         const edited = changes.findLast((one) => one.after && !one.isLink && existsSync(one.path))?.path;
         const name = edited?.slice(place.cwd.length + 1) ?? "";
         const isEdited = edited !== undefined && dice.below(3) === 0;
-        // Different text each time: an edit that restores an older content is no obstacle.
+        // Different text each time, because an edit that restores older content does not conflict.
         if (isEdited) appendFileSync(edited, `mine ${round} ${turn}\n`);
         const withEdit = place.tree();
         const outcome = await place.undo(changes);
         if (isEdited) {
           expect(place.tree()[name], context).toBe(withEdit[name]);
-          // A file that the commands left as it was is not touched either.
+          // A file that the commands did not change is not touched either.
           if (outcome[name] !== "unchanged") expect(outcome[name], context).toHaveProperty("kept");
           continue;
         }

@@ -7,9 +7,9 @@ const serverSchema = z.strictObject({
   package: z.string(),
   version: z.string(),
   args: z.array(z.string()).default([]),
-  /** Keys are invented: the servers need some to start, and no server is asked with them. */
+  /** Keys are invented: some servers need them to start, and no service is called with them. */
   environment: z.record(z.string(), z.string()).default({}),
-  /** A call that changes nothing. Without network and keys, some servers can only answer with an error. */
+  /** A call that changes nothing. Without network and keys, some servers can only return an error. */
   call: z.strictObject({
     tool: z.string(),
     arguments: z.record(z.string(), z.unknown()).default({}),
@@ -20,7 +20,7 @@ const serverSchema = z.strictObject({
 /** A server from npm and one call of it. */
 export type ListedServer = z.infer<typeof serverSchema>;
 
-/** The folder into which the servers are installed. */
+/** The folder for installed servers. */
 export const serversFolder =
   process.env["FAIRLEAD_MCP_SERVERS"] ?? join(homedir(), ".cache", "fairlead-mcp-servers");
 

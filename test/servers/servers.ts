@@ -10,18 +10,19 @@ import { gitRepository, temporaryFolder, writeConfig } from "../support/temp.ts"
 import { agentText } from "../support/transcript.ts";
 import { findServerProgram, type ListedServer, listedServers, serversFolder } from "./listed-servers.ts";
 
-// Starts real servers from npm with the built program: every tool must be offered with its schema, one call answered, and
-// no process left. Prints a table in Markdown. Arguments: parts of names, to run only these servers.
+// Starts real servers from npm with the built program: every tool must be offered with its schema, one call
+// must get a result, and no process may remain. Prints a table in Markdown. Arguments: parts of names, to run
+// only these servers.
 
-/** How long a server may take to connect. */
+/** Timeout for a server's connection. */
 const connectDeadlineMs = 60_000;
 const pollMs = 200;
 /** Maximum number of tools that a request contains; the program's own limit. */
 const sentLimit = 100;
-/** Results that the program writes itself: the server did not answer. */
+/** Results written by the program itself: the server did not respond. */
 const notFromServer =
   /There is no tool|lost its connection|did not answer within|requires authorization|The call was cancelled|^\(no result\)$/;
-/** Follows an error that a server reports. */
+/** Marks an error that a server reports. */
 const serverError = "The error is from the MCP server.";
 /** The server's name in the configuration. */
 const name = "s";
@@ -47,7 +48,7 @@ interface Row {
   readonly call: string;
 }
 
-/** Runs one server. Throws if it does not do what it must. */
+/** Runs one server. Throws if it does not meet the requirements. */
 async function runServer(server: ListedServer): Promise<Row> {
   await using home = await temporaryFolder({}, "fairlead-servers-");
   await using repository = await gitRepository({ "a.txt": "one\n" });

@@ -13,7 +13,7 @@ const png = Buffer.from(
 const link = (uri: string, name = "a name"): PromptBlock => ({ type: "link", uri, name });
 const href = (place: ToolPlace, name: string) => pathToFileURL(place.path(name)).href;
 
-/** The parts, their ids left out. */
+/** The parts, without their ids. */
 async function parts(place: ToolPlace, ...blocks: PromptBlock[]) {
   return (await toParts(blocks, place.context)).map((part) => ({ ...part, id: undefined }));
 }

@@ -6,7 +6,10 @@ import {
   fingerprintResult,
 } from "../../src/tool-calls/doom-loop.ts";
 
-/** The places, counted from 1, at which a row of calls counts as a loop. Each letter is one call, a digit its result. */
+/**
+ * The positions, counted from 1, at which a sequence of calls counts as a loop. Each letter is one call, a
+ * digit its result.
+ */
 function loopsIn(row: string): number[] {
   const calls = [...row.matchAll(/([a-z])(\d?)/g)].map(([, call = "", result]): CallFingerprint => ({
     call,

@@ -49,7 +49,7 @@ function open(): Housekeeping {
   return housekeeping;
 }
 
-/** Writes a file that was last changed so many days ago. */
+/** Writes a file that was last changed this number of days ago. */
 function put(name: string, days: number): string {
   const path = join(folder.path, name);
   mkdirSync(dirname(path), { recursive: true });
@@ -127,7 +127,7 @@ test("contents of changed files remain while a session names them or they are ne
   await open().runIfDue();
   const left = filesIn("snapshot").filter((name) => name.length > 2);
   expect(left).toEqual(["a", "b", "d"].map((letter) => blobOf(letter).slice("snapshot/".length)));
-  // What is in use is not looked at again for as long as what is new.
+  // A file in use gets a new time, so that it counts as recent.
   expect(Date.now() - statSync(join(folder.path, blobOf("a"))).mtimeMs).toBeLessThan(dayMs);
 });
 

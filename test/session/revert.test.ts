@@ -15,7 +15,7 @@ const step = (path: string, before: FileStep["before"], after: FileStep["after"]
   after,
 });
 
-/** Keeps the text and returns its hash. */
+/** Stores the text and returns its hash. */
 async function stored({ context }: ToolPlace, text: string): Promise<string> {
   const hash = await context.workspace.snapshots.save(Buffer.from(text));
   if (hash === undefined) throw new Error("too large");

@@ -41,7 +41,7 @@ function readCall(output: string): ToolPart {
   return { id: newPartId(), type: "tool", callId: "call", tool: "read", state };
 }
 
-/** A conversation whose requests are described as they are sent. */
+/** A conversation whose requests are recorded as they are sent. */
 class Conversation {
   messages: Message[] = [];
   requests = new SentRequests(costOf);

@@ -24,7 +24,7 @@ async function diffPlace() {
   };
 }
 
-/** A message whose call made this change, one line each way as far as the call counted. */
+/** A message whose call made this change, which counts as one added and one removed line. */
 function changed(path: string, before: FileChange["before"], after: FileChange["after"]): Message {
   const change: FileChange = { path, operation: "update", before, after, additions: 1, deletions: 1 };
   const time = { start: 1, end: 2 };

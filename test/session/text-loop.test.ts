@@ -9,7 +9,7 @@ import {
 
 const passage = "I will look at the file again, and then I will look at it once more. ";
 
-/** Feeds the text in pieces; how many characters were read when the loop was seen, if it was. */
+/** Feeds the text in chunks. Returns how many characters were read before a loop was detected, if one was. */
 function readUntilLoop(text: string, piece: number): number | undefined {
   const loop = new TextLoopDetector();
   for (let at = 0; at < text.length; at += piece) {

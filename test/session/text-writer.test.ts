@@ -7,8 +7,8 @@ import { storedTranscript } from "../support/stored-transcript.ts";
 type Piece = `text ${string}` | `reasoning ${string}`;
 
 /**
- * Streams attempts of one model call: each is a row of blocks, each block its kind and then its pieces, divided by a
- * bar. The last attempt comes to its end, the others break off.
+ * Streams attempts of one model call: each is a list of blocks, each block its kind and then its chunks,
+ * separated by a bar. The last attempt ends normally, the others break off.
  */
 async function written(...attempts: Piece[][]) {
   await using place = await storedTranscript();

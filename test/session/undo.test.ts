@@ -19,7 +19,7 @@ import {
 } from "../crash/support/stored-session.ts";
 import { toolPlace, type ToolPlace } from "../tool/tool-place.ts";
 
-/** A stored session whose turns each wrote the file `a`, and what undoes them. */
+/** A stored session whose turns each wrote the file `a`, and its undo service. */
 async function session(place: ToolPlace, turns: readonly string[]) {
   const { workspace } = place.context;
   const store = await SessionStore.open({ root: join(place.outside, "store"), log: silentLog });
@@ -67,7 +67,7 @@ async function session(place: ToolPlace, turns: readonly string[]) {
   };
   return {
     ...(await open()),
-    /** As after a kill that left this file. */
+    /** The state after a kill that left this file. */
     reopened: async (revert: Revert) => {
       await save({ revert });
       await writer.flush();

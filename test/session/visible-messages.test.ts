@@ -28,7 +28,7 @@ const compaction = (number: number, keepFrom?: number): Message => ({
 });
 const summary = (number: number, fields = {}): Message => answer(number, { summary: true, ...fields });
 
-/** The numbers of the visible messages, and how many messages were read to find them. */
+/** The numbers of the visible messages, and the number of messages read to find them. */
 async function visible(messages: Message[]): Promise<{ shown: number[]; read: number }> {
   let read = 0;
   const newestFirst = async function* () {

@@ -16,10 +16,10 @@ import type { ConnectionOptions, Stage } from "./stage.ts";
 export type Scene = (stage: Stage) => Promise<void>;
 
 const bash = (command: string) => reply.call("bash", { command, description: "Runs" });
-/** A command that runs until there is a file. */
+/** A command that runs until a file exists. */
 const waiting = bash("echo begun; until [ -e go ]; do sleep 0.05; done; echo ended");
 const keepsRunning = { sessions: { keep_running_minutes: 2 } };
-/** With a forced terminal, as stdin is none. */
+/** With a forced terminal, because stdin is not a terminal. */
 const inTerminal = ["-tt"];
 /** Start-up files that Bash and Zsh read in each shell that ssh starts. */
 const startFiles = (text: string) => ({ ".bashrc": text, ".zshenv": text });
@@ -92,7 +92,7 @@ const keepsTurn =
     await endJoinedTurn(stage, second, sessionId);
   };
 
-/** Configures an MCP server of the other machine. `start` runs before it there. */
+/** Configures an MCP server on the remote machine. `start` runs there first. */
 async function configureRemoteServer(
   stage: Stage,
   options: readonly string[],
@@ -179,7 +179,7 @@ export const scenes: Readonly<Record<string, Scene>> = {
 
   "a forced terminal returns the editor's own words": async (stage) => {
     const editor = stage.connect({ options: inTerminal });
-    // What the terminal returns, and what the program says there, is no message of the protocol.
+    // Output of the terminal, and of the program there, is not a protocol message.
     editor.allow("schema", "line", "answer");
     const failure = await expectFailure(editor.initialize());
     assert.equal(failure.message, '"Method not found": initialize');

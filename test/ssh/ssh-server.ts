@@ -21,7 +21,7 @@ export interface SshServer extends AsyncDisposable {
 
 export interface SshServerOptions {
   readonly sshd: string;
-  /** HOME of all sessions; start-up files of the shell are read there. */
+  /** HOME of all sessions, where start-up files of the shell are read. */
   readonly home: string;
 }
 
@@ -54,7 +54,7 @@ export async function startSshServer({ sshd, home }: SshServerOptions): Promise<
       .join(" ")}`,
   ];
   await writeFile(place("config"), settings.join("\n"));
-  // A server of root wants this folder of its package.
+  // A server that runs as root needs this folder of its package.
   if (process.getuid?.() === 0) await mkdir("/run/sshd", { recursive: true, mode: 0o755 });
   const server = spawn(sshd, ["-D", "-e", "-f", place("config")], { stdio: ["ignore", "ignore", "pipe"] });
   await untilListening(server);

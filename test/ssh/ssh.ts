@@ -5,7 +5,7 @@ import { Stage } from "./stage.ts";
 
 // Plays the scenes, each with its own ssh server. Prints a line for each. Arguments: parts of names, to play only these.
 
-/** Distributions keep the server where only root's PATH has it. */
+/** Distributions install the server where only root's PATH includes it. */
 const serverPath = `${process.env["PATH"]}:/usr/sbin:/usr/local/sbin`;
 
 const sshd = await findProgram("sshd", { PATH: serverPath });

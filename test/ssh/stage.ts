@@ -17,13 +17,13 @@ import { type SshServer, startSshServer } from "./ssh-server.ts";
 export interface ConnectionOptions {
   /** Options of ssh. */
   readonly options?: readonly string[];
-  /** What the shell there runs. */
+  /** The remote shell's command. */
   readonly command?: string;
   /** Variables of ssh. */
   readonly env?: Record<string, string>;
 }
 
-/** An ssh server, a home and a project of one scene. */
+/** An ssh server, a home and a project for one scene. */
 export class Stage implements AsyncDisposable {
   readonly home: TemporaryFolder;
   readonly repository: GitRepository;
@@ -49,7 +49,7 @@ export class Stage implements AsyncDisposable {
     return stage;
   }
 
-  /** Writes the configuration of the program there. */
+  /** Writes the program's configuration on the remote machine. */
   async configure(more: Record<string, unknown>): Promise<void> {
     await writeConfig(this.home.path, this.model.url, more);
   }
@@ -71,20 +71,20 @@ export class Stage implements AsyncDisposable {
     return editor;
   }
 
-  /** Runs a command there without an editor. */
+  /** Runs a command on the remote machine without an editor. */
   async run(command: string) {
     const [program = "", ...args] = this.commandLine({ command });
     return execa(program, args, { stdin: "ignore", reject: false, env: environment(this.home.path) });
   }
 
-  /** Returns the ids of the program's processes there, oldest first. */
+  /** Returns the ids of the program's remote processes, oldest first. */
   async findAgents(): Promise<number[]> {
     const found = await findProcessesWith("HOME", this.home.path);
     const agents = found.filter(({ command }) => /^\S+ \S*fairlead acp$/.test(command));
     return agents.map(({ pid }) => pid);
   }
 
-  /** Returns the id of the server's process for the connection of the agent. */
+  /** Returns the id of the server process for the agent's connection. */
   async findConnection(): Promise<number> {
     const [agent = 0] = await this.findAgents();
     let found = await findProcess(agent);
@@ -93,7 +93,7 @@ export class Stage implements AsyncDisposable {
     throw new Error("The agent was not started by sshd.");
   }
 
-  /** Plays a scene, then checks that nothing went wrong on the wires, and that no process is left. */
+  /** Plays a scene, then checks that the wires have no faults and that no process remains. */
   async play(scene: (stage: Stage) => Promise<void>): Promise<void> {
     try {
       await scene(this);

@@ -1,4 +1,4 @@
-/** What a model answers, in the pieces in which a server streams it. The words are our own. */
+/** An answer of a model, in the chunks in which a server streams it. The words are our own. */
 export interface Answer {
   readonly name: string;
   readonly reasoning: readonly string[];
@@ -11,7 +11,7 @@ export interface AnswerCall {
   readonly tool: string;
   readonly id: string;
   readonly input: Readonly<Record<string, unknown>>;
-  /** The input's JSON, in pieces. */
+  /** The input's JSON, in chunks. */
   readonly pieces: readonly string[];
 }
 

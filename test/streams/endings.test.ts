@@ -174,7 +174,9 @@ describe("other endings of Messages", () => {
   });
 });
 
-/** How Groq refuses a call that its model made (https://github.com/langchain4j/langchain4j/issues/2585). */
+/**
+ * Groq's response to an invalid call of its model (https://github.com/langchain4j/langchain4j/issues/2585).
+ */
 const refusal = {
   message: "tool call validation failed: missing properties: 'filePath'",
   type: "invalid_request_error",

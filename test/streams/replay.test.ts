@@ -10,13 +10,13 @@ beforeAll(async () => {
 });
 afterAll(() => replay[Symbol.asyncDispose]());
 
-/** All of them in the long run, else one for each answer, so that each shape is cut in each way. */
+/** All streams in the long run, otherwise one per answer, each split in each way. */
 function cutsFor(at: number): [string, Cut][] {
   const all = Object.entries(cuts);
   return isLong ? all : all.filter((_, index) => index === at % all.length);
 }
 
-/** Calls are reported when complete, so that parallel ones may come in another order. */
+/** Calls are reported when complete, so parallel calls may arrive in another order. */
 const inOrder = (calls: readonly { tool: string; input: unknown }[]) =>
   calls.map(({ tool, input }) => ({ tool, input })).sort((one, other) => one.tool.localeCompare(other.tool));
 
@@ -30,7 +30,7 @@ function expected({ tokens }: StreamShape, { text, reasoning, calls, end }: Answ
   };
 }
 
-/** What ends an answer that was cut off, where a server says so. */
+/** Marks the end of a truncated answer, if a server reports it. */
 const lengthMarks = ['"length"', '"max_tokens"', '"max_output_tokens"}'];
 
 describe.each(wires)("$name", ({ shapes }) => {

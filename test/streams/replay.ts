@@ -10,7 +10,7 @@ import type { StepEnd, StepEvent } from "../../src/model/model.ts";
 import { callModel } from "../../src/model/call/call-model.ts";
 import { listen, type Listening } from "../support/listen.ts";
 
-/** Cuts bytes into the pieces in which they are read. */
+/** Splits bytes into the chunks in which they are read. */
 export type Cut = (bytes: Uint8Array) => Iterable<Uint8Array>;
 
 export const cuts: Readonly<Record<string, Cut>> = {
@@ -24,7 +24,7 @@ function* pieces(bytes: Uint8Array, size: number): Generator<Uint8Array> {
   for (let at = 0; at < bytes.length; at += size) yield bytes.subarray(at, at + size);
 }
 
-/** Before the last byte of each character that has several. */
+/** Before the last byte of each multi-byte character. */
 function* insideCharacters(bytes: Uint8Array): Generator<Uint8Array> {
   let start = 0;
   for (let at = 1; at < bytes.length; at++) {
@@ -37,7 +37,7 @@ function* insideCharacters(bytes: Uint8Array): Generator<Uint8Array> {
   yield bytes.subarray(start);
 }
 
-/** What came of a model call. */
+/** The outcome of a model call. */
 export interface Replayed {
   readonly text: string;
   readonly reasoning: string;
@@ -52,7 +52,7 @@ const question: Message = {
 };
 const model = describeModel({ provider: "test", model: "m" }, undefined);
 
-/** Asks a server as the program does. */
+/** Calls a server like the program. */
 export async function ask(
   baseURL: string,
   {
@@ -82,7 +82,7 @@ export async function ask(
   };
 }
 
-/** A server that streams what a test says, asked by the program's own calls. */
+/** A server that streams what a test defines, called by the program's own code. */
 export class Replay implements AsyncDisposable {
   readonly #server: Listening;
   readonly #answer: { bytes: Uint8Array };
@@ -115,12 +115,12 @@ export class Replay implements AsyncDisposable {
     await this.#server[Symbol.asyncDispose]();
   }
 
-  /** Hands on an answer in other pieces than those in which the system happens to read it. */
+  /** Delivers an answer in other chunks than those that the system happens to read. */
   readonly #send: Send = async (url, request) => {
     const answer = await sendHttp(url, request);
     const whole = Buffer.concat(await answer.body.toArray());
     const body = new Readable({ read() {} });
-    // As a connection does: not while somebody asks for more.
+    // Like a connection: delivers nothing before the next request for data.
     setImmediate(() => {
       for (const piece of this.#cut(whole)) body.push(piece);
       body.push(null);

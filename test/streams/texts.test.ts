@@ -11,7 +11,7 @@ beforeAll(async () => {
 });
 afterAll(() => replay[Symbol.asyncDispose]());
 
-/** Texts that mean something in JSON or in an event stream, and nothing in an answer. */
+/** Texts that are syntax in JSON or in an event stream, but not in an answer. */
 const tokens = [
   ",",
   ":",
@@ -41,7 +41,7 @@ const lines = [
   "\u0000",
   "\ufeff",
 ];
-/** The halves come in two pieces, or one of them is missing. */
+/** The halves arrive in two chunks, or one of them is missing. */
 const halves = ["\ud83d", "\udc4d", "👍", "größe", "你"];
 const piece = fc.oneof(
   fc.constantFrom(...tokens, ...lines, ...halves),
@@ -49,7 +49,7 @@ const piece = fc.oneof(
 );
 const pieces = fc.array(piece, { minLength: 1, maxLength: 8 });
 
-/** The input's JSON in pieces, as the server sends it. */
+/** The input's JSON in chunks, as the server sends it. */
 const input = fc
   .tuple(
     fc.dictionary(
@@ -75,14 +75,14 @@ const answer: fc.Arbitrary<Answer> = fc
   })
   .map(({ reasoning, text, calls }) => ({
     name: "any",
-    // What begins with blanks or a tag may be thoughts; those are another test.
+    // Texts that begin with blanks or a tag may be thoughts, which another test covers.
     reasoning: reasoning.length === 0 ? [] : ["Hm", ...reasoning],
     text: ["So", ...text],
     calls: calls.map((call) => ({ tool: "read", id: "call_1", ...call })),
     end: "stop",
   }));
 
-/** A half without its other half is not text: it may be left out, left as it is or replaced. */
+/** Half of a surrogate pair is not text: it may be omitted, kept or replaced. */
 const withoutHalves = (text: string): string => text.toWellFormed().replaceAll("\ufffd", "");
 
 describe.each(wires)("any text over $name", ({ shapes }) => {

@@ -2,7 +2,7 @@ import type { Tokens } from "../../src/message/part.ts";
 
 type Counts = Readonly<Record<string, unknown>>;
 
-/** How a server reports what an answer used, and what that means. */
+/** A server's usage report, and the usage that it means. */
 export interface UsageForm {
   readonly counts: Counts;
   readonly tokens: Tokens;
@@ -19,7 +19,7 @@ const form = (counts: Counts, { read = 0, write = 0, reasoning = 0 } = {}): Usag
   tokens: { input: prompt - read - write, output: completion - reasoning, reasoning, cache: { read, write } },
 });
 
-/** Forms of usage by who sends them; the counts of all are of the same answer. */
+/** Usage formats by sender; all describe the same answer. */
 export const usageForms = {
   plain: form(plain),
   plainInAnotherOrder: form({
@@ -46,7 +46,7 @@ export const usageForms = {
     { ...plain, completion_tokens_details: { reasoning_tokens: thought } },
     { reasoning: thought },
   ),
-  /** SGLang counts reasoning beside the details. */
+  /** SGLang counts reasoning next to the details. */
   sglang: form({ ...plain, prompt_tokens_details: null, reasoning_tokens: thought }, { reasoning: thought }),
   deepseek: form(
     {
@@ -58,7 +58,7 @@ export const usageForms = {
     { read: cached, reasoning: thought },
   ),
   groq: form({ queue_time: 0.02, ...plain, prompt_time: 0.01, completion_time: 0.2, total_time: 0.21 }),
-  /** Together and Moonshot put what was cached beside the counts. */
+  /** Together and Moonshot report cached tokens next to the counts. */
   cachedBeside: form({ ...plain, cached_tokens: cached }, { read: cached }),
   /** xAI does not count reasoning as completion. */
   xai: {
@@ -98,7 +98,7 @@ export const usageForms = {
     },
     { read: cached, write: 100 },
   ),
-  /** Names of Anthropic, which counts what was cached apart. */
+  /** Anthropic's names; cached tokens are counted separately. */
   inputAndOutput: form(
     {
       input_tokens: prompt - cached - 100,
@@ -132,7 +132,7 @@ const responses = (counts: Counts, { read = 0, write = 0, reasoning = 0 } = {}):
     },
   );
 
-/** Forms of usage of the Responses API. */
+/** Usage formats of the Responses API. */
 export const responsesUsage = {
   openai: responses(
     {
@@ -170,7 +170,7 @@ export const responsesUsage = {
   bare: responses({}),
 } as const satisfies Record<string, UsageForm>;
 
-/** How a server of the Messages API reports usage: at the start, at the end, and what both mean. */
+/** A server's usage reports over the Messages API: at the start, at the end, and the usage that both mean. */
 export interface MessagesUsage {
   readonly start: Counts;
   readonly end: Counts;
@@ -189,7 +189,7 @@ const cachedTokens: Tokens = {
 };
 const plainTokens: Tokens = { input: prompt, output: completion, reasoning: 0, cache: { read: 0, write: 0 } };
 
-/** Forms of usage of the Messages API, which counts what was cached apart. */
+/** Usage formats of the Messages API, which counts cached tokens separately. */
 export const messagesUsage = {
   anthropic: {
     start: {
@@ -209,7 +209,7 @@ export const messagesUsage = {
     end: { output_tokens: completion },
     tokens: cachedTokens,
   },
-  /** A server that knows the input only at the end. */
+  /** A server that knows the input tokens only at the end. */
   inputAtEnd: {
     start: { input_tokens: 0, output_tokens: 0 },
     end: { input_tokens: fresh, output_tokens: completion, ...cacheCounts },

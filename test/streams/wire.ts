@@ -10,18 +10,18 @@ import { canWriteResponses, eventText, type ResponsesForm, writeResponses } from
 import { responsesForms } from "./forms/responses-forms.ts";
 import { serverForms } from "./forms/server-forms.ts";
 
-/** One server's way to stream answers over a wire. */
+/** One server's way of streaming answers over a wire. */
 export interface StreamShape {
   readonly name: string;
   readonly api: Api;
-  /** Undefined where it reports no usage. */
+  /** Undefined if it reports no usage. */
   readonly tokens: Tokens | undefined;
   readonly hasTags: boolean;
   canWrite(answer: Answer): boolean;
   write(answer: Answer): string;
 }
 
-/** How errors are streamed, and what they mean. */
+/** Errors in a stream, and their expected meaning. */
 export interface ErrorFrame {
   readonly name: string;
   readonly frame: string;
@@ -30,7 +30,7 @@ export interface ErrorFrame {
   readonly words: string;
 }
 
-/** An answer with an error's status, and what it means. */
+/** A response with an error status, and its expected meaning. */
 export interface Refusal {
   readonly name: string;
   readonly status: number;
@@ -44,9 +44,9 @@ export interface Wire {
   readonly name: string;
   readonly api: Api;
   readonly shapes: readonly StreamShape[];
-  /** A stream that has said "Hello" and continues. */
+  /** A stream that has sent "Hello" and continues. */
   readonly begun: string;
-  /** A call that has begun and whose arguments are not whole. */
+  /** An unfinished call whose arguments are incomplete. */
   readonly openCall: string;
   /** The end of an answer, without usage. */
   readonly ended: string;
@@ -273,11 +273,11 @@ const responsesErrors: readonly ErrorFrame[] = [
   },
 ];
 
-/** The body of an error of OpenAI. */
+/** An error body from OpenAI. */
 const openaiError = (code: string | null, message: string, type = "invalid_request_error") => ({
   error: { message, type, param: null, code },
 });
-/** The body of an error of Anthropic. */
+/** An error body from Anthropic. */
 const anthropicError = (type: string, message: string) => ({
   type: "error",
   error: { type, message },

@@ -64,7 +64,7 @@ export async function commandPlace(files: Files = {}) {
     },
     undo: (changes: readonly FileChange[]) => apply(planRevert(fileSteps(changes))),
     redo: (changes: readonly FileChange[]) => apply(planRevert(fileSteps(changes)).map(reverse)),
-    /** The contents, modes and links of all files, by path. */
+    /** Returns the contents, modes and links of all files, by path. */
     tree: () => readTree(place.cwd),
     [Symbol.asyncDispose]: async () => {
       await processes.endAll();

@@ -1,4 +1,4 @@
-/** Numbers that are the same for the same seed (mulberry32). */
+/** Generates the same random numbers for the same seed (mulberry32). */
 export class Dice {
   #state: number;
 

@@ -8,12 +8,12 @@ export interface Example {
   /** Page and line, for reports. */
   readonly place: string;
   readonly language: string;
-  /** The file that the line above names in backticks, where it ends with a colon. */
+  /** The file that the line above names in backticks, if that line ends with a colon. */
   readonly file: string | undefined;
   readonly text: string;
 }
 
-/** The examples of README.md, of the pages in docs and of the skills that come with the program. */
+/** The examples of README.md, of the pages in docs and of the bundled skills. */
 export async function examples(): Promise<Example[]> {
   const docs = (await readdir(join(root, "docs"), { recursive: true })).filter((name) =>
     name.endsWith(".md"),

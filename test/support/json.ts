@@ -4,12 +4,12 @@ export function isObject(value: unknown): value is JsonObject {
   return typeof value === "object" && value !== null && !Array.isArray(value);
 }
 
-/** The value as an object, or an empty one. */
+/** Returns the value as an object, or an empty one. */
 export function toObject(value: unknown): JsonObject {
   return isObject(value) ? value : {};
 }
 
-/** The value as a list, or an empty one. */
+/** Returns the value as a list, or an empty one. */
 export function toList(value: unknown): unknown[] {
   return Array.isArray(value) ? value : [];
 }
@@ -18,7 +18,7 @@ export function toText(value: unknown): string | undefined {
   return typeof value === "string" ? value : undefined;
 }
 
-/** The parsed text, or undefined when it is not JSON. */
+/** Returns the parsed text, or undefined if it is not JSON. */
 export function parseJson(text: string): unknown {
   try {
     return JSON.parse(text) as unknown;

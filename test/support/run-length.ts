@@ -10,11 +10,11 @@ declare module "vitest" {
 
 const runLength = inject("runLength");
 
-/** Part of the full number of generated cases that each run tries. */
+/** Share of the full number of generated cases in a normal run. */
 const shares: Record<RunLength, number> = { quick: 1 / 50, usual: 1 / 5, long: 1 };
 
-/** Whether this is `npm run test:long`, in which what repeats the same many times does so in full. */
+/** Whether this is `npm run test:long`, which runs the full number of repetitions. */
 export const isLong = runLength === "long";
 
-/** How often a property is tried. */
+/** Number of cases per property. */
 export const tries = (inFull: number): number => Math.ceil(inFull * shares[runLength]);

@@ -10,9 +10,9 @@ import { temporaryFolder } from "./temp.ts";
 /** The transcript of one session on a real store. */
 export interface StoredTranscript extends AsyncDisposable {
   readonly transcript: Transcript;
-  /** The emitted events, copied when they were emitted. */
+  /** The emitted events, copied at that moment. */
   readonly events: SessionEvent[];
-  /** What is on disk, oldest first. */
+  /** The stored messages, oldest first. */
   readonly stored: () => Promise<Message[]>;
 }
 

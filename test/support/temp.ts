@@ -17,7 +17,7 @@ export interface TemporaryFolder extends AsyncDisposable {
 }
 
 export interface GitRepository extends TemporaryFolder {
-  /** Runs git in it and returns what it printed, without the last newline. */
+  /** Runs git in it and returns the output, without the last newline. */
   git(...args: string[]): Promise<string>;
 }
 
@@ -34,7 +34,7 @@ export async function temporaryFolder(files: Files = {}, name = "fairlead-test-"
   return folder;
 }
 
-/** A repository with one commit that holds the files. The user's git configuration plays no part. */
+/** A repository with one commit that contains the files. The user's git configuration is not used. */
 export async function gitRepository(files: Files = { "README.md": "# Sample\n" }): Promise<GitRepository> {
   const folder = await temporaryFolder(files, "fairlead-repository-");
   const git = (...args: string[]) => runGit(folder.path, args);
@@ -51,10 +51,10 @@ export async function gitRepository(files: Files = { "README.md": "# Sample\n" }
   return { ...folder, git };
 }
 
-/** Git folders of repositories by their files: most stories begin with the same, and copying is cheaper than git. */
+/** Cached git folders by their files: most stories begin with the same, and copying is cheaper than git. */
 const firstCommits = join(import.meta.dirname, "../../node_modules/.cache/fairlead-tests/commits");
 
-/** Another test may keep the same at the same time: then one of the two copies counts. */
+/** A parallel test may add the same folder: then one of the two copies is used. */
 async function keep(folder: string, place: string): Promise<void> {
   const fresh = `${place}-${randomUUID()}`;
   await cp(folder, fresh, { recursive: true });
@@ -66,7 +66,7 @@ async function runGit(cwd: string, args: string[]): Promise<string> {
   return stdout;
 }
 
-/** Tokens of the scripted model; its output limit is unknown where none is given. */
+/** Tokens of the scripted model; its output limit is unknown unless given. */
 export interface ModelLimit {
   context: number;
   output?: number | undefined;
@@ -93,7 +93,7 @@ export async function writeConfig(
         },
       },
     },
-    // What is installed on this machine must not matter.
+    // Programs installed on this machine must not matter.
     lsp: false,
     // A reminder is one more request than most stories script.
     evidence: { reminder: false },

@@ -30,7 +30,9 @@ function listCards(updates: readonly SessionUpdate[]): ToolCall[] {
   return [...calls.values()];
 }
 
-/** What the user reads from top to bottom: a message is where it began, a call where it was announced. */
+/**
+ * Returns what the user reads from top to bottom: messages at their beginning, calls at their announcement.
+ */
 export function shown(updates: readonly SessionUpdate[]): unknown[] {
   const items: { key: string; item: unknown }[] = [];
   const calls = new Map(listCards(updates).map((call) => [call.toolCallId, call]));
@@ -70,7 +72,7 @@ function chunkText(
     .join("");
 }
 
-/** An update changes what it names; null and absence leave a field as it was. */
+/** An update changes the fields it names; null and absent fields stay unchanged. */
 function givenFields(update: object): object {
   return Object.fromEntries(
     Object.entries(update).filter(([, value]) => value !== null && value !== undefined),

@@ -9,7 +9,10 @@ export class Bell {
     for (const check of this.#waiting) check();
   }
 
-  /** Resolves to the first value that `probe` finds, now or after a later ring. Rejects after the deadline, naming `what`. */
+  /**
+   * Resolves to the first value that `probe` finds, now or after a later notification. Rejects after the
+   * deadline, naming `what`.
+   */
   until<T>(probe: () => T | undefined, what: string, deadlineMs = defaultDeadlineMs): Promise<T> {
     return new Promise((resolve, reject) => {
       const stop = () => {

@@ -22,7 +22,7 @@ const exists = (path: string) =>
     () => false,
   );
 
-/** The file's text after an update of it, which it was read for. */
+/** Returns the file's text after an update of it, following a read. */
 async function updated(before: string, ...lines: string[]): Promise<string> {
   await using place = await toolPlace({ a: before });
   await read(place, "a");
@@ -30,7 +30,7 @@ async function updated(before: string, ...lines: string[]): Promise<string> {
   return await place.text("a");
 }
 
-/** Why an update fails. */
+/** Returns why an update fails. */
 async function refused(before: string, ...lines: string[]): Promise<string> {
   await using place = await toolPlace({ a: before });
   await read(place, "a");
@@ -179,7 +179,7 @@ describe("a patch of several files", () => {
       ),
       place,
     );
-    // f/x becomes a file, so that no folder of that name can be made for the last one.
+    // f/x becomes a file, so that no folder of that name can be created for the last one.
     await expect(run(prepared, place)).rejects.toThrow(
       /a file is in the place of a folder\. Use another path\. The whole change was undone/,
     );

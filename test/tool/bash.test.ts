@@ -43,7 +43,7 @@ afterEach(async () => {
   rmSync(folder, { recursive: true });
 });
 
-/** A context whose commands count as changing no files. */
+/** A context whose commands change no files. */
 function context(): ToolContext {
   const base = toolContext(folder, join(folder, "work"));
   const changeTracker = {
@@ -85,7 +85,7 @@ async function run(input: Record<string, unknown>, signal = new AbortController(
   return { result: joined(result), deltas };
 }
 
-/** As the model is shown it. */
+/** The result as the model receives it. */
 function joined(result: ToolResult): ToolResult {
   const { notes, ...rest } = result;
   return rest.status === "completed"
@@ -93,7 +93,7 @@ function joined(result: ToolResult): ToolResult {
     : { ...rest, error: appendNotes(rest.error, notes) };
 }
 
-/** The usual limits. */
+/** The default limits. */
 const limits = () => ({ folder: join(folder, "outputs") });
 
 const completed = (output: string, exitCode = 0): ToolResult => ({

@@ -63,7 +63,7 @@ describe("the changes of a command", () => {
     await using place = await committed({ ".gitignore": "*.secret\n", "a.secret": "mine\n" });
     await rename(place.path("a.secret"), place.path("b.secret"));
     const created = Date.now();
-    // The clock of file systems is coarse.
+    // File system clocks are coarse.
     await expect.poll(() => Date.now() - created).toBeGreaterThan(2 * timeStepMs);
     const { changes, operations, notUndone } = await changed(place, "rm .gitignore");
     expect(operations).toEqual({ ".gitignore": "delete" });
@@ -301,7 +301,7 @@ describe("the changes of a command", () => {
     git(place, "add", "-f", "out/tracked");
     git(place, "commit", "-qm", "first");
     const append = "find . -name .git -prune -o -type f -exec sh -c 'echo more >> \"$1\"' - {} \\;";
-    // The first command begins to watch the folders, the second one already knows the files.
+    // The first command starts to watch the folders, the second one already knows the files.
     for (const line of ["echo x > c", "mkdir -p made && echo y >> c"]) await place.run(line);
     await edit(place);
     const before = place.tree();
@@ -353,7 +353,7 @@ describe("the changes of a command", () => {
   );
 });
 
-/** Makes and removes one file more often than events are counted. */
+/** Creates and removes one file more often than events are counted. */
 async function editMany(place: Place): Promise<void> {
   for (let round = 0; round < watchEventsLimit / 2; round++) {
     writeFileSync(place.path("src/b"), `mine ${round}\n`);

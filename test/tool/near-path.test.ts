@@ -8,7 +8,7 @@ import { openSearch } from "../../src/workspace/search/search.ts";
 import { call, prepare, toolPlace, type ToolPlace } from "./tool-place.ts";
 
 const issues = "https://github.com/";
-/** Public reports of paths in such forms. */
+/** Public reports of paths in such formats. */
 const sources = {
   forms: `${issues}prathamdby/pr-agent/pull/431`,
   prefixes: `${issues}yannikzz/narracat-novel-agent/issues/37`,

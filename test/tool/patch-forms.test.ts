@@ -7,7 +7,7 @@ import { call, prepare, run, toolPlace } from "./tool-place.ts";
 import type { ToolPlace } from "./tool-place.ts";
 
 type Files = Readonly<Record<string, string>>;
-/** What the case shows, the patch, the files afterwards; those that are not named stay as they were. */
+/** The name of the case, the patch, the files afterwards; other files stay unchanged. */
 type Case = readonly [shows: string, patch: string, after: Files];
 
 const before: Files = {

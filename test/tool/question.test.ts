@@ -10,7 +10,7 @@ const options = [
 const database = { question: "Which database?", header: "Database", options };
 const features = { question: "Which features?", header: "Features", options, multiple: true };
 
-/** Returns what the model reads after this answer, and the question to the user. */
+/** Returns the text that the model receives after this answer, and the question to the user. */
 async function answered(questions: readonly unknown[], outcome: InquiryOutcome) {
   await using place = await toolPlace();
   const requested: Inquiry[] = [];

@@ -192,7 +192,7 @@ test("list reports an empty folder", async () => {
 
 test.each([
   ["glob", globTool, { pattern: "*" }, []],
-  // What the answer depends on must not say whether it is a file or a folder.
+  // The response must not reveal whether it is a file or a folder.
   ["grep", grepTool, { pattern: "x" }, ["read"]],
   ["list", listTool, {}, []],
 ])("%s needs permission to search outside", async (name, tool, input, more) => {

@@ -17,7 +17,7 @@ import type { Files } from "../support/temp.ts";
 
 /** A working directory `work` in a new folder, and a session that calls file tools in it. */
 export interface ToolPlace extends AsyncDisposable {
-  /** Holds `work` and what lies outside of it. */
+  /** Contains `work` and the files outside it. */
   readonly outside: string;
   readonly cwd: string;
   readonly context: ToolContext;
@@ -47,7 +47,7 @@ export async function toolPlace(files: Files = {}): Promise<ToolPlace> {
   return place;
 }
 
-/** A place whose files go through an editor that writes all letters large. */
+/** A place whose files go through an editor that converts text to upper case. */
 export function shouting(place: ToolPlace): ToolPlace {
   const { files } = place.context.workspace;
   const write: WorkspaceFiles["write"] = async (path, bytes, expected, mode) => {
@@ -65,7 +65,9 @@ export function shouting(place: ToolPlace): ToolPlace {
   return { ...place, context: { ...place.context, workspace } };
 }
 
-/** Parses, prepares and runs a call as the runner does once it is permitted, and appends its notes to the output. */
+/**
+ * Parses, prepares and runs a call like the runner once it is permitted, and appends its notes to the output.
+ */
 export async function call(tool: Tool, input: unknown, { context }: ToolPlace): Promise<Completed> {
   const prepared = await tool.prepare(tool.input.parse(input), context);
   return completed(
@@ -84,7 +86,7 @@ export function prepare(tool: Tool, input: unknown, { context }: ToolPlace) {
   return tool.prepare(tool.input.parse(input), context);
 }
 
-/** What a prepared call says about itself. */
+/** The description of a prepared call. */
 export async function description(tool: Tool, input: unknown, place: ToolPlace) {
   const { title, locations, preview, permissions } = await prepare(tool, input, place);
   return { title, kind: tool.kind, locations, ...(preview && { preview }), permissions };

@@ -1,6 +1,9 @@
 import { openShared } from "../support/shared-state.ts";
 
-/** Changes one kind of shared state many times, beginning when stdin ends, so that several begin together. */
+/**
+ * Changes one kind of shared state many times. Starts when stdin ends, so that several processes start
+ * together.
+ */
 const [folder = "", kind = "", name = "", times = "0"] = process.argv.slice(2);
 const state = openShared(kind, folder);
 

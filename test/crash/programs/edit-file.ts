@@ -4,8 +4,8 @@ import { StaleFile } from "../../../src/workspace/files/files.ts";
 import { openSnapshots } from "../../../src/workspace/files/snapshot.ts";
 
 /**
- * Adds lines to a file as the program does, in a separate process, and says on stdout which ones were added. With a
- * pause it leaves time between the look at the file and the write, as an edit does.
+ * Adds lines to a file like the program, in a separate process, and prints the added lines. With a pause it
+ * waits between the check of the file and the write, like an edit.
  */
 const [path = "", folder = "", name = "", rounds = "1", pauseMs = "0"] = process.argv.slice(2);
 const snapshots = openSnapshots(`${folder}/snapshot`);

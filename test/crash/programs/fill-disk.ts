@@ -3,7 +3,7 @@ import { silentLog } from "../../../src/base/log.ts";
 import { SessionStore } from "../../../src/storage/session-store.ts";
 import { all, openWriter, putSealed, sessionInfo, textPart } from "../support/stored-session.ts";
 
-/** Writes more than the file size limit that it was started with, and says how that went. */
+/** Writes more than the file size limit of its process, and prints the outcome. */
 const [root = ""] = process.argv.slice(2);
 const store = await SessionStore.open({ root, log: silentLog });
 const info = sessionInfo();

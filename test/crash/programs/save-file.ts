@@ -2,8 +2,8 @@ import { readFileSync, renameSync, writeFileSync } from "node:fs";
 import { setTimeout as sleep } from "node:timers/promises";
 
 /**
- * Saves a file again and again as editors do: in place, or by renaming. Prints each save that was gone without having
- * been saved over here; lines that others add after it are no loss.
+ * Saves a file again and again like an editor: in place, or by renaming. Prints each save that disappeared
+ * without a later save; lines that others add after it are no loss.
  */
 const [path = "", how = "place", rounds = "1"] = process.argv.slice(2);
 
@@ -13,7 +13,7 @@ function save(text: string): void {
   renameSync(`${path}.saving`, path);
 }
 
-/** A write that has just replaced a save puts it back within milliseconds. */
+/** A write that has just replaced a save restores it within milliseconds. */
 async function isThere(text: string): Promise<boolean> {
   for (let attempt = 0; attempt < 100; attempt++) {
     if (readFileSync(path, "utf8").startsWith(text)) return true;

@@ -4,8 +4,8 @@ import { SessionStore } from "../../../src/storage/session-store.ts";
 import { assistantInfo, openWriter, textPart, toolPart } from "../support/stored-session.ts";
 
 /**
- * Streams a session until it is killed. Each message has a text of counted words and a finished tool part. Says on
- * stdout, one JSON line each, what was flushed and which words were given when.
+ * Streams a session until it is killed. Each message has a text of counted words and a finished tool part.
+ * Prints as JSON, one line each, what was flushed and when each word was added.
  */
 const [root = "", id] = process.argv.slice(2);
 if (!isSessionId(id)) throw new Error("no session id");

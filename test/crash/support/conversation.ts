@@ -9,7 +9,10 @@ export interface Item {
   status: string;
 }
 
-/** What the updates come to, in order. Notices belong to a moment and not to the session: they have no id. */
+/**
+ * Returns the content that the updates result in, in order. Without notices, which belong to a moment and not
+ * to the session: they have no id.
+ */
 export function itemsOf(updates: readonly SessionUpdate[]): Item[] {
   const items = new Map<string, Item>();
   for (const update of updates) {

@@ -2,7 +2,7 @@ import { execFileSync } from "node:child_process";
 import { mkdirSync, readFileSync, rmSync, symlinkSync, truncateSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
 
-/** Harms a stored file. `other` is a sound file of the same kind that belongs to something else. */
+/** Damages a stored file. `other` is an intact file of the same kind that belongs to something else. */
 export type Damage = (path: string, other: string) => void;
 
 const rewrite =
@@ -17,7 +17,7 @@ const instead =
     make(path);
   };
 
-/** What can become of a file: by a torn write, a bad disk, another program, a later version or a user. */
+/** Damages to a file: by a torn write, a bad disk, another program, a later version or a user. */
 export const damages: Record<string, Damage> = {
   "is empty": rewrite(() => ""),
   "was cut off in the middle": rewrite((text) => text.slice(0, text.length / 2)),

@@ -3,18 +3,18 @@ import { setTimeout as delay } from "node:timers/promises";
 import type { ModelRequest, ModelServer, Reply } from "../../support/model/model-server.ts";
 import * as reply from "../../support/model/reply.ts";
 
-/** Something that a user does, in the middle of which the program is killed. */
+/** An action of the user during which the program is killed. */
 export interface KillScene {
   readonly name: string;
-  /** What is said to the session; undefined where the session is only loaded. */
+  /** The prompt; undefined if the session is only loaded. */
   readonly prompt: string | undefined;
-  /** The model's answer to the step with this number, counted from 0. */
+  /** Returns the model's answer to the step with this number, counted from 0. */
   readonly answer: (step: number) => Reply;
-  /** How the conversation ends when the turn was done; undefined where it does not show. */
+  /** The last text of the conversation when the turn is finished; undefined if it is not shown. */
   readonly end?: RegExp;
 }
 
-/** Milliseconds between two words, so that a text takes longer than what of it may be lost. */
+/** Milliseconds between two words, so that a text takes longer than the period that may be lost. */
 const wordPauseMs = 6;
 
 const read = (path: string) => reply.callScript("read", { filePath: path });
@@ -23,7 +23,7 @@ const bash = (command: string) => reply.call("bash", { command, description: "Co
 /** The prompt of a child session. */
 const childWork = "Write three files.";
 
-/** The question that every session answers after it was killed. */
+/** The question for each session after its program was killed. */
 export const goOn = "Go on with something small.";
 
 export const killScenes: readonly KillScene[] = [
@@ -78,7 +78,7 @@ export const killScenes: readonly KillScene[] = [
   { name: "load", prompt: undefined, answer: () => "Never asked." },
 ];
 
-/** Lets the model play the scenes, and titles, and the question in between. */
+/** Scripts the model's answers for the scenes, the titles, and the question between them. */
 export function playScenes(model: ModelServer): void {
   model.when(isSummaryRequest, () => slowly(reply.say, 40));
   model.when(({ userText }) => userText.includes(goOn), "Here I am again.");
@@ -98,7 +98,7 @@ export function playScenes(model: ModelServer): void {
   }
 }
 
-/** How many answers the model has given since the user spoke last. */
+/** Returns the number of the model's answers since the user's last message. */
 function stepOf({ messages }: ModelRequest): number {
   const question = messages.findLastIndex(({ role }) => role === "user");
   return messages.slice(question).filter(({ role }) => role === "assistant").length;

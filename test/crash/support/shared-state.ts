@@ -10,7 +10,7 @@ import { SessionStore } from "../../../src/storage/session-store.ts";
 
 /** State that several processes and several sessions of one process change. */
 interface Shared {
-  /** Adds one entry, as another session or command would. */
+  /** Adds one entry, like another session or command. */
   add(name: string): Promise<unknown>;
   /** Names of all entries. */
   names(): Promise<string[]>;
@@ -24,7 +24,7 @@ export function openShared(kind: string, folder: string): Shared {
 
 const namesSchema = z.array(z.string());
 
-/** Every kind of shared state, in a data folder. */
+/** All kinds of shared state, in a data folder. */
 export const shared: Record<string, (folder: string) => Shared> = {
   approvals(folder) {
     const records = recordsIn(folder);

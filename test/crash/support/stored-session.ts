@@ -74,7 +74,7 @@ export async function all<T>(items: AsyncIterable<T>): Promise<T[]> {
   return found;
 }
 
-/** Keeps the warnings. */
+/** Collects the warnings. */
 export function recordingLog(warnings: string[]): Log {
   return { debug() {}, info() {}, warn: (message) => warnings.push(message), error() {} };
 }

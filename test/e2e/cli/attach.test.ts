@@ -56,7 +56,7 @@ test("other terminals list, show, answer and cancel a turn without a terminal", 
     expect([cancelled.exitCode, cancelled.stdout]).toEqual([130, ""]);
     expect(cancelled.stderr).toContain("Waiting.");
     expect(model.requests).toHaveLength(3);
-    // In a pipe, stdout has the answer alone, as with run.
+    // In a pipe, stdout contains only the answer, as with run.
     const gate = reply.gate();
     model
       .reply("Making. ", reply.call("bash", { command: "sh make.sh", description: "Make" }))

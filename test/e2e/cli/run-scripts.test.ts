@@ -41,7 +41,7 @@ async function inPlace(play: (place: Place) => Promise<void>, config?: Record<st
       env: { ...environment(home.path), TMPDIR: temporary },
       stdio: "pipe",
     });
-    // A program that refuses its input does not read all of it.
+    // A program that rejects its input does not read all of it.
     child.stdin.on("error", () => {});
     child.stdin.end(input);
     const closed = once(child, "close").then(([code, signal]): unknown => code ?? signal);

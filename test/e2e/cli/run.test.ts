@@ -17,7 +17,7 @@ const program = fileURLToPath(new URL("../../../bin/fairlead.js", import.meta.ur
 
 interface Place {
   model: ModelServer;
-  /** Starts the program; its stdin stays open unless it is given. */
+  /** Starts the program; its stdin stays open unless input is given. */
   start: (args: string[], how?: { input?: string; env?: Record<string, string> }) => Running;
 }
 
@@ -30,7 +30,7 @@ function start(home: string, cwd: string): Place["start"] {
     });
     if (input !== undefined) child.stdin.end(input);
     const closed = once(child, "close").then(([code]): unknown => code);
-    // A reader that goes away has read nothing.
+    // A reader that closes the pipe has read nothing.
     const ended = Promise.all([closed, text(child.stdout).catch(() => ""), text(child.stderr)]);
     return { child, ended: ended.then(([code, stdout, stderr]) => ({ code, stdout, stderr })) };
   };

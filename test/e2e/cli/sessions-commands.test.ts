@@ -7,7 +7,7 @@ import { startModelServer } from "../../support/model/model-server.ts";
 import * as reply from "../../support/model/reply.ts";
 import { gitRepository, temporaryFolder, writeConfig } from "../../support/temp.ts";
 
-/** One session with one turn: a call that was asked for, and an answer. */
+/** Creates a session with one turn: a call that needed permission, and an answer. */
 async function place() {
   const home = await temporaryFolder({}, "fairlead-home-");
   const repository = await gitRepository({ "a.txt": "one\n" });

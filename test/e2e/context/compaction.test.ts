@@ -26,7 +26,7 @@ function summaries(model: ModelServer, text: string): ModelRequest[] {
   return requested;
 }
 
-/** A session whose compaction has begun and waits at the gate, in the midst of its summary. */
+/** Creates a session whose compaction waits at the gate in the middle of its summary. */
 async function midCompaction({ editor, model }: StoryContext) {
   const { sessionId } = await editor.newSession();
   model.reply(reply.say("Hello."));

@@ -13,7 +13,7 @@ import {
 import { type StoryContext, story } from "../../support/editor/story.ts";
 import { toolCalls } from "../../support/transcript.ts";
 
-/** A file of source code, so many lines long. */
+/** Returns source code with this number of lines. */
 function source(file: number, lines: number): string {
   const line = (at: number) =>
     `  const value${at} = compute(${file}, "${(file * 7_919 + at * 104_729).toString(36)}"); // step ${at}`;
@@ -37,7 +37,7 @@ const planPath = ".fairlead/plans/parts.md";
 /** The beginning of a content's hash. */
 const hashOf = (text: string): string => createHash("sha256").update(text).digest("hex").slice(0, 12);
 
-/** What every request after a compaction must contain. */
+/** Texts that each request after a compaction must contain. */
 const canaries = [
   "The word is ROSEBUD",
   "sign the report with HELIOTROPE",
@@ -68,7 +68,7 @@ interface WorkOptions {
 }
 
 interface Work extends SmallWindow {
-  /** How many parts had been read at each summary. */
+  /** The number of parts that had been read at each summary. */
   readonly readAt: number[];
   readonly requests: readonly ModelRequest[];
 }
@@ -126,12 +126,12 @@ async function work(
   return result;
 }
 
-/** The least number of steps between two summaries. */
+/** Minimum number of steps between two summaries. */
 function leastGap(readAt: readonly number[]): number {
   return Math.min(...readAt.slice(1).map((steps, at) => steps - (readAt[at] ?? 0)));
 }
 
-/** The canaries that a request after a compaction lacks, with the number of the request. */
+/** Returns the texts that a request after a compaction lacks, with the number of the request. */
 function lost(requests: readonly ModelRequest[]): string[] {
   const first = requests.findIndex(isSummaryRequest);
   if (first === -1) return [];
@@ -219,7 +219,7 @@ describe("ten compactions in a row", () => {
         if (!isSummaryRequest(summary) || before === undefined) continue;
         expect(summary.messages.slice(0, before.messages.length)).toEqual(before.messages);
         expect([summary.body.tools, summary.body.tool_choice]).toEqual([before.body.tools, "none"]);
-        // The answer before and the request for the summary are new.
+        // The previous answer and the request for the summary are new.
         expect(summary.bill.read / countTokensIn(before.bill)).toBeGreaterThan(0.95);
       }
     });

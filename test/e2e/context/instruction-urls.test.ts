@@ -6,7 +6,7 @@ import { thoughtText } from "../../support/transcript.ts";
 
 const story = storiesOfOneAgent();
 
-/** Pages by path; a request for one that is not there never gets an answer. */
+/** Pages by path; a request for another path never gets a response. */
 async function site(pages: Record<string, (response: ServerResponse) => void>) {
   const requests: string[] = [];
   const server = await listen(({ url = "" }, response) => {

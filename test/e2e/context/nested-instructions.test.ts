@@ -13,7 +13,7 @@ const files = {
   "shop/b.txt": "b\n",
 };
 
-/** The results of reading these at once. */
+/** The results of reading these files in parallel. */
 async function read(
   { editor, model }: StoryContext,
   sessionId: string,

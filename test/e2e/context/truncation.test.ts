@@ -6,13 +6,13 @@ import { storiesOfOneAgent } from "../../support/editor/story.ts";
 import { toolCalls } from "../../support/transcript.ts";
 
 const storyOfAgent = storiesOfOneAgent();
-/** In a window that is no limit for one result. */
+/** A window large enough for each result. */
 const story: typeof storyOfAgent = (options, play) =>
   storyOfAgent({ limit: { context: 400_000, output: 8_000 }, ...options }, play);
 
-/** What a model may read of one result: the limit of 50 KB with its notice. */
+/** Maximum bytes of one result for the model: the limit of 50 KB with its notice. */
 const modelLimitBytes = 52 * 1024;
-/** What an editor may be sent of one command, live output and end together. */
+/** Maximum bytes of one command for an editor, live output and end together. */
 const editorLimitBytes = 512 * 1024;
 
 const wireBytes = (lines: readonly { line: string }[]) =>

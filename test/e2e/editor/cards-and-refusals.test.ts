@@ -8,7 +8,7 @@ import { agentText, toolCalls } from "../../support/transcript.ts";
 
 const story = storiesOfOneAgent();
 
-/** What the client's terminal of a call shows, from what was sent to it. */
+/** Returns what the client's terminal shows of a call after all updates. */
 const terminalOf = (editor: Editor, sessionId: string): string =>
   editor
     .updates(sessionId)

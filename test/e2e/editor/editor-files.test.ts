@@ -256,7 +256,7 @@ test("text that the editor formats on save is shown, undone, and sent to the mod
   });
 });
 
-/** Editors that do not do what they say, each in its way. */
+/** Editors that break their promises, each in another way. */
 const unable: [string, Partial<ClientKind>][] = [
   ["refuses reads", { readFile: () => Promise.reject(new RequestError(-32002, "outside of the project")) }],
   ["has no text for the file", { readFile: async () => ({ content: "" }) }],

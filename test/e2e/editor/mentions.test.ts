@@ -21,7 +21,7 @@ const files = {
   "secret.txt": "hidden\n",
 };
 
-/** What the model reads for a prompt. */
+/** The model's view of a prompt. */
 async function sent({ editor, model }: StoryContext, prompt: string): Promise<string> {
   const { sessionId } = await editor.newSession();
   model.reply("Seen.");

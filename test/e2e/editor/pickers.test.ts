@@ -24,7 +24,7 @@ function choicesOf(options: readonly SessionConfigOption[] | null | undefined, i
   return option?.type === "select" ? option.options.map((choice) => "value" in choice && choice.value) : [];
 }
 
-/** What the agent sent from an entry on: the answers as "answer", the updates by their kinds. */
+/** The agent's messages from an entry on: responses as "answer", updates by their kinds. */
 function sentSince(editor: Editor, start: number): string[] {
   return editor.wire.entries.slice(start).flatMap(({ direction, message }: WireEntry) => {
     if (direction === "toAgent" || !message) return [];
@@ -36,7 +36,7 @@ function sentSince(editor: Editor, start: number): string[] {
   });
 }
 
-/** A second model beside the scripted one; the model server answers both. */
+/** A second model next to the scripted one; the model server answers both. */
 function twoModels({ model }: { model: StoryContext["model"] }): Record<string, unknown> {
   const limit = { context: 50_000, output: 8_000 };
   return {

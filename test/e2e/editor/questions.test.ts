@@ -27,7 +27,7 @@ const features = { ...database, question: "Which features?", header: "Features",
 
 const ask = (...questions: unknown[]) => reply.call("question", { questions });
 
-/** Plays one turn in which the model asks, and answers what the model then read. */
+/** Plays one turn in which the model asks, and returns the text that the model then received. */
 async function askIn({ editor, model }: StoryContext, ...questions: unknown[]) {
   const { sessionId } = await editor.newSession();
   model.reply(ask(...questions)).reply("Understood.");

@@ -8,7 +8,7 @@ import { toolCalls } from "../../support/transcript.ts";
 
 const story = storiesOfOneAgent();
 
-/** Replaces runs of spaces by one, and ends with a line break. */
+/** Replaces runs of spaces by one space, and adds a final newline. */
 const squeeze = 'sed -i.bak "s/  */ /g" "$1" && rm "$1.bak"';
 const shell = (script: string) => ["sh", "-c", script, "formatter", "$FILE"];
 const squeezer = (more: object = {}) => ({ command: shell(squeeze), extensions: [".js"], ...more });
@@ -33,7 +33,7 @@ describe("formatters of the user's configuration", () => {
         .reply(write("new.js", "let   b = 2;\n"))
         .reply(reply.call("apply_patch", { patchText: patch }))
         .reply(write("other.js.txt", "a   b\n"))
-        // The model may change the formatted text at once.
+        // The model may change the formatted text without reading it again.
         .reply(reply.call("edit", { filePath: "new.js", oldString: "let b = 2;", newString: "let b = 3;" }))
         .reply("Done.");
       await editor.prompt(sessionId, "Go");
@@ -147,7 +147,7 @@ describe("formatters that a project configures", () => {
       "packages/web/node_modules/.bin/prettier": prints("prettier"),
       "packages/api/package.json": "{}",
       "services/go/go.mod": "module a\n",
-      // What others installed configures nothing.
+      // Settings of installed packages do not count.
       "node_modules/other/rustfmt.toml": "",
     };
     const own = { ...config, formatter: { gofmt: { disabled: true } } };

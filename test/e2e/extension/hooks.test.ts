@@ -107,7 +107,7 @@ describe("hooks before and after calls", () => {
       expect(results[0]).toContain("A rule forbids read");
       expect(results[3]).toBe("Not run. A hook refused this call: too slow");
       expect(results[4]).toBe("changed\n\nMind the gap.");
-      // The write was allowed by the hook, the search was asked about because of it.
+      // The hook allowed the write, and the search needed permission because of it.
       expect(editor.permissionRequests.map(({ toolCall }) => toolCall.kind)).toEqual(["search"]);
     });
   });
@@ -189,7 +189,7 @@ describe("hooks of a project", () => {
       await editor.prompt(later, "Go");
       expect(model.requests.at(-1)?.toolResults.at(-1)).toBe("guard\nlocal");
       const count = editor.permissionRequests.length;
-      // The model may not change what hooks run.
+      // The model may not change the scripts of hooks.
       model.reply(reply.call("write", { filePath: ".claude/hooks/other.sh", content: "x\n" })).reply("Done.");
       await editor.prompt(later, "Go");
       expect(editor.permissionRequests.slice(count).map(({ toolCall }) => toolCall.title)).toEqual([

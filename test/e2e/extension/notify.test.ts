@@ -53,7 +53,7 @@ test("run notifies through the terminal at the end of a turn", async () => {
   const command = [shell, option, `sleep 0.3; ${script}`, ...values];
   await writeConfig(home.path, model.url, { notify: { terminal: "osc9", command } });
   model.reply("Done.");
-  // Its agent has the same terminal.
+  // The agent of run has the same terminal.
   const env = { TERMINAL_COLUMNS: "0" };
   const terminal = startInTerminal(home.path, ["run", "Go"], { cwd: repository.path, env });
   await terminal.shows("\u001b]9;A scripted title: Finished\u0007");

@@ -3,15 +3,15 @@ import { fairlead } from "../../support/program/cli.ts";
 import { startModelServer } from "../../support/model/model-server.ts";
 import { gitRepository, temporaryFolder } from "../../support/temp.ts";
 
-// Homes and repositories as people have them who used OpenCode before, each with another part of its format.
+// Typical homes and repositories of OpenCode users, each with another part of its format.
 
 interface Example {
   readonly home?: Record<string, string>;
   readonly project?: Record<string, string>;
   readonly env?: Record<string, string>;
-  /** Settings that mean nothing here, in the order of the notes. */
+  /** Settings without effect here, in the order of the notes. */
   readonly notes: readonly string[];
-  /** Some of the values that count, as `config show` prints them. */
+  /** Some of the effective values, as `config show` prints them. */
   readonly counts: Readonly<Record<string, unknown>>;
   readonly agents?: readonly string[];
 }

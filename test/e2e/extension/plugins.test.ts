@@ -314,7 +314,7 @@ export const Decides = () => ({
     const homeFiles = {
       ".config/fairlead/plugin/a-throws.js": bad('"chat.params": () => { throw new Error("boom"); }'),
       ".config/fairlead/plugin/b-hangs.js": bad('"chat.message": () => new Promise(() => {})'),
-      // As stuck as a loop, but idle.
+      // Never returns, like a loop, but idles.
       ".config/fairlead/plugin/c-loops.js": bad(
         "event: () => { Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0); }",
       ),

@@ -35,7 +35,7 @@ async function events(response: Response): Promise<JsonObject[]> {
   return lines.map((line): JsonObject => JSON.parse(line.slice(6)));
 }
 
-/** The deltas of a stream, with the finish reason as one more. */
+/** The deltas of a stream, including the finish reason. */
 async function deltas(response: Response): Promise<JsonObject[]> {
   const choices = (await events(response)).flatMap((event) => toList(event.choices).map(toObject));
   return choices.map(({ delta, finish_reason: finish }) => ({

@@ -10,10 +10,10 @@ import { agentText, thoughtText, toolCalls } from "../../support/transcript.ts";
 
 const story = storiesOfOneAgent();
 
-/** A window of which 58 tools take more than a tenth. */
+/** A window in which 58 tools take more than a tenth. */
 const limit = { context: 64_000, output: 8_000 };
 const many = (more: object = {}): StoryOptions => ({ config: { mcp: manyTools(), ...more }, limit });
-/** A server whose three tools are loaded on demand because the configuration asks for it. */
+/** A server whose three tools are loaded on demand because of the configuration. */
 const few = (more: object = {}, fault = "none"): StoryOptions => ({
   config: { mcp: { bad: faulty(fault) }, mcp_tools: "search", ...more },
 });
@@ -406,7 +406,7 @@ export default async () => ({
       expect(before).toContain("No tool matches");
       expect(after).toContain('<tool name="own_added"');
       const texts = model.requests.map(({ messages }) => JSON.stringify(messages));
-      // The system prompt stays; a reminder names the new tool.
+      // The system prompt is unchanged; a reminder names the new tool.
       expect(model.requests.some(({ system }) => system.includes("added"))).toBe(false);
       const names = texts.map((text) => /own_(?:added|\{[^}]*\badded\b)/.test(text));
       expect(names).toEqual([false, false, true, true]);

@@ -16,7 +16,7 @@ import { agentText } from "../../support/transcript.ts";
 
 const tool = "notes_count_notes";
 
-/** An editor that opens addresses. `go` is what the user does there. */
+/** An editor that opens addresses. `go` acts as the user on the page. */
 function withUrls(go: (request: CreateElicitationRequest) => "accept" | "decline" | "cancel"): ClientKind {
   return {
     ...withElicitation(async (request) => ({ action: go(request) })),
@@ -42,7 +42,10 @@ async function play(
   );
 }
 
-/** Runs a turn in which the model counts the notes. Returns the tool result that it read. */
+/**
+ * Runs a turn in which the model calls a tool that counts notes. Returns the tool result that the model
+ * received.
+ */
 async function count({ editor, model }: StoryContext, sessionId: string) {
   model.reply(reply.call(tool, {})).reply("Counted.");
   await editor.prompt(sessionId, "How many notes are there?");

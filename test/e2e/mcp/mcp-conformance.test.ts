@@ -11,7 +11,10 @@ const run = promisify(execFile);
 const require = createRequire(import.meta.url);
 const suite = dirname(require.resolve("@modelcontextprotocol/conformance/package.json"));
 const driver = fileURLToPath(new URL("../../support/mcp/conformance-program.ts", import.meta.url));
-/** Scenarios that are not met, with the reasons. The suite fails on others, and on one of these that passes. */
+/**
+ * Scenarios that are expected to fail, with the reasons. The suite fails if another one fails or one of these
+ * passes.
+ */
 const notMet = fileURLToPath(new URL("../../support/mcp/conformance-not-met.yml", import.meta.url));
 const scenarioDeadlineMs = 90_000;
 
@@ -48,7 +51,7 @@ for (const revision of ["2025-11-25", "2026-07-28"]) {
       expect(scenarios.length).toBeGreaterThan(15);
     });
 
-    // Most of the time of a scenario is waiting.
+    // A scenario mostly waits.
     test.concurrent.each(scenarios)(
       "%s",
       async (scenario) => {

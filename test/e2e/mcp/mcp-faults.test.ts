@@ -13,7 +13,7 @@ const story = storiesOfOneAgent();
 
 type Server = ReturnType<typeof faulty> & { timeout?: number };
 
-/** A session with one server that does something wrong, whose tools may be called. */
+/** A session with one faulty server, whose tools may be called. */
 async function withServer(
   server: Server,
   play: (context: StoryContext & { sessionId: string }) => Promise<void>,
@@ -25,7 +25,7 @@ async function withServer(
   });
 }
 
-/** One turn in which the model makes the call; what it then reads. */
+/** Plays one turn in which the model makes the call. Returns the result that the model receives. */
 async function callOnce({ editor, model, sessionId }: StoryContext & { sessionId: string }, name: string) {
   const number = model.requests.length;
   model.reply(reply.call(name, { text: "hello" })).reply("Done.");
@@ -228,7 +228,7 @@ describe("tools of a server", () => {
         await editor.prompt(sessionId, "Call it");
       };
       model.otherwise("Done.");
-      // The call changes it.
+      // The call changes the list.
       await call();
       while (model.requests.every(kind)) await editor.prompt(sessionId, "Wait");
       expect(editor.permissionRequests).toHaveLength(1);
@@ -289,7 +289,7 @@ describe("a call", () => {
   });
 });
 
-/** Files announce nothing. */
+/** Files have no change event here. */
 async function until(isSo: () => Promise<boolean>): Promise<void> {
   for (const end = performance.now() + 5_000; performance.now() < end; await delay(25)) {
     if (await isSo()) return;

@@ -9,18 +9,18 @@ const story = storiesOfOneAgent();
 
 const permission = { "bad_*": "allow", "own_*": "allow" };
 
-/** As the editor gives it. */
+/** A server as the editor configures it. */
 function given(name: string, { command: [command = "", ...args] }: { command: string[] }) {
   return { name, command, args, env: [{ name: "GIVEN", value: "on purpose" }] };
 }
 
-/** The servers' processes of a story, by its home. */
+/** The server processes of a story, found by its home. */
 async function serversOf(home: string): Promise<number> {
   const running = await findProcessesWith("HOME", home);
   return running.filter(({ command }) => command.includes("-mcp-") || command.includes("server-")).length;
 }
 
-/** Of the server that does nothing wrong; the other one is tried again and again. */
+/** Processes of the correct server; the other one is retried again and again. */
 async function ownServers(home: string): Promise<number[]> {
   const running = await findProcessesWith("HOME", home);
   return running.filter(({ command }) => command.endsWith(" none")).map(({ pid }) => pid);
@@ -203,7 +203,7 @@ describe("/mcp", () => {
   });
 });
 
-/** The end of processes announces nothing. */
+/** The end of a process has no event here. */
 async function gone(count: () => Promise<number>): Promise<void> {
   for (const end = performance.now() + 5_000; performance.now() < end;) {
     if ((await count()) === 0) return;

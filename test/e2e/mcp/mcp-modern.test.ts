@@ -14,7 +14,7 @@ import { agentText, thoughtText } from "../../support/transcript.ts";
 const story = storiesOfOneAgent();
 const permission = { "new_*": "allow", read_mcp_resource: "allow" };
 
-/** One turn in which the model makes the calls; what it then reads. */
+/** Plays one turn in which the model makes the calls. Returns the results that the model receives. */
 async function call({ editor, model }: StoryContext, sessionId: string, ...calls: reply.Step[]) {
   const number = model.requests.length;
   model.reply(...calls).reply("Done.");

@@ -14,7 +14,7 @@ const question = (prompt: string) =>
   reply.call("everything_trigger-sampling-request", { prompt, maxTokens: 50 });
 const isSampling = ({ userText }: { userText: string }) => userText.includes("context: ");
 
-/** One turn in which the model makes the call; what it then reads. */
+/** Plays one turn in which the model makes the call. Returns the result that the model receives. */
 async function call({ editor, model }: StoryContext, sessionId: string, step: reply.Step) {
   model.reply(step).reply("Done.");
   await editor.prompt(sessionId, "Go");

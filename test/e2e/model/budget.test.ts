@@ -6,7 +6,10 @@ import { toolCalls } from "../../support/transcript.ts";
 
 const story = storiesOfOneAgent();
 
-/** A dollar for 100,000 tokens read. The address comes with the home's own configuration, which this merges into. */
+/**
+ * A price of a dollar per 100,000 input tokens. The base URL is in the home's own configuration, into which
+ * this is merged.
+ */
 const priced = {
   provider: {
     test: {
@@ -18,7 +21,7 @@ const env = (limits: Record<string, number>) => ({
   FAIRLEAD_CONFIG_CONTENT: JSON.stringify({ ...priced, max_cost: limits }),
 });
 
-/** A model that never ends by itself and spends a dollar with each call. */
+/** A model that calls tools endlessly and costs a dollar with each call. */
 function spendthrift(model: ModelServer): void {
   let count = 0;
   model.otherwise(() => [

@@ -9,14 +9,17 @@ const apis = ["chat", "responses", "messages"] as const;
 type Api = (typeof apis)[number];
 const pairs = apis.flatMap((from) => apis.map((to) => ({ from, to })));
 
-/** A model of a vendor that is asked through an API. */
+/** A vendor's model and the API through which it is called. */
 const vendor = (api: Api, { url }: ModelServer) => ({
   api,
   options: { baseURL: url, apiKey: "test-key" },
   models: { m: { limit: { context: 200_000, output: 8_000 }, tool_call: true, reasoning: true } },
 });
 
-/** Lets a model think, read a file and answer; returns what only its vendor may get back. */
+/**
+ * Scripts a model that thinks, reads a file and answers. Returns the data that only its vendor may receive
+ * again.
+ */
 function scriptTurn(server: ModelServer, name: string): readonly string[] {
   const thought = `The ${name} model thinks of a.txt.`;
   const id = `${name}_call`;

@@ -14,7 +14,7 @@ const files = { "AGENTS.md": "Speak in rhymes.\n" };
 /** Returns the newest message of a request, without the system prompt. */
 const newestOf = (request: ModelRequest | undefined): string => JSON.stringify(request?.messages.at(-1));
 
-/** The system prompts, which are expected to be the same. */
+/** Returns the system prompts, which are expected to be the same. */
 function expectOneSystem({ model }: StoryContext): string {
   const [first = ""] = model.requests.map(({ system }) => system);
   for (const { system } of model.requests) expect(system).toBe(first);

@@ -5,7 +5,7 @@ import type { ModelRequest } from "../../support/model/model-server.ts";
 import * as reply from "../../support/model/reply.ts";
 import { story } from "../../support/editor/story.ts";
 
-/** The models that are asked, each through the APIs under which it is served. */
+/** The called models, each through the APIs that serve it. */
 const models = {
   claude: { model: "claude-sonnet-4-5", apis: ["chat", "messages"] },
   gpt: { model: "gpt-5.1", apis: ["chat", "responses"] },
@@ -54,7 +54,10 @@ test.each(cases)(
   },
 );
 
-/** A request without what other files hold (prompts, schemas) and what differs from run to run. */
+/**
+ * Returns a request without content of other files (prompts, schemas) and without values that differ from run
+ * to run.
+ */
 function normalise({ body, headers }: ModelRequest, names: readonly [string, string][]): JsonObject {
   const { authorization, "x-api-key": key, "anthropic-version": version, "anthropic-beta": beta } = headers;
   const { tools, ...rest } = body;
@@ -73,7 +76,7 @@ function normalise({ body, headers }: ModelRequest, names: readonly [string, str
   };
 }
 
-/** A longer text of the system is a prompt. */
+/** A longer system text is a prompt. */
 const promptText = "<system prompt>";
 
 function withoutSystem(body: JsonObject): JsonObject {
@@ -93,7 +96,7 @@ function withoutSystem(body: JsonObject): JsonObject {
   };
 }
 
-/** The names of tools, the form that all have in common, and those that have a cache mark. */
+/** The names of tools, their common structure, and those with a cache mark. */
 function summarise(tools: readonly JsonObject[]): JsonObject {
   const partsOf = (tool: JsonObject) => toObject(tool.function ?? tool);
   const nameOf = (tool: JsonObject) => String(partsOf(tool).name);

@@ -11,7 +11,7 @@ const story = storiesOfOneAgent();
 
 const read = (filePath: string) => reply.callScript("read", { filePath });
 
-/** Lets the model make these calls in one step; answers the request in which it reads their results. */
+/** Has the model make these calls in one step. Returns the request that contains their results. */
 async function resultsOf(
   steps: readonly reply.Step[],
   check?: (context: StoryContext & { sessionId: string }) => Promise<void>,
@@ -31,7 +31,9 @@ async function resultsOf(
   return answer;
 }
 
-/** How Groq refuses a call that its model made (https://github.com/langchain4j/langchain4j/issues/2585). */
+/**
+ * Groq's response to an invalid call of its model (https://github.com/langchain4j/langchain4j/issues/2585).
+ */
 const refusal = (failed_generation: string, message = "tool call validation failed: missing properties") => ({
   error: {
     message,

@@ -13,7 +13,7 @@ const story = storiesOfOneAgent();
 
 type Options = readonly SessionConfigOption[] | null | undefined;
 
-/** The current value of an option and all that there are; undefined where it is not offered. */
+/** Returns an option's current value and all its values; undefined if it is not offered. */
 function shown(options: Options, id: string): [unknown, unknown[]] | undefined {
   const option = options?.find((one) => one.id === id);
   if (option?.type !== "select") return undefined;

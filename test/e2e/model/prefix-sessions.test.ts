@@ -11,7 +11,7 @@ import { isLong } from "../../support/run-length.ts";
 import { isSummaryRequest } from "../../support/model/small-window.ts";
 import { story, type StoryContext } from "../../support/editor/story.ts";
 
-/** Generated sessions of one run, and scenes of each. */
+/** Number of generated sessions in one run, and of scenes in each. */
 const sessionCount = isLong ? 24 : 8;
 const scenesOfSession = 14;
 const minuteMs = 60_000;
@@ -25,24 +25,24 @@ const files = {
 };
 const skill = "---\nname: counting\ndescription: How to count.\n---\nCount in dozens.\n";
 
-/** What a scene allows to change in one request. */
+/** The changes that a scene permits in one request. */
 interface Change {
-  /** The number of the request before it; without one it is the scene's first request. */
+  /** The number of the previous request; undefined if this is the scene's first request. */
   readonly after?: number;
   /** System text and tools. */
   readonly head?: boolean;
   /** Earlier messages. */
   readonly messages?: boolean;
-  /** The newest earlier messages may be gone. */
+  /** The newest earlier messages may be missing. */
   readonly undo?: boolean;
 }
 
-/** A generated session: what happened so far, and what it may cause. */
+/** A generated session: its history, and its possible continuations. */
 class Play {
   readonly story: StoryContext;
   readonly dice: Dice;
   readonly sessionId: string;
-  /** Answers of the model in the running turn; without one it ends the turn. */
+  /** Answers of the model in the running turn; if there are none, it ends the turn. */
   readonly answers: Reply[] = [];
   model = 0;
   mode = "build";
@@ -110,7 +110,7 @@ async function restart({ story: { editor }, sessionId }: Play): Promise<void> {
   await editor.load(sessionId);
 }
 
-/** What can happen in a session. Each scene returns what may change. */
+/** All scenes of a session. Each returns the changes that it permits. */
 const scenes: Readonly<Record<string, (play: Play) => Promise<Change>>> = {
   "steps with calls": async (play) => {
     await play.turn("Work on it", ...anySteps(play.dice));
@@ -353,13 +353,13 @@ function isOfConversation({ messages }: ModelRequest): boolean {
 /** A request's messages as they were sent. */
 const listMessages = ({ messages }: ModelRequest): string[] => messages.map((one) => JSON.stringify(one));
 
-/** Characters of a message in a failure. */
+/** Maximum characters of a message in a failure. */
 const excerptLength = 2_000;
 const excerpt = (text = ""): string => text.slice(0, excerptLength);
 
 /** A session whose MCP server changes its tools changes them once, when a turn begins. */
 class Prefixes {
-  /** The newest request of the conversation that asked for no summary. */
+  /** Returns the newest request of the conversation that is not for a summary. */
   #last: ModelRequest | undefined;
   #toolChanges = 0;
 

@@ -28,7 +28,7 @@ const traceSchema = z.object({
   turns: z.array(z.object({ spans: z.array(z.object({ prefix: prefixSchema.optional() })) })),
 });
 
-/** Models with prices. The last one sees images and gets its thoughts back. */
+/** Models with prices. The last one accepts images and receives its own thoughts. */
 function pricedConfig({ model }: StoryContext, more: Record<string, unknown> = {}): string {
   const one = {
     limit: { context: 200_000, output: 8_000 },
@@ -84,7 +84,7 @@ async function tracePrefixes(home: string, sessionId: string) {
 
 const readPart = (at: number) => reply.call("read", { filePath: `part${at}.ts` });
 
-/** The least share of a request that the next one begins with, in bytes. */
+/** Minimum share of a request's bytes with which the next one begins. */
 function leastReusable(requests: readonly ModelRequest[]): number {
   const texts = requests.map(({ body }) => `${JSON.stringify(body.tools)}${JSON.stringify(body.messages)}`);
   const shares = texts.slice(1).map((text, index) => {

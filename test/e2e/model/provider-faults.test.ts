@@ -15,12 +15,12 @@ const story = storiesOfOneAgent();
 const key = "test-key";
 
 const quick = { delay_ms: 20, attempts: 3 };
-/** Silence counts as a failure soon, yet not so soon that a busy machine looks silent. */
+/** Silence counts as a failure soon, but not so soon that a busy machine seems silent. */
 const impatient = { ...quick, stall_ms: 1_000 };
 
 type FaultStage = StoryContext & { sessionId: string };
 
-/** Plays a fault in a session, and checks that the session lives and that the key was shown nowhere. */
+/** Plays a fault in a session, and checks that the session continues and that the key was shown nowhere. */
 async function faultStory(
   play: (context: FaultStage) => Promise<void>,
   retry: object = quick,
@@ -45,7 +45,7 @@ async function filesWith(folder: string, text: string): Promise<string[]> {
   return files.filter((_, at) => texts[at]?.includes(text)).map((file) => file.slice(folder.length + 1));
 }
 
-/** The error that a turn ends with, as the editor gets it. */
+/** The error of a failed turn, as the editor receives it. */
 async function failureOf(editor: Editor, sessionId: string) {
   const thrown: unknown = await editor.prompt(sessionId, "Hi").catch((error: unknown) => error);
   if (!(thrown instanceof RequestError)) throw new Error(`The turn did not fail: ${JSON.stringify(thrown)}`);

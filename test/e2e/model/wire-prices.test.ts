@@ -11,7 +11,7 @@ import {
 import { type Bill, countTokensIn } from "../../support/model/prompt-cache.ts";
 import { story } from "../../support/editor/story.ts";
 
-/** What the prompts of a session cost, title and all. */
+/** Returns the prompt cost of a session, including its title. */
 async function play(way: PricedWay, readsOfSteps: readonly number[]): Promise<readonly Bill[]> {
   const count = readsOfSteps.reduce((sum, reads) => sum + reads, 0);
   let bills: readonly Bill[] = [];

@@ -26,7 +26,7 @@ const hermes = (tool: string, input: unknown) =>
 const read = hermes("read", { filePath: "src/a.ts" });
 /** One case per format. */
 const oneOfEach = [...new Map(writtenCallCases.map((one) => [one.format, one])).values()];
-/** Sends an answer in pieces of three characters. */
+/** Sends an answer in chunks of three characters. */
 const inPieces = (text: string) => reply.say(...(text.match(/[^]{1,3}/gu) ?? []));
 
 describe("with tool_calls: text", () => {

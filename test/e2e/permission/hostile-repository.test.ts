@@ -11,7 +11,7 @@ import { toolCalls } from "../../support/transcript.ts";
 
 const goOn = { experimental: { continue_loop_on_deny: true } };
 
-/** A server that somebody else owns: nothing may ever arrive there. */
+/** A server of an attacker, which must not receive any request. */
 async function listener() {
   const requests: string[] = [];
   const server = await listen((request, response) => {
@@ -21,7 +21,7 @@ async function listener() {
   return { ...server, requests };
 }
 
-/** Everything in it that runs leaves a mark in the user's home. */
+/** All programs in it leave a mark in the user's home when they run. */
 function traps(mark: string, elsewhere: string): Files {
   const touch = (name: string) => `touch ${mark}-${name}`;
   const config = {

@@ -41,12 +41,12 @@ const patchCalls: readonly Call[] = patches.map((patch) => ({
   input: (path) => asPatch(patch(path)),
 }));
 
-/** Makes the scripted model one of a family that is used to patches. */
+/** Selects a model family that edits with patches. */
 const patching = {
   "fairlead.json": JSON.stringify({ provider: { test: { models: { scripted: { family: "gpt" } } } } }),
 };
 
-/** Paths in a folder outside the workspace, each with something else in its place. */
+/** Paths in a folder outside the workspace, each with something else at it. */
 async function fill(folder: string): Promise<string[]> {
   await writeFile(join(folder, "file"), "old\n");
   await mkdir(join(folder, "folder"));

@@ -135,7 +135,7 @@ describe("answers to a question", () => {
     });
   });
 
-  /** Raw answers, since the official client would not let them out. */
+  /** Raw responses, since the official client would not send them. */
   const broken: [string, Record<string, unknown>][] = [
     ["an error", { error: { code: -32603, message: "The dialog broke" } }],
     ["no outcome", { result: { outcome: null } }],

@@ -64,7 +64,7 @@ describe("fairlead permissions check", () => {
     };
     for (const [name, rules] of Object.entries(ruleSets)) {
       const own = rules.slice(ruleSets.defaults.length);
-      // The table's own output and skill folders are not those of this home.
+      // The output and skill folders in the table differ from those of this home.
       const isHere = (command: string) => !/[\n\r]|\/data\//.test(command) && command.trim() !== "";
       const table = rows.filter((row) => row.rules === name && isHere(row.command));
       const permission: Record<string, Record<string, string>> = {};

@@ -7,7 +7,7 @@ const story = storiesOfOneAgent();
 
 const goOn = { experimental: { continue_loop_on_deny: true } };
 
-/** Each would change the repository or what lies beside it if it ran. */
+/** Each would change the repository or its surroundings if it ran. */
 const writingCommands = [
   "echo x > made",
   "echo x >> a.txt",

@@ -39,7 +39,7 @@ const withFeedback = {
 } as const;
 const why = { outcome: "selected", optionId: "reject_with_reason" } as const;
 
-/** A form that is answered with these reasons, one after the other, and what was shown. */
+/** A form that is answered with these reasons, one after the other, and the forms that were shown. */
 function formWith(...answers: CreateElicitationResponse[]) {
   const requested: CreateElicitationRequest[] = [];
   const elicit: Elicit = (request) => {
@@ -54,7 +54,10 @@ const accept = (reason?: string): CreateElicitationResponse => ({
   content: reason === undefined ? {} : { reason },
 });
 
-/** Plays a turn whose only call is rejected. Returns what the model read, if it was asked again. */
+/**
+ * Plays a turn whose only call is rejected. Returns the tool result that the model received, if it was called
+ * again.
+ */
 async function rejectOne({ editor, model }: StoryContext, sessionId: string, goesOn: boolean) {
   const before = model.requests.length;
   model.reply(bash("npm install"));

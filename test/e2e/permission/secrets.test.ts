@@ -18,7 +18,7 @@ const options = {
   homeFiles: {
     ".local/share/fairlead/credentials.json": JSON.stringify({ third: { apiKey: stored } }),
     ".fairlead/fairlead.json": JSON.stringify({
-      // The variable's name says nothing of what it holds.
+      // The variable's name does not suggest a secret.
       provider: { other: provider("{env:OTHER_THING}"), another: provider(configured) },
     }),
   },
@@ -124,7 +124,7 @@ test("commands get credentials that the user names, not those that a project nam
     const { sessionId } = await editor.newSession();
     model.reply(reply.call("bash", { command: "env | grep _TOKEN= | sort" })).reply("Done.");
     await editor.prompt(sessionId, "Go");
-    // The token is a provider's key too: the command has it, the model does not see it.
+    // The token is a provider's key too: the command gets it, the model does not.
     expect(model.requests[1]?.toolResults).toEqual(["GITHUB_TOKEN=[key]\nNPM_TOKEN=npm-0123456789abcdef"]);
   });
 });

@@ -7,7 +7,7 @@ import { agentText } from "../../support/transcript.ts";
 const config = { experimental: { continue_loop_on_deny: true }, permission: { bash: "ask" } };
 const programOf = (userText: string) => /run (\w+)/.exec(userText)?.[1] ?? "none";
 
-/** Sessions of an editor, each about to keep another approval for the project. */
+/** Sessions of an editor, each about to store another approval for the project. */
 async function approvedSessions(editor: Editor, programs: readonly string[]): Promise<string[]> {
   const ids: string[] = [];
   for (const program of programs) {

@@ -53,7 +53,7 @@ test("the archive plays the demo through a link on a machine without Node", asyn
   expect(stderr).toBe("");
 }, 120_000);
 
-/** Returns an environment whose PATH has only what the demo runs. */
+/** Returns an environment whose PATH has only the programs that the demo runs. */
 async function environmentWithoutNode(): Promise<Record<string, string>> {
   const bin = join(place.path, "bin");
   const home = join(place.path, "home");

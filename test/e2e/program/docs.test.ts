@@ -17,14 +17,14 @@ import { findSandboxProblem } from "../sandbox/sandbox-problem.ts";
 import { gitRepository, temporaryFolder, writeConfig } from "../../support/temp.ts";
 import { thoughtText } from "../../support/transcript.ts";
 
-// What the pages show is what works: their examples are checked, loaded and run as a reader would.
+// Checks, loads and runs the examples in the pages, as a reader would.
 
 const sandboxProblem = await findSandboxProblem();
 const root = join(import.meta.dirname, "../../..");
 const all = await examples();
 
 const of = (...languages: string[]) => all.filter(({ language }) => languages.includes(language));
-/** JSON is a configuration of this program unless the line above names a file of another. */
+/** JSON is a configuration of this program unless the line above names another program's file. */
 const configurations = of("json", "jsonc").filter(
   ({ file }) => file === undefined || /(?:fairlead|opencode)\.jsonc?$/.test(file),
 );
@@ -70,7 +70,7 @@ test("links in the pages lead to files", async () => {
   pages.push(...docs.filter((name) => name.endsWith(".md")).map((name) => `docs/${name}`));
   const broken: string[] = [];
   for (const page of pages) {
-    // Code shows the syntax of links.
+    // Link syntax in code is not a link.
     const text = (await readFile(join(root, page), "utf8")).replaceAll(/```[^]*?```|`[^`\n]*`/g, "");
     for (const [, target = ""] of text.matchAll(/\]\(([^)#\s]+)/g))
       if (!/^https?:/.test(target) && !existsSync(join(root, dirname(page), target)))
@@ -135,7 +135,7 @@ describe("commands in the pages", async () => {
   const helps = commands.map(({ names }) => formatCommandHelp(names[0].split(" "), commands, page));
   const usage = [formatOverview(commands, page), ...helps].join("\n");
 
-  /** Sessions whose turns wait until somebody trusts the folder. */
+  /** Sessions whose turns wait until the user trusts the folder. */
   const detached: string[] = [];
 
   afterAll(async () => {
@@ -187,7 +187,7 @@ describe("commands in the pages", async () => {
   });
 });
 
-/** What the program calls it, in the places where names are looked for. */
+/** The name under which the program lists it. */
 function nameOf(file: string): string | undefined {
   const [, , kind, name] = /^\.(fairlead|opencode)\/(\w+?)s?\/(.*)$/.exec(file) ?? [];
   if (kind === "plugin" || name === undefined) return undefined;
@@ -199,7 +199,7 @@ function commandLines(text: string): string[] {
   return lines.filter((line) => line.startsWith("fairlead "));
 }
 
-/** Needs no person, no other program and no name that only a reader has. */
+/** Runs without a user, another program or a name that only a reader has. */
 function isHarmless({ line }: { line: string }): boolean {
   return (
     /^fairlead (?:run|models|doctor|trust|permissions|--version|--help)\b/.test(line) &&

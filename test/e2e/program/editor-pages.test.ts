@@ -8,7 +8,8 @@ import { examples } from "../../support/examples.ts";
 import { startModelServer } from "../../support/model/model-server.ts";
 import { gitRepository, temporaryFolder, writeConfig } from "../../support/temp.ts";
 
-// The pages for editors show what `fairlead setup` prints, and what a reader copies from them starts the program.
+// The pages for editors contain the output of `fairlead setup`, and the snippets that a reader copies start
+// the program.
 
 const root = join(import.meta.dirname, "../../..");
 const all = await examples();
@@ -52,7 +53,7 @@ test("the script for the protocol's SDK runs unchanged", async () => {
     "bin/fairlead": `#!/bin/sh\nexec "${process.execPath}" "${root}/bin/fairlead.js" "$@"\n`,
   });
   await using repository = await gitRepository();
-  // Beside our own packages, as it would be beside a reader's.
+  // Installed next to our own packages, as it would be in a reader's project.
   const file = join(root, "node_modules/.cache/fairlead-tests/script.mjs");
   try {
     await chmod(join(home.path, "bin/fairlead"), 0o755);

@@ -16,7 +16,7 @@ const program = { "dist/main.cjs": "console.log('started', ...process.argv.slice
 const nodePackage = `node-${process.platform}-${process.arch}`;
 const checkout = { "scripts/build.ts": "", "node_modules/rolldown/package.json": "{}" };
 
-/** Starts a copy of the launcher beside the files, as if Node had the version. */
+/** Starts a copy of the launcher in this folder, as if Node had the version. */
 async function launch(version: string, files: Files, bring?: (path: string) => Promise<void>) {
   await using place = await temporaryFolder({
     "bin/fairlead.js": launcher,
@@ -127,7 +127,7 @@ describe("the script that starts the build", () => {
   const tools = { "scripts/build.ts": "console.log('built');", "node_modules/rolldown/package.json": "{}" };
   const build = { ...tools, "node_modules/@rolldown/binding-linux-x64-gnu/package.json": "{}" };
 
-  /** Starts the build as if the installed Node had the version; the checkout brings another one. */
+  /** Starts the build as if the installed Node had the version; the checkout contains another one. */
   async function startWithBrought(version: string, place: TemporaryFolder) {
     const asVersion = `Object.defineProperty(process, "versions", { value: { ...process.versions, node: "${version}" } });`;
     await place.write({

@@ -16,7 +16,7 @@ const packageJson = z
   .object({ name: z.string(), version: z.string(), dependencies: z.record(z.string(), z.string()) })
   .parse(await readJson("package.json"));
 
-/** What `npm publish` would send: paths, and sizes in bytes. */
+/** The files that `npm publish` would send: paths, and sizes in bytes. */
 async function packedFiles(): Promise<{ path: string; size: number }[]> {
   // On Windows npm is a script, which only a shell starts.
   const shell = process.platform === "win32";

@@ -26,7 +26,7 @@ const isLate = (path: string) =>
 let loaded: string[];
 let afterwards: { files: string[]; hasFetch: boolean };
 beforeAll(async () => {
-  // On a busy machine the prompt may come so late that modules of the background are already loaded.
+  // On a busy machine the prompt may arrive so late that background modules are already loaded.
   for (let attempt = 0; attempt === 0 || (attempt < 5 && lateParts().length > 0); attempt++) {
     await using home = await temporaryFolder();
     ({ loaded, afterwards } = await partsOfFirstPrompt(home.path));
@@ -83,7 +83,7 @@ test("a first list and load need no schema, protocol or model library and no too
 test("modules that nothing needs yet load while no text streams", async () => {
   const program = ["--require", hook, join(checkout, "bin/fairlead.js"), "acp"];
   const words = Array.from({ length: 30 }, (_, at) => `word${at} `);
-  // A busy machine may hold up the words for so long that it is as if none streamed.
+  // A busy machine may delay the deltas so long that the stream seems idle.
   for (let attempt = 0; ; attempt++) {
     let isLoadedMeanwhile = false;
     await story({ program }, async ({ editor, model }) => {
@@ -120,9 +120,12 @@ const toldBy = ({ stderr }: { stderr: string }) =>
 const loadedSchema = z.object({ files: z.array(z.string()) });
 const afterwardsSchema = z.object({ files: z.array(z.string()), hasFetch: z.boolean() });
 
-/** What is loaded when the first session is answered, and what besides when its first prompt is with the provider. */
+/**
+ * The modules loaded when the first session is answered, and the additional ones when the provider has its
+ * first prompt.
+ */
 async function partsOfFirstPrompt(home: string) {
-  // It never answers: what an answer needs does not count.
+  // It never answers, so that modules for answers do not count.
   const provider = createServer().listen(0, "127.0.0.1");
   await once(provider, "listening");
   const { port } = z.object({ port: z.number() }).parse(provider.address());

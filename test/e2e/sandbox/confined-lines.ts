@@ -31,7 +31,7 @@ export async function openConfinedLines(files: Files) {
   })({ env: () => environment });
   const own = { config: join(home, ".config/fairlead"), data: join(home, ".local/share/fairlead") };
   const sandbox = new ProjectSandbox({
-    // As the documentation advises.
+    // The setting that the documentation recommends.
     settings: { writable: ["~/.npm"] },
     folders: {
       cwd: root,
@@ -53,7 +53,7 @@ export async function openConfinedLines(files: Files) {
     repository,
     analyze: (command: string): Promise<PermissionRequest[]> =>
       shellAnalysis.analyze(command, { cwd: root, start: root, home, roots: [root] }),
-    /** Runs a line with the profile of what it needs. `before` is put in front of the sandbox's own command line. */
+    /** Runs a line with its own profile. `before` precedes the sandbox's command line. */
     async run(command: string, requests: readonly PermissionRequest[], before: readonly string[] = []) {
       const confinement = await sandbox.open({
         command,

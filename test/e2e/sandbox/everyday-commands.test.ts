@@ -5,7 +5,9 @@ import { findSandboxProblem } from "./sandbox-problem.ts";
 
 const problem = await findSandboxProblem();
 
-/** Commands of a working day with the program that they need, in order: later ones use the results of earlier ones. */
+/**
+ * Everyday commands with the program that they need, in order: later ones use the results of earlier ones.
+ */
 const commands: readonly (readonly [program: string, line: string])[] = [
   ["git", "git status --short && git log --oneline -n 3 && git blame sum.js"],
   ["git", "echo '// more' >> sum.js && git diff --stat && git add -A && git commit -qm 'Change sum'"],
@@ -93,7 +95,7 @@ describe.runIf(problem === undefined)("an everyday command works in the sandbox"
   const absent = new Set<string>();
   beforeAll(async () => {
     place = await openConfinedLines(files);
-    // A second commit, for commands that go back.
+    // A second commit, for commands that need two.
     await place.repository.write({ "notes.txt": "a\n" });
     await place.repository.git("add", "-A");
     await place.repository.git("commit", "-qm", "Add notes");

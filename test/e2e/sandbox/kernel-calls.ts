@@ -6,7 +6,7 @@ import { isWithin, type SandboxProfile } from "../../../src/sandbox/profile.ts";
 const traced =
   "open,openat,openat2,creat,mkdir,mkdirat,rmdir,unlink,unlinkat,rename,renameat,renameat2,link,linkat,symlink,symlinkat,chmod,fchmodat,truncate,mknod,mknodat,connect,execve,pivot_root,chdir";
 
-/** Words before a command that record its calls to the kernel, one file per process. */
+/** Command line prefix that records system calls, one file per process. */
 export const createTracer = (folder: string): string[] => [
   "strace",
   "-ff",
@@ -20,14 +20,14 @@ export const createTracer = (folder: string): string[] => [
   "--",
 ];
 
-/** What a confined command did outside its profile, and what the kernel refused it. */
+/** A confined command's calls outside its profile, and the calls that the kernel refused. */
 export interface KernelCalls {
   readonly count: number;
   readonly violations: readonly string[];
   readonly refused: readonly string[];
 }
 
-/** Folders that are the command's own in the sandbox. */
+/** Folders that the sandbox creates for the command alone. */
 const privateFolders = ["/tmp", "/dev", "/proc", "/run"];
 
 /** Compares the recorded calls with the profile. */
@@ -51,7 +51,7 @@ interface Call {
   readonly error: string | undefined;
 }
 
-/** Returns the lines of a process after bubblewrap: it makes the mounts before it starts the command. */
+/** Returns the lines of a process after bubblewrap, which mounts folders before it starts the command. */
 function readConfined(file: string): { text: string; cwd: string | undefined }[] {
   const lines = readFileSync(file, "utf8").split("\n");
   if (lines.some((line) => /^pivot_root\(|^execve\("[^"]*\/bwrap"/.test(line))) return [];
@@ -84,7 +84,7 @@ function listPaths(name: string, given: string, start: string): string[] {
   const paths = named.map(([, folder = start, path = ""]) =>
     path.startsWith("/") ? path : join(folder, path),
   );
-  // What a link points to is text, and the old name of a hard link is not changed.
+  // The target of a symbolic link is text, and the old name of a hard link is not changed.
   return name.startsWith("symlink") || name.startsWith("link") ? paths.slice(1) : paths;
 }
 

@@ -15,10 +15,10 @@ import { findSandboxProblem } from "./sandbox-problem.ts";
 
 const problem = (await findSandboxProblem()) ?? findTracerProblem();
 
-/** Where the lines try to write outside. */
+/** Targets outside that the lines try to write. */
 const outside = `/var/tmp/fairlead-evidence-${process.pid}`;
 
-/** What a line does, as a shell command; programs in `runners` hide it from an analysis of the words. */
+/** The actions of the lines as shell commands; programs in `runners` hide them from the analysis. */
 const actions = [
   "cat a.txt",
   "cat .env",
@@ -103,7 +103,7 @@ describe.runIf(problem === undefined)("kernel traces of confined command lines",
         requests.every((request) => judge(request, { rules: place.rules, mode }).action === "allow");
       const allowing = approvalModes.filter(judged);
       for (const mode of allowing) unasked[mode] = (unasked[mode] ?? 0) + 1;
-      // A line that asks at each level runs with what is allowed without being asked for: nothing by name.
+      // A line that asks at each level runs here with no named permissions.
       const folder = join(traces.path, String(index));
       await mkdir(folder);
       const allowed = allowing.length > 0 ? requests : [];
@@ -128,7 +128,7 @@ describe.runIf(problem === undefined)("kernel traces of confined command lines",
         `allowed at Sandboxed, and refused in part by the kernel: ${counts.wrongVerdicts}`,
     );
     expect(violations).toEqual([]);
-    // The comparison is not blind.
+    // The comparison detects violations.
     expect(counts.violationsOfNothing).toBeGreaterThan(counts.lines);
     expect(counts.wrongVerdicts).toBeGreaterThan(0);
     expect(existsSync(join(place.root, ".git/hooks/pre-commit"))).toBe(false);
@@ -136,7 +136,7 @@ describe.runIf(problem === undefined)("kernel traces of confined command lines",
   });
 });
 
-/** Returns this many, evenly spread. */
+/** Returns this number of entries, evenly spread. */
 function pick<T>(all: readonly T[], count: number): T[] {
   return all.filter(
     (_, index) => Math.floor((index * count) / all.length) !== Math.floor(((index - 1) * count) / all.length),

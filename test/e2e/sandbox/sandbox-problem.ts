@@ -1,6 +1,9 @@
 import { Sandbox } from "../../../src/sandbox/sandbox.ts";
 
-/** Why this machine has no sandbox; undefined if it has one. Throws where the tests of the sandbox must run. */
+/**
+ * Returns why this machine has no sandbox; undefined if it has one. Throws if the tests of the sandbox are
+ * required.
+ */
 export async function findSandboxProblem(): Promise<string | undefined> {
   const problem = await new Sandbox({ env: () => process.env }).findProblem();
   if (problem === undefined) return undefined;

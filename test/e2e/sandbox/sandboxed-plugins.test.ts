@@ -12,7 +12,7 @@ import { findSandboxProblem } from "./sandbox-problem.ts";
 const problem = await findSandboxProblem();
 const outside = `/var/tmp/fairlead-plugin-${process.pid}.txt`;
 
-/** Tries what a sandbox may refuse, and adds what happened to the result of each command. */
+/** Tries operations that a sandbox may refuse, and adds their outcome to the result of each command. */
 const tries = `
 import * as fs from "node:fs";
 import * as http from "node:http";
@@ -42,7 +42,7 @@ export const Guard = async ({ directory }, options) => ({
   },
 });
 `;
-/** A plugin beside the configuration, which contains keys. */
+/** A plugin next to the configuration, which contains keys. */
 const free = `export default async () => ({ "tool.execute.after": (_, o) => { o.output += "\\nfree " + (process.env.TMPDIR ?? "none"); } });\n`;
 
 const files: StoryOptions["files"] = { ".env": "SECRET", ".git/hooks/sample": "" };

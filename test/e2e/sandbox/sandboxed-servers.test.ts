@@ -11,7 +11,7 @@ import { findSandboxProblem } from "./sandbox-problem.ts";
 
 const problem = await findSandboxProblem();
 
-/** An MCP server whose tool tries what a sandbox may refuse, and answers with what happened. */
+/** An MCP server whose tool tries operations that a sandbox may refuse, and returns their outcome. */
 const server = `
 const fs = require("fs");
 const trial = (name, run) => { try { return name + ": " + run(); } catch (error) { return name + ": " + error.code; } };

@@ -11,7 +11,7 @@ const story = storiesOfOneAgent();
 
 const allowAll = { config: { permission: { edit: "allow", bash: "allow" } } } as const;
 
-/** What the agent says in answer to one prompt. */
+/** Returns the agent's text in response to one prompt. */
 async function say(editor: Editor, sessionId: string, text: string): Promise<string> {
   const before = editor.updates(sessionId).length;
   await editor.prompt(sessionId, text);

@@ -15,11 +15,11 @@ async function finishes(editor: Editor, sessionId: string, text: string): Promis
   expect((await editor.prompt(sessionId, text)).stopReason).toBe("end_turn");
 }
 
-/** The words of the error, if there is one. */
+/** The message of the error, if there is one. */
 const problemOf = (answer: Promise<unknown>): Promise<string | undefined> =>
   answer.then(() => undefined, String);
 
-/** Puts a file where a folder is, and gives back what undoes that. */
+/** Replaces a folder by a file. Returns a function that reverts this. */
 async function block(path: string): Promise<() => Promise<void>> {
   await rename(path, `${path}-away`);
   await writeFile(path, "in the way");
@@ -44,7 +44,7 @@ test("a full disk fails the turn with a clear error, and sessions continue", asy
       /^Sessions cannot be stored in .*: the file may not grow any further \(EFBIG\)\. Raise the file size limit/,
     );
     const busy = await tight.newSession();
-    // The wire log checks that a call ends before its turn, also where the turn breaks.
+    // The wire log checks that a call ends before its turn, also in a failed turn.
     model.reply(
       reply.call("bash", { command: "sleep 0.2" }),
       reply.tinyDeltas(1500, "much ".repeat(100)),

@@ -6,10 +6,10 @@ import { story } from "../../support/editor/story.ts";
 import { temporaryFolder } from "../../support/temp.ts";
 import { toolCalls } from "../../support/transcript.ts";
 
-/** Node makes what is in it. */
+/** Node creates the entries below it. */
 const compiledCode = "cache/fairlead/code";
 
-/** Paths under the folder with rights for others than their owner, as `path mode`. */
+/** Lists paths below the folder with rights for other users, as `path mode`. */
 async function openToOthers(folder: string): Promise<string[]> {
   const found: string[] = [];
   const { mode } = await lstat(folder);

@@ -30,7 +30,7 @@ const hasText = (text: string) => (update: SessionUpdate) =>
 const isRunning = (update: SessionUpdate) =>
   update.sessionUpdate === "tool_call_update" && update.status === "in_progress";
 
-/** The updates of a load alone. */
+/** Returns only the updates of a load. */
 async function replayOf(editor: Editor, sessionId: string): Promise<SessionUpdate[]> {
   const before = editor.updates(sessionId).length;
   await editor.load(sessionId);
@@ -42,7 +42,7 @@ async function reopened(editor: Editor): Promise<void> {
   await editor.initialize();
 }
 
-/** A turn with everything that an editor shows. */
+/** Plays a turn with all kinds of content that an editor shows. */
 async function playRichTurn({ editor, model }: StoryContext, sessionId: string): Promise<void> {
   const todos = (status: string) => [{ id: "1", content: "Look", status, priority: "high" }];
   model
@@ -660,7 +660,7 @@ describe("the end of the program", () => {
   });
 });
 
-/** What a terminal in the editor holds. */
+/** The output in a terminal of the editor. */
 function terminalOutput(updates: readonly SessionUpdate[]): string {
   return updates.map(({ _meta }) => toText(toObject(toObject(_meta).terminal_output).data) ?? "").join("");
 }

@@ -16,7 +16,7 @@ const edit = (oldString: string, newString: string, filePath = "a.txt") =>
   reply.call("edit", { filePath, oldString, newString });
 const bash = (command: string) => reply.call("bash", { command });
 
-/** Lets the session make the call, and returns what its model read after it. */
+/** Has the session make the call, and returns the result that its model received. */
 async function play(editor: Editor, model: ModelServer, sessionId: string, call: reply.Step) {
   model.reply(call).reply("Next.");
   await editor.prompt(sessionId, "Go on");
@@ -56,11 +56,11 @@ describe("a file that another session changed", () => {
           expect(JSON.stringify(toolCalls(editor.updates(mine)).at(-1)?.content)).toContain(theirs);
           await play(editor, model, mine, read());
           expect(await play(editor, model, mine, edit("1\n", "one\n"))).toMatch(/^Changed a\.txt/);
-          // Its own changes, also by a command and by an undo, need no reading.
+          // Changes by the session itself, also by a command or an undo, need no reading.
           await editor.prompt(mine, "/undo");
           await editor.prompt(mine, "/redo");
           expect(await play(editor, model, mine, write("1\ntwo\n"))).toMatch(/^Wrote a\.txt/);
-          // A deletion is known after a look.
+          // A deletion is known after the file was checked.
           await play(editor, model, mine, read("b.txt"));
           await play(other, model, theirs, bash("rm b.txt"));
           expect(await play(editor, model, mine, write("new\n", "b.txt"))).toMatch(
@@ -109,7 +109,7 @@ describe("a file that another session changed", () => {
       const texts = model.requests.at(-1)?.toolResults ?? [];
       expect(texts.filter((text) => text.includes("b2.txt"))).toHaveLength(0);
       expect(model.requests.at(-1)?.userText).toContain("b2.txt");
-      // What the session read after the change is not named.
+      // Changes before the session's last read are not named.
       await play(editor, model, theirs, write("last\n", "e.txt"));
       model.reply(read("e.txt")).reply(bash("true")).reply("Done.");
       await editor.prompt(mine, "Go on");

@@ -75,7 +75,7 @@ test("the session of a killed process is free at once for a running one", async 
       const began = performance.now();
       const [replyText, answered = ""] = await replayTexts(second, sessionId);
       expect(replyText).toBe("Say something");
-      // What came in the last moment may be lost.
+      // Text of the last moment may be lost.
       expect("The start of an answer").toContain(answered);
       expect(performance.now() - began).toBeLessThan(2_000);
       expect(thoughtText(second.updates(sessionId))).toContain("The last turn was interrupted");

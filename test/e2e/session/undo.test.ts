@@ -15,14 +15,14 @@ const story = storiesOfOneAgent();
 
 const allowAll = { config: { permission: { edit: "allow", bash: "allow" } } } as const;
 
-/** What the agent says in answer to one prompt. */
+/** Returns the agent's text in response to one prompt. */
 async function say(editor: Editor, sessionId: string, text: string): Promise<string> {
   const before = editor.updates(sessionId).length;
   await editor.prompt(sessionId, text);
   return agentText(editor.updates(sessionId).slice(before));
 }
 
-/** Lets the model write these files in one turn. */
+/** Has the model write these files in one turn. */
 async function writeTurn(
   { editor, model }: Pick<StoryContext, "editor" | "model">,
   sessionId: string,
@@ -372,7 +372,7 @@ describe("/undo", () => {
   });
 });
 
-/** Asks again and again until it is so. */
+/** Repeats the request until the condition is met. */
 async function changed(isSo: () => Promise<boolean>): Promise<void> {
   const bell = new Bell();
   let seen = false;

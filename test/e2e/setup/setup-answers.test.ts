@@ -8,7 +8,7 @@ import { temporaryFolder } from "../../support/temp.ts";
 
 const key = "sk-pasted-0123456789abcdef";
 const long = "x".repeat(100_000);
-/** Sent to every question; none of them is an answer to any. */
+/** Sent to every question; valid for none of them. */
 const oddEverywhere = ["", "   ", "\u001b[31mred\u0007", "\u0000", long];
 const oddInLists = [
   ...oddEverywhere,
@@ -22,7 +22,7 @@ const oddInLists = [
   "__proto__",
 ];
 
-/** One question of setup: how it begins, its answer, and what it does not take. */
+/** A question of setup: its beginning, its answer, and invalid answers. */
 interface Question {
   asks: string;
   odd: readonly string[];
@@ -43,7 +43,7 @@ const way: Question = {
   odd: ["0", "zzz", "two words", long, "\u0007"],
   answer: "type",
 };
-/** A suggested answer is what an empty line takes. */
+/** An empty line accepts the suggested answer. */
 const modelName: Question = {
   asks: "What does the provider call the model?",
   odd: [...oddEverywhere, "two words", key],

@@ -20,7 +20,7 @@ async function waitForEnd(pid: number): Promise<void> {
 
 const withoutEnvironment = "env -i sleep 1000 >/dev/null 2>&1 & echo pid $!";
 
-/** A command's background process that only its group still names. */
+/** A command's background process that is found only by its process group. */
 async function startUnmarked(context: StoryContext): Promise<number> {
   const output = await result(context, { command: withoutEnvironment });
   expect(output).toContain("still run in the background");

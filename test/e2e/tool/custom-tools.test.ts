@@ -9,7 +9,7 @@ const story = storiesOfOneAgent();
 
 const goOn = { experimental: { continue_loop_on_deny: true } };
 
-/** A tool as folders of OpenCode contain it: its helper, its schemas, TypeScript, several tools in one file. */
+/** A tool in OpenCode's format: with its helper, its schemas, TypeScript, and several tools in one file. */
 const math = `
 import { tool } from "@opencode-ai/plugin";
 interface Pair { a: number; b: number }

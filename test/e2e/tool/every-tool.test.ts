@@ -45,7 +45,7 @@ const config = {
   // A reminder is one more request than the story scripts.
   evidence: { reminder: false },
   permission: { edit: "ask", bash: "ask" },
-  // By its name it is offered apply_patch.
+  // This family is offered apply_patch.
   model: "test/gpt-5-scripted",
 };
 
@@ -71,7 +71,7 @@ const patch = [
   "*** End Patch",
 ].join("\n");
 
-/** One call of each tool, in an order in which they make sense. */
+/** One call of each tool, in a useful order. */
 const callsFor = (url: string): reply.Step[] => [
   reply.call("list", {}),
   reply.call("glob", { pattern: "**/*.ts" }),
@@ -101,7 +101,7 @@ const callsFor = (url: string): reply.Step[] => [
 
 const shownKinds = new Set(["tool_call", "tool_call_update", "plan", "current_mode_update"]);
 
-/** Cards, the plan, what is asked of the user and of the editor, and its answers. */
+/** Messages about cards, the plan, and requests to the user and the editor with their responses. */
 function isOfCalls(message: JsonObject): boolean {
   const { method, params, result } = message;
   if (method === "session/update")
@@ -136,7 +136,7 @@ test.each(clients)("a client that is %s receives each tool as in the golden file
     const place = { url: `${server.url}/search?q={query}` };
     const search = { web: place, code: place };
     await home.write({ ".config/fairlead/fairlead.json": JSON.stringify({ ...config, provider, search }) });
-    // A generated title comes at any time, and with it another order on the wire.
+    // A generated title arrives at any time, which would change the order on the wire.
     model.title(reply.gate()).title(reply.gate());
     const calls = callsFor(server.url);
     const sessionId = await play(storyContext, calls, "test/scripted");

@@ -9,7 +9,7 @@ import { agentText, toolCalls } from "../../support/transcript.ts";
 
 const draftStory = draftStoriesOfOneAgent();
 
-/** Leaves the process group and the parent, as daemons do. */
+/** Leaves the process group and the parent, like a daemon. */
 const daemon = "setsid sleep 1000 >/dev/null 2>&1 & echo pid $!; exec sleep 1000";
 
 async function startJob({ editor, model }: StoryContext): Promise<{ sessionId: string; pid: number }> {
@@ -147,7 +147,7 @@ test("a job ends with the program, even if the user keeps it", async () => {
   await story({}, async (context) => {
     const { editor } = context;
     const jobs = [await startJob(context), await startJob(context), await startJob(context)];
-    // One that is kept in an open session, one in a closed session, and one that is not kept.
+    // One job kept in an open session, one kept in a closed session, and one that is not kept.
     for (const { sessionId } of jobs.slice(0, 2)) await editor.prompt(sessionId, "/jobs keep 1");
     for (const { sessionId } of jobs.slice(1, 2)) await editor.closeSession(sessionId);
     for (const { pid } of jobs) expect(await isRunning(pid)).toBe(true);

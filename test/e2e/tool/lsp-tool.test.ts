@@ -152,7 +152,7 @@ describe("the language server tools", () => {
 });
 
 describe("an installed server", () => {
-  /** A folder for the PATH with a program that a known server has. */
+  /** A PATH folder with the program of a known server. */
   async function installed(folder: string) {
     await mkdir(folder, { recursive: true });
     const [node = "", script = ""] = typescriptServer.command;

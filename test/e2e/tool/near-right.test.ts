@@ -115,7 +115,7 @@ describe("several calls in one", () => {
       expect.stringMatching(/1: one[^]*call 1 of 2 \(you sent multi_tool_use\.parallel\)/),
       expect.stringMatching(/two[^]*call 2 of 2 \(you sent multi_tool_use\.parallel\)/),
     ]);
-    // The arguments stay as they were sent, and each call has its own id.
+    // The arguments are unchanged, and each call has its own id.
     const history = JSON.stringify(messages);
     expect(history).toContain(String.raw`{\"file_path\":\"src/a.txt\"}`);
     expect(history).toContain(String.raw`{\"cmd\":\"cat b.txt\"}`);

@@ -7,7 +7,7 @@ import { agentText, toolCalls } from "../../support/transcript.ts";
 
 const story = storiesOfOneAgent();
 
-/** Makes the scripted model one of a family that is used to patches. */
+/** Selects a model family that edits with patches. */
 const gpt = {
   "fairlead.json": JSON.stringify({ provider: { test: { models: { scripted: { family: "gpt" } } } } }),
 };

@@ -14,10 +14,12 @@ const bash = (command: string) => reply.call("bash", { command });
 const write = (filePath = "src/a.js") => reply.call("write", { filePath, content: "new\n" });
 const edit = (oldString: string, newString: string, filePath = "src/a.js") =>
   reply.call("edit", { filePath, oldString, newString });
-/** Not exactly as in the file. */
+/** Differs slightly from the file. */
 const tolerant = edit("    return  list.length;", "    return list.size;");
 
-/** Plays the steps with an editor that has no buffers, and returns the last result and the file's text. */
+/**
+ * Plays the steps with an editor that has no unsaved buffers. Returns the last result and the file's text.
+ */
 async function playPlain(
   ...steps: (reply.Step | ((context: StoryContext) => Promise<void>))[]
 ): Promise<{ last: string | undefined; now: string }> {

@@ -17,7 +17,7 @@ const notice = (why: string): string =>
 const refusal = reply.failure(400, "No image\ninput here.\n");
 const why = "The provider refused the request (400): No image input here";
 
-/** A session with models that are said to take images. */
+/** A session with models that are configured to accept images. */
 async function seerStory(
   play: (context: StoryContext & { sessionId: string }) => Promise<void>,
 ): Promise<void> {
@@ -39,7 +39,7 @@ async function seerStory(
   });
 }
 
-/** Which of the requests had an image in them. */
+/** The indexes of requests with an image. */
 const withImage = (requests: readonly ModelRequest[]): boolean[] =>
   requests.map(({ body }) => JSON.stringify(body).includes("image_url"));
 
@@ -107,7 +107,7 @@ test("a refusal is recognized by status, by message and inside a stream", async 
       b: [reply.failure(404, "No endpoints found that support image input")],
       c: [reply.failure(500, "image input is not supported - hint: you may need to provide the mmproj")],
       d: [reply.errorEvent("images are not supported", { type: "invalid_request_error" })],
-      // What comes to the second request passes by itself.
+      // The error of the second request is temporary.
       e: [refusal, reply.failure(503, "Busy")],
     };
     for (const [name, answers] of Object.entries(refusals)) {

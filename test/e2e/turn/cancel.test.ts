@@ -10,17 +10,20 @@ import { agentText, toolCalls } from "../../support/transcript.ts";
 
 const story = storiesOfOneAgent();
 
-/** Milliseconds; on a busy machine too, since the promise of one second holds on an idle one. */
+/**
+ * Milliseconds until the end of a cancelled turn on a busy machine; the promise of one second is for an idle
+ * one.
+ */
 const cancelLimitMs = 3_000;
 
 interface Cancelled {
   sessionId: string;
   turn: Promise<{ stopReason: string }>;
-  /** What else holds as soon as the turn has ended. */
+  /** A further check for the moment when the turn has ended. */
   afterwards?: () => Promise<void>;
 }
 
-/** Cancels a turn in the state into which `reach` brings it, and checks what holds after every cancel. */
+/** Cancels a turn in the state that `reach` produces, and checks the invariants of every cancel. */
 async function cancelStory(
   options: StoryOptions,
   reach: (context: StoryContext) => Promise<Cancelled>,

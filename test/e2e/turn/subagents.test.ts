@@ -27,14 +27,14 @@ test("an editor that knows child sessions sees, answers and cancels a task's ses
         toolResults.length === 0 ? reply.call("bash", { command: "echo dug" }) : [reply.say("I dig."), waits],
     );
     model.reply("It was stopped.");
-    // What passes under the child's session is no turn of a session that this editor opened.
+    // Messages with the child's session id are not a turn of a session that this editor opened.
     editor.allow("session", "turn");
     const turn = editor.prompt(sessionId, "Please");
     await waits.reached();
     const { sessionId: childId } = childSchema.parse(await editor.waitFor(sessionId, isOfChild));
     await editor.waitFor(childId, (update) => JSON.stringify(update).includes("I dig."));
     expect(editor.permissionRequests.map(({ sessionId: under }) => under)).toEqual([childId]);
-    // The task's card shows the brief, and the call's title replaces a question's.
+    // The task's card shows the brief, and the call's title replaces that of a question.
     expect(agentText(editor.updates(childId))).toBe("I dig.");
     expect(editor.permissionRequests[0]?.toolCall.title).toBe("@general: echo dug");
     expect(editor.updates(childId, "tool_call_update")).toContainEqual(

@@ -65,7 +65,7 @@ test("a task in a worktree does not change the checkout until the user merges it
     const [denied, printed] = [2, 3].map((at) => model.requests.find(isAt("Change it", at))?.toolResults[0]);
     expect(denied).toContain("secret.txt");
     expect(printed).toContain(`${root}\nchanged`);
-    // The rules of the session hold for the task, and nothing was changed or asked.
+    // The rules of the session apply to the task, which changed nothing and asked nothing.
     expect(await readFile(join(root, "secret.txt"), "utf8")).toBe("secret\n");
     expect([await text(context, "a.txt"), await text(context, "b.txt")]).toEqual([
       files["a.txt"],

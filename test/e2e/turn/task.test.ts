@@ -452,7 +452,7 @@ describe("the editor", () => {
   }
 });
 
-/** What a terminal showed comes in pieces while it runs, whole afterwards. */
+/** Terminal output arrives in chunks during the call, and complete afterwards. */
 function withoutOutput(item: unknown): unknown {
   if (typeof item !== "object" || item === null || !("_meta" in item)) return item;
   const { _meta, ...rest } = item;

@@ -20,7 +20,7 @@ const lastUserContent = (request: ModelRequest) =>
   request.messages.findLast(({ role }) => role === "user")?.content;
 
 describe("a turn", () => {
-  // That lines and requests hold no half of a character is looked at in every story.
+  // Each story checks that lines and requests contain no half of a surrogate pair.
   test("replaces half of a surrogate pair, which strict parsers would reject", async () => {
     await story({ files: { "a.txt": "one\n" } }, async ({ editor, model }) => {
       const { sessionId } = await editor.newSession();
@@ -315,7 +315,7 @@ describe("attachments", () => {
   const text = (words: string): ContentBlock => ({ type: "text", text: words });
   const link = (uri: string, name: string): ContentBlock => ({ type: "resource_link", uri, name });
 
-  /** Sends one prompt and answers what the model was sent as its last user message. */
+  /** Sends one prompt and returns the last user message that the model received. */
   async function sent(
     files: Record<string, string>,
     prompt: (cwd: string) => ContentBlock[],
@@ -412,7 +412,7 @@ describe("attachments", () => {
       const { sessionId } = await editor.newSession();
       model.reply("A dot.").reply("The same.");
       await editor.prompt(sessionId, [text("What is it?"), image]);
-      // Some clients send a whole address of this kind.
+      // Some clients send an absolute URI of this kind.
       const asAddress = { ...image, data: "data:image/png;base64,iVBORw0KGgo=" };
       await editor.prompt(sessionId, [text("What is it?"), asAddress]);
       for (const request of model.requests)

@@ -19,7 +19,7 @@ const launcher = fileURLToPath(new URL("../../../bin/fairlead.js", import.meta.u
 const globalConfig = ".config/fairlead/fairlead.json";
 const secret = "sk-very-secret-0123456789";
 
-/** The server as it runs when its environment lacks variables. */
+/** The server as configured when its environment lacks variables. */
 const without = (isLeftOut: string): string[] => [
   "--input-type=module",
   "-e",
@@ -28,7 +28,7 @@ const without = (isLeftOut: string): string[] => [
    await import(${JSON.stringify(launcher)});`,
 ];
 
-/** The agent answers, whatever happened before. */
+/** Checks that the agent still answers. */
 async function expectUsable(editor: Editor, model: ModelServer): Promise<void> {
   const { sessionId } = await editor.newSession();
   model.reply("I work.");

@@ -11,7 +11,7 @@ import { temporaryFolder } from "../../support/temp.ts";
 import { agentText } from "../../support/transcript.ts";
 
 const client = { ...plain(), info: { name: "acpx", version: "1.0.0" } };
-/** Environment Modules export functions of bash, whose values have several lines. */
+/** Environment Modules export bash functions, whose values have several lines. */
 const env = { "BASH_FUNC_module%%": "() {  eval $(modulecmd bash $*)\n}", MULTI: "one\ntwo" };
 
 const story = storiesOfOneAgent();
@@ -38,7 +38,7 @@ describe("a client like OpenClaw", () => {
 });
 
 describe("an editor with a project on another machine", () => {
-  /** A server in a terminal of ssh: banners come first, and lines end as in a terminal. */
+  /** A server behind ssh with a terminal: banners come first, and lines end with CRLF. */
   const script = `
     process.stderr.write("Pseudo-terminal will not be allocated because stdin is not a terminal.\\r\\n");
     process.stdout.write("Welcome to host\\r\\n{not json}\\r\\n");
@@ -101,7 +101,7 @@ describe("JetBrains", () => {
 });
 
 describe("an editor with files of another machine under the same paths", () => {
-  /** An ssh that runs the command here, with its options as ssh reads them. */
+  /** A fake ssh that runs the command locally, and parses its options like ssh. */
   const ssh = `#!/bin/sh
 while [ "\${1#-}" != "$1" ]; do
   case "$1" in -o) shift ;; -t*) echo "Pseudo-terminal allocated" ;; esac

@@ -13,7 +13,7 @@ import { agentText, thoughtText, toolCalls } from "../../support/transcript.ts";
 
 const story = storiesOfOneAgent();
 
-/** What clients are known to do, each played on the wire. Sources: their code and their issues. */
+/** Known habits of clients, each played on the wire. Sources: their code and their issues. */
 
 const ask = { permission: { bash: "ask", edit: "ask" } };
 const indent = {
@@ -243,7 +243,7 @@ describe("JetBrains", () => {
 });
 
 describe("CodeCompanion", () => {
-  /** Files that are not there are empty, as its handler has it. */
+  /** Its handler reads missing files as empty. */
   const codeCompanion = (): ClientKind => ({
     ...named("CodeCompanion.nvim", withFs()),
     readFile: async (path) => ({ content: await readFile(path, "utf8").catch(() => "") }),
@@ -434,7 +434,7 @@ describe("agent-shell", () => {
 });
 
 describe("Toad", () => {
-  /** Its handlers take these fields and no others. */
+  /** Its handlers accept only these fields. */
   const fields = ["content", "limit", "line", "path", "sessionId"];
 
   test("rejects file calls with extra fields, and reports a missing file as empty", async () => {

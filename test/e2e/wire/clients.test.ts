@@ -11,7 +11,7 @@ import { toolCalls } from "../../support/transcript.ts";
 
 const story = storiesOfOneAgent();
 
-/** Bytes of output that a command of the tests prints, and what may pass on the wire for it. */
+/** Bytes that a command of the tests prints, and the maximum bytes on the wire for them. */
 const outputBytes = 37_000;
 const wireBytes = 150_000;
 
@@ -47,7 +47,7 @@ const bytesFromAgent = (editor: Editor): number =>
 
 /** The model repairs sum.js, which the user allows, and runs the test, which the user allows too. */
 async function playRepair({ editor, model }: StoryContext): Promise<string> {
-  // A generated title comes at any time, and with it another order on the wire.
+  // A generated title arrives at any time, which would change the order on the wire.
   model.title(reply.gate());
   const { sessionId } = await editor.newSession();
   model
@@ -92,7 +92,7 @@ describe.each(clients)("the client %s", (name, client) => {
     const command =
       'while read -r line; do echo "$line"; case $line in *0\\ *) sleep 0.02;; esac; done < long.txt';
     const files = { "long.txt": `${lines.join("\n")}\n` };
-    // A window that does not cut the result.
+    // A window that does not truncate the result.
     const limit = { context: 400_000, output: 8_000 };
     await story({ client: client(), files, limit }, async ({ editor, model }) => {
       const { sessionId } = await editor.newSession();

@@ -94,7 +94,7 @@ async function copyOfProgram() {
   };
 }
 
-/** A copy of the program, as during an update: the file that contains this text is missing. */
+/** A copy of the program during an update: the file that contains this text is missing. */
 async function programWithout(words: string) {
   const program = await copyOfProgram();
   const { dist } = program;

@@ -45,7 +45,10 @@ interface GoldenStory {
   play: (context: StoryContext, sessionId: string) => Promise<unknown>;
 }
 
-/** Waits until the model is in the middle of its answer, and then for the client to have all that came before. */
+/**
+ * Waits until the model is in the middle of its answer and the client has received the text before that
+ * point.
+ */
 async function cancelAt(
   context: StoryContext,
   sessionId: string,
@@ -63,7 +66,7 @@ const backgroundCommand = {
   background: true,
 };
 
-/** A background task that begins its work after the turn that started it. */
+/** A background task that starts its work after the turn of its call. */
 function backgroundTask({ model }: Pick<StoryContext, "model">) {
   const mayBegin = reply.gate();
   const prompt = "Count the lines of a.txt.";
@@ -291,7 +294,7 @@ const stories: readonly GoldenStory[] = [
   },
 ];
 
-/** Kinds of clients of version 2, by what they say about themselves. */
+/** Kinds of version 2 clients, by their capabilities. */
 const draftClients: readonly [string, NonNullable<DraftOptions["capabilities"]>][] = [
   ["draft", {}],
   ["draft-forms", { elicitation: { form: {}, url: {} } }],
@@ -353,7 +356,7 @@ describe.each(clients)("to the client %s", (kind, client) => {
   test.each(stories)("the story $name matches its golden file", async ({ name, options, play }) => {
     await story({ ...options, client: client() }, async (context) => {
       const { editor, model, repository, home } = context;
-      // A generated title comes at any time, and with it another order on the wire.
+      // A generated title arrives at any time, which would change the order on the wire.
       model.title(reply.gate());
       const { sessionId } = await editor.newSession();
       await editor.waitForKind(sessionId, "available_commands_update");

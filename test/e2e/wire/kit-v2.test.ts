@@ -47,7 +47,7 @@ async function usedSession(context: DraftStoryContext): Promise<string> {
   return sessionId;
 }
 
-/** The answers to raw lines, for what no client library would send. */
+/** Sends raw lines that no client library would send, and returns the responses. */
 async function rawAnswers(
   editor: DraftEditor,
   lines: readonly string[],
@@ -592,7 +592,7 @@ describe("turns", () => {
       await editor.waitFor(sessionId, ({ sessionUpdate }) => sessionUpdate === "terminal_output_chunk");
       await editor.notify("session/cancel", { sessionId });
       expect(await editor.waitFor(sessionId, isTurnEnd)).toMatchObject({ stopReason: "cancelled" });
-      // No process outlives the story: its end checks that.
+      // No process remains after the story, which checks that at its end.
     });
   });
 

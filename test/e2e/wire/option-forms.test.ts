@@ -15,7 +15,7 @@ const withSwitches = (): ClientKind => ({
 const optionNamed = (options: readonly SessionConfigOption[] | null | undefined, id: string) =>
   options?.find((option) => option.id === id);
 
-/** A second provider beside the scripted one. */
+/** A second provider next to the scripted one. */
 const homeFiles = {
   ".local/share/fairlead/credentials.json": JSON.stringify({ groq: { apiKey: "stored-key" } }),
 };

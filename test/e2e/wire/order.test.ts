@@ -17,7 +17,7 @@ const story = storiesOfOneAgent();
 
 const sessionCount = isLong ? 5_000 : 700;
 
-/** Stores sessions as an earlier process would have left them; ten of them were used at the same time. */
+/** Stores sessions of an earlier process; ten of them were used at the same time. */
 async function storeSessions(home: string, cwd: string): Promise<SessionInfo[]> {
   const projectId = "prj000000000000000000000000";
   const folder = join(home, ".local/share/fairlead/storage/session", projectId);
@@ -219,7 +219,7 @@ describe("a question", () => {
   });
 });
 
-/** Forms that came before the call that they belong to. */
+/** Forms that were sent before the call they belong to. */
 function unannounced(editor: Editor): unknown[] {
   const known = new Set<unknown>();
   return editor.wire.entries.filter(({ direction, message }) => {

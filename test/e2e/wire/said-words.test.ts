@@ -7,14 +7,17 @@ import * as reply from "../../support/model/reply.ts";
 import { story } from "../../support/editor/story.ts";
 import { agentText, thoughtText, toolCalls } from "../../support/transcript.ts";
 
-/** What a terminal obeys in many ways, and what turns the direction of writing; its words are "plain words". */
+/**
+ * Control sequences for terminals and characters that change the writing direction; the plain text is "plain
+ * words".
+ */
 const painted = "\u001b]0;owned\u0007\u001b[31mplain\u001b[0m \u009b2J\u0007\u202ewords\u2069\r";
 const sign = /[^\P{Cc}\t\n]|[\u{202a}-\u{202e}\u{2066}-\u{2069}]/u;
 
-/** Fields of the wire whose texts are the program's own sentences. */
+/** Wire fields whose texts come from the program itself. */
 const replyText = new Set(["message", "details", "title", "name", "description", "hint"]);
 
-/** The texts in such fields that have a sign in them. */
+/** Returns the texts in such fields that contain a control character. */
 function paintedFields(value: unknown, field?: string): string[] {
   if (typeof value === "string")
     return field !== undefined && replyText.has(field) && sign.test(value) ? [value] : [];

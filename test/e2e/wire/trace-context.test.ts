@@ -53,7 +53,7 @@ test("the trace context of a prompt reaches models, MCP servers, commands and ta
     const results = requests.flatMap(({ toolResults }) => toolResults).join("\n");
     expect(results).toContain(JSON.stringify(trace).slice(1, -1));
     expect(results.split(`${trace.traceparent}|vendor=abc|team=blue`)).toHaveLength(3);
-    // A header must not be injected, and no trace is handed on to the next turn.
+    // A prompt must not inject a header, and the next turn has no trace context.
     const bad = { traceparent: `${trace.traceparent}\r\nx: y` };
     await editor.request("session/prompt", { sessionId, prompt, _meta: bad });
     const later = model.requests.slice(requests.length);

@@ -17,7 +17,7 @@ const story = storiesOfOneAgent();
 
 const unknownId = "ses_00000000000000000000000000000000";
 
-/** An editor that reads the unstable part of version 1. */
+/** An editor that uses the unstable part of version 1. */
 function curious(): ClientKind {
   const capabilities = { session: {}, plan: {} };
   return { ...plain(), capabilities };
@@ -203,7 +203,7 @@ describe("a client with an unstable capability", () => {
         { sessionUpdate: "plan_update", plan },
       ]);
 
-      // An editor that opened the folder by a link looks for its files there.
+      // An editor that opened the folder through a link expects files under it.
       await using place = await temporaryFolder();
       const link = join(place.path, "link");
       await symlink(repository.path, link, "junction");

@@ -28,7 +28,7 @@ const listing = (id: unknown, params: unknown = {}) => ({
 });
 const noSessions = { sessions: [] };
 
-/** The codes of all answers to messages whose id could not be known. */
+/** The error codes of all responses to messages with an unknown id. */
 const namelessCodes = (editor: Editor): unknown[] =>
   editor.wire.entries.flatMap(({ direction, message }) =>
     direction === "fromAgent" && message?.kind === "response" && message.id === null
@@ -36,7 +36,7 @@ const namelessCodes = (editor: Editor): unknown[] =>
       : [],
   );
 
-/** The process lives and does its work. */
+/** Checks that the process still runs and works. */
 async function expectUsable(editor: Editor, model: ModelServer): Promise<void> {
   const { sessionId } = await editor.newSession();
   model.reply("I work.");
@@ -44,7 +44,7 @@ async function expectUsable(editor: Editor, model: ModelServer): Promise<void> {
   expect(agentText(editor.updates(sessionId))).toBe("I work.");
 }
 
-/** Megabytes that Linux counts for the process: now, and the most there ever was. */
+/** Resident megabytes of the process on Linux: current and peak. */
 async function memoryOf(pid = 0): Promise<{ now: number; peak: number }> {
   const status = await readFile(`/proc/${pid}/status`, "utf8");
   const megabytes = (name: string) =>
@@ -109,7 +109,7 @@ describe("unusual messages", () => {
     ["params of wrong types", listing("odd", { cwd: [], cursor: {} }), -32602],
   ])("%s is answered with an error under its id", async (_name, message, code) => {
     await story({}, async ({ editor, model }) => {
-      // The log takes some of these for no request.
+      // The wire log does not count some of these as requests.
       editor.allow("answer");
       await editor.writeLine(message);
       expect(await editor.response("odd")).toMatchObject({ error: { code } });
@@ -202,7 +202,7 @@ describe("unusual framing", () => {
     ["with a NUL escape in it", (line: string) => `${line.replace("{}", '{"_meta":{"a":"\\u0000"}}')}\n`],
   ])("a message %s is understood", async (_name, frame) => {
     await story({}, async ({ editor }) => {
-      // The log does not take such a line for a request.
+      // The wire log does not count such a line as a request.
       editor.allow("answer");
       await editor.write(frame(JSON.stringify(listing("framed"))));
       expect(await editor.response("framed")).toMatchObject({ result: noSessions });
@@ -259,7 +259,7 @@ describe("unusual framing", () => {
 
   test("the last line counts without a line end", async () => {
     await story({}, async ({ editor }) => {
-      // To the log it is no line yet.
+      // The wire log does not count this as a line yet.
       editor.allow("answer");
       await editor.write(JSON.stringify(listing("last")));
       const answer = editor.response("last");
@@ -294,7 +294,7 @@ describe("a client that does not read", () => {
   );
 
   test("stops the reading from the provider, until it reads again", { timeout: 90_000 }, async () => {
-    // 60 MB. Random, so that no repetition ends the answer.
+    // 60 MB of random text, so that no repetition ends the answer.
     const pieces = Array.from({ length: 600 }, () => randomBytes(50_000).toString("hex"));
     const gates = Array.from({ length: 60 }, () => reply.gate());
     await story({}, async ({ editor, model }) => {
@@ -330,7 +330,7 @@ describe("a client that does not read", () => {
       editor.pauseReading();
       for (const gate of gates) {
         await gate.reached();
-        // So long that each is written alone.
+        // Long enough that each is written separately.
         await delay(3);
         gate.release();
       }

@@ -2,7 +2,7 @@ import * as fc from "fast-check";
 import { expect, test } from "vitest";
 import { ThinkTags } from "../../../src/model/answer/think-tags.ts";
 
-/** Thoughts and text of an answer that arrives in these pieces. */
+/** Returns thoughts and text of an answer that arrives in these chunks. */
 function notice(pieces: readonly string[]) {
   const tags = new ThinkTags();
   const all = [...pieces.flatMap((piece) => tags.add(piece)), ...tags.end()];

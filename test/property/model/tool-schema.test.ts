@@ -20,7 +20,7 @@ const leaf = fc.record(
   { requiredKeys: [] },
 );
 
-/** Schemas that hold others, so many levels of them. */
+/** Generates nested schemas up to this depth. */
 function schemaOf(levels: number): fc.Arbitrary<Record<string, unknown>> {
   if (levels === 0) return leaf;
   const inner = schemaOf(levels - 1);
@@ -46,7 +46,7 @@ const known =
     " ",
   );
 
-/** What the subset of https://github.com/MoonshotAI/walle does not take. */
+/** Describes what exceeds the subset of https://github.com/MoonshotAI/walle. */
 function violations(place: Record<string, unknown>): string[] {
   const { type: kind, properties, required, items, additionalProperties, anyOf, enum: values } = place;
   const beside = Object.keys(place).filter((key) => !["anyOf", "title", "description"].includes(key));

@@ -17,7 +17,7 @@ export interface ClientKind {
   capabilities: ClientCapabilities;
   /** Unsaved buffers by absolute path; files without a buffer come from disk. */
   buffers?: Map<string, string>;
-  /** Replaces the answers to reads and writes of files, for editors that break their promises. */
+  /** Replaces the handlers that read and write files, for editors that break their promises. */
   readFile?: (path: string) => Promise<unknown>;
   writeFile?: (path: string, content: string) => Promise<unknown>;
   elicit?: Elicit;
@@ -46,7 +46,7 @@ export const withElicitation = (elicit: Elicit = () => ({ action: "decline" })):
   elicit,
 });
 
-/** What Zed advertises. Its terminals are for display through `_meta`; calls of `terminal/*` are refused. */
+/** Zed's capabilities. Its terminals are for display through `_meta`; calls of `terminal/*` are rejected. */
 export const zedLike = (
   buffers = new Map<string, string>(),
   elicit: Elicit = () => ({ action: "decline" }),
@@ -97,7 +97,7 @@ export function serve(app: ClientApp, { buffers, elicit, readFile, writeFile }: 
 const fileParams = (params: unknown) =>
   z.object({ path: z.string(), content: z.string().default("") }).parse(params);
 
-/** The lines with their ends. */
+/** The lines with their line ends. */
 const selectLines = (text: string): string[] => text.match(/[^\n]*\n|[^\n]+$/g) ?? [];
 
 async function readFromDisk(path: string): Promise<string> {

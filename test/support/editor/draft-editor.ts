@@ -28,7 +28,7 @@ export interface DraftOptions {
   files?: Files;
   config?: Record<string, unknown>;
   capabilities?: draft.ClientCapabilities;
-  /** Answers permissions; without it being asked is refused. */
+  /** Answers permission requests; without it a request fails the test. */
   permission?: (request: draft.RequestPermissionRequest) => draft.RequestPermissionOutcome | "never";
   elicit?: (request: draft.CreateElicitationRequest) => draft.CreateElicitationResponse;
   initialize?: boolean;
@@ -84,12 +84,12 @@ export class DraftEditor {
     return this.#agent.notify<JsonObject, string>(method, params);
   }
 
-  /** Bytes on the agent's stdin, as they are. */
+  /** Writes bytes to the agent's stdin unchanged. */
   async write(text: string): Promise<void> {
     await this.#process.write(Buffer.from(text));
   }
 
-  /** Prompts, and waits for the turn's end. */
+  /** Sends a prompt, and waits for the turn's end. */
   async turn(sessionId: string, text: string): Promise<{ messageId: unknown; idle: JsonObject }> {
     const before = this.updates(sessionId).length;
     const prompt = [{ type: "text", text }];
@@ -110,7 +110,7 @@ export class DraftEditor {
       .map(({ sessionUpdate }) => sessionUpdate);
   }
 
-  /** The first update from this one on that is wanted. */
+  /** Resolves to the first matching update from this one on. */
   waitFor(sessionId: string, isWanted: (update: JsonObject) => boolean, from = 0): Promise<JsonObject> {
     const probe = () => this.updates(sessionId).slice(from).find(isWanted);
     return this.wire.bell.until(probe, `an update that satisfies ${isWanted.toString()}`);
@@ -120,14 +120,14 @@ export class DraftEditor {
     return this.wire.bell.until(() => this.wire.entries.find(isWanted), what);
   }
 
-  /** Begins again with the agent that runs, with a record that knows of the connection's beginning alone. */
+  /** Reuses the running agent with a new record, which contains only the connection's beginning. */
   renew(options: DraftOptions): void {
     this.#options = options;
     this.permissionRequests.length = 0;
     this.#process.renewRecord();
   }
 
-  /** Deletes every session that the agent lists, which ends what they do. */
+  /** Deletes every session that the agent lists, which ends their work. */
   async deleteSessions(): Promise<void> {
     const list = async () => toList((await this.request("session/list")).sessions).map(toObject);
     for (let sessions = await list(); sessions.length > 0; sessions = await list())
@@ -136,7 +136,7 @@ export class DraftEditor {
       );
   }
 
-  /** Everything that went wrong, as sentences. */
+  /** All problems, as sentences. */
   problems(): string[] {
     return wireViolations(this.wire).map(({ rule, order, text }) => `[${rule}] line ${order}: ${text}`);
   }
@@ -196,7 +196,7 @@ async function draftStory(options: DraftOptions, play: DraftPlay): Promise<void>
   await close(context);
 }
 
-/** Plays the stories of a test file as `draftStory` does, those of the same abilities with one agent. */
+/** Plays the stories of a test file like `draftStory`; stories with the same capabilities share one agent. */
 export function draftStoriesOfOneAgent(): typeof draftStory {
   const idle = new Map<string, DraftStoryContext>();
   afterAll(async () => {
@@ -254,7 +254,7 @@ async function follow(
 const configure = (home: string, model: ModelServer, { config }: DraftOptions): Promise<void> =>
   writeConfig(home, model.url, config);
 
-/** Whatever fails ends the agent, and shows what passed. */
+/** A failure ends the agent, and prints the messages. */
 async function playWith(context: DraftStoryContext, play: () => Promise<unknown>): Promise<void> {
   try {
     await play();
@@ -270,7 +270,7 @@ async function end(context: DraftStoryContext): Promise<void> {
   await assertClean(context);
 }
 
-/** Checks what passed, and that no process is left but the agent, if it is still to run. */
+/** Checks the messages, and that no process remains except the agent, if it is still in use. */
 async function assertClean({ editor, model, home }: DraftStoryContext, agent?: number): Promise<void> {
   const problems = editor.problems();
   if (problems.length > 0) throw new Error(`The wire log found:\n${problems.join("\n")}`);

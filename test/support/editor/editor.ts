@@ -27,10 +27,13 @@ import type { WireEntry, WireId, WireLog } from "../wire/wire-log.ts";
 
 const fairlead = [fileURLToPath(new URL("../../../bin/fairlead.js", import.meta.url)), "acp"];
 
-/** Milliseconds for any answer of the agent; below the test's own limit, so that the report names the request. */
+/**
+ * Milliseconds for each response of the agent; shorter than the test's own limit, so that the report names
+ * the request.
+ */
 const answerDeadlineMs = 20_000;
 const exitDeadlineMs = 5_000;
-/** What a child that outlives the agent may hold its pipes. */
+/** Milliseconds for which a child that outlives the agent may keep its pipes open. */
 const pipesDeadlineMs = 1_000;
 
 export type UpdateKind = SessionUpdate["sessionUpdate"];
@@ -84,7 +87,7 @@ export class Editor {
     return this.#process.stderr;
   }
 
-  /** What the user answers from now on. */
+  /** Replaces the policy of the user. */
   set permission(policy: PermissionPolicy | undefined) {
     this.user.policy = policy;
   }
@@ -111,7 +114,7 @@ export class Editor {
     return this.#answer("session/new", this.#agent.request(methods.agent.session.new, params));
   }
 
-  /** Sends a prompt; the promise is the turn's end. */
+  /** Sends a prompt; resolves at the turn's end. */
   prompt(sessionId: string, prompt: string | ContentBlock[], signal?: AbortSignal): Promise<PromptResponse> {
     const blocks: ContentBlock[] = typeof prompt === "string" ? [{ type: "text", text: prompt }] : prompt;
     const options = signal && { cancellationSignal: signal };
@@ -164,7 +167,7 @@ export class Editor {
     return this.#answer("session/set_config_option", request);
   }
 
-  /** Any request through the SDK, its result unchecked. */
+  /** Sends any request through the SDK, with an unchecked result. */
   request(method: string, params: JsonObject = {}): Promise<unknown> {
     return this.#answer(method, this.#agent.request<unknown, JsonObject>(method, params));
   }
@@ -173,7 +176,10 @@ export class Editor {
     return this.#agent.notify<JsonObject>(method, params);
   }
 
-  /** Bytes on the agent's stdin, as they are. Requests among them should have string ids, the SDK's are numbers. */
+  /**
+   * Writes bytes to the agent's stdin unchanged. Requests among them should have string ids, because the SDK
+   * uses numbers.
+   */
   async write(bytes: string | Uint8Array): Promise<void> {
     await this.#process.write(typeof bytes === "string" ? Buffer.from(bytes) : bytes);
   }
@@ -182,7 +188,7 @@ export class Editor {
     return this.write(`${JSON.stringify(message)}\n`);
   }
 
-  /** The agent's answer to a request that was written raw; null is the id of answers to what could not be read. */
+  /** Resolves to the response to a raw request; the id null is for unreadable messages. */
   async response(id: WireId, deadlineMs = answerDeadlineMs): Promise<JsonObject> {
     const isAnswer = ({ direction, message }: WireEntry) =>
       direction === "fromAgent" && message?.kind === "response" && message.id === id;
@@ -190,7 +196,7 @@ export class Editor {
     return entry.message?.json ?? {};
   }
 
-  /** The session's updates on this connection, in order; of one kind if it is named. */
+  /** The session's updates on this connection, in order; optionally of one kind. */
   updates(sessionId: string): SessionUpdate[];
   updates<Kind extends UpdateKind>(sessionId: string, kind: Kind): UpdateOf<Kind>[];
   updates(sessionId: string, kind?: UpdateKind): SessionUpdate[] {
@@ -201,7 +207,7 @@ export class Editor {
       .map(({ update }) => update);
   }
 
-  /** The first update of the session, past or to come, that the predicate accepts. */
+  /** Resolves to the first past or future update of the session that the predicate accepts. */
   async waitFor<Wanted extends SessionUpdate = SessionUpdate>(
     sessionId: string,
     predicate: (update: SessionUpdate) => update is Wanted,
@@ -230,7 +236,7 @@ export class Editor {
     return bell.until(probe, `an update that satisfies ${predicate.toString()}`, deadlineMs);
   }
 
-  /** The first update of this kind. */
+  /** Resolves to the first update of this kind. */
   waitForKind<Kind extends UpdateKind>(
     sessionId: string,
     kind: Kind,
@@ -240,7 +246,7 @@ export class Editor {
     return this.waitFor(sessionId, isOfKind, deadlineMs);
   }
 
-  /** The first line, past or to come, that the predicate accepts. */
+  /** Resolves to the first past or future line that the predicate accepts. */
   waitForEntry(
     predicate: (entry: WireEntry) => boolean,
     what: string,
@@ -258,18 +264,18 @@ export class Editor {
     return bell.until(probe, what, deadlineMs);
   }
 
-  /** The n-th permission request, counted from 1. */
+  /** Resolves to the n-th permission request, counted from 1. */
   permissionRequest(number: number, deadlineMs?: number): Promise<RequestPermissionRequest> {
     const probe = () => this.permissionRequests[number - 1];
     return this.wire.bell.until(probe, `permission request ${number}`, deadlineMs);
   }
 
-  /** Nobody reads its stderr any more. */
+  /** Closes the reading end of the agent's stderr. */
   closeErrors(): void {
     this.#process.closeErrors();
   }
 
-  /** A client that does not read: the agent must bear it. */
+  /** Stops reading; the agent must tolerate it. */
   pauseReading(): void {
     this.#process.pauseReading();
   }
@@ -278,12 +284,12 @@ export class Editor {
     this.#process.resumeReading();
   }
 
-  /** For tests that break a rule on purpose. */
+  /** Clears the problems, for tests that break a rule on purpose. */
   allow(...rules: RuleName[]): void {
     for (const rule of rules) this.#allowed.add(rule);
   }
 
-  /** Ends stdin and waits for the exit; kills an agent that does not go, which is a problem. */
+  /** Ends stdin and waits for the exit; kills an agent that does not exit, which is a problem. */
   close(deadlineMs = exitDeadlineMs): Promise<Exit> {
     this.#closing ??= this.#end(deadlineMs);
     return this.#closing;
@@ -298,7 +304,7 @@ export class Editor {
     return this.#closing;
   }
 
-  /** Prepares for a connection that something else breaks. */
+  /** Prepares for a connection that the test breaks in another way. */
   expectCut(): void {
     this.wire.cut = true;
   }
@@ -310,7 +316,9 @@ export class Editor {
     return this.#closing;
   }
 
-  /** A new process on the same home, after the last one was closed (or killed before). Needs `initialize` again. */
+  /**
+   * Starts a new process on the same home, after the last one was closed or killed. Needs `initialize` again.
+   */
   async restart(): Promise<void> {
     await this.close();
     this.#finished.push(this.wire);
@@ -319,7 +327,7 @@ export class Editor {
     this.#agent = this.#connect();
   }
 
-  /** Whether its first agent still runs, as nobody closed or killed it. */
+  /** Whether its first agent still runs, neither closed nor killed. */
   get isOpen(): boolean {
     return this.#closing === undefined && this.#finished.length === 0;
   }
@@ -339,14 +347,14 @@ export class Editor {
     this.#agent = this.#connect();
   }
 
-  /** Deletes every session that the agent lists, which ends what they do. */
+  /** Deletes every session that the agent lists, which ends their work. */
   async deleteSessions(): Promise<void> {
     this.resumeReading();
     for (let { sessions } = await this.list(); sessions.length > 0; { sessions } = await this.list())
       await Promise.all(sessions.map(({ sessionId }) => this.delete(sessionId)));
   }
 
-  /** Everything that went wrong on any connection, as sentences. */
+  /** All problems on any connection, as sentences. */
   problems(): string[] {
     const violations = [...this.#finished, this.wire].flatMap(wireViolations);
     const counted = violations.filter(({ rule }) => !this.#allowed.has(rule));
@@ -413,7 +421,10 @@ export class Editor {
     }
   }
 
-  /** The answer within the deadline. A test that fails earlier never awaits it, which must not count as another failure. */
+  /**
+   * Resolves to the response within the deadline. A test that fails earlier never awaits it, which must not
+   * count as another failure.
+   */
   #answer<T>(method: string, answer: Promise<T>): Promise<T> {
     const timely = within(answer, `the answer to ${method}`, answerDeadlineMs);
     timely.catch(() => {});

@@ -20,7 +20,7 @@ export interface StoryOptions extends Omit<EditorOptions, "home" | "cwd"> {
   files?: Files;
   /** Additional files in the home folder. */
   homeFiles?: Files;
-  /** Added to the global configuration. */
+  /** Merged into the global configuration. */
   config?: Record<string, unknown>;
   /** The scripted model's context window, if not the default. */
   limit?: ModelLimit;
@@ -52,10 +52,10 @@ export async function story(options: StoryOptions, play: StoryScript): Promise<v
 }
 
 /**
- * Plays the stories of a test file as `story` does, except that those that start the agent with the same
- * configuration and the same client share one agent, one after the other. Each has its own repository, user,
- * model and record, finds no sessions and leaves none, and all is checked at its end; how the agent ends,
- * after the last. A story that ends the agent or writes into its home is the last of that one.
+ * Plays the stories of a test file like `story`, but stories with the same configuration and client share one
+ * agent, one after the other. Each has its own repository, user, model and record, starts without sessions,
+ * leaves none, and is checked at its end. The agent's exit is checked after the last story. A story that ends
+ * the agent or writes into its home is the last one of that agent.
  */
 export function storiesOfOneAgent(): typeof story {
   const idle = new Map<string, StoryContext>();
@@ -147,7 +147,7 @@ async function follow(
   return { editor, model: model.successor(), repository, home };
 }
 
-/** Whether the agent is ready for another story: it runs, without sessions, in a home that is as it was. */
+/** Whether the agent is ready for another story: it runs, without sessions, in an unchanged home. */
 async function playNext(context: StoryContext, play: StoryScript): Promise<boolean> {
   const { editor, home } = context;
   let isHomeChanged = false;

@@ -1,5 +1,6 @@
-// What MCP's conformance suite starts as a client: `fairlead acp` with the suite's server, in whose address the command
-// line ends, a scripted model that calls the server's tools, and a user who accepts and opens every address.
+// The client that MCP's conformance suite starts: `fairlead acp` with the suite's server, whose address is
+// the last argument, a scripted model that calls the server's tools, and a user who accepts and opens every
+// address.
 import { setTimeout as delay } from "node:timers/promises";
 import { z } from "zod";
 import type { CreateElicitationRequest, CreateElicitationResponse } from "@agentclientprotocol/sdk";
@@ -10,12 +11,12 @@ import * as reply from "../model/reply.ts";
 import { temporaryFolder, writeConfig } from "../temp.ts";
 import { agentText } from "../transcript.ts";
 
-/** How long a connection, or an authorization, may take. */
+/** Timeout for a connection, or an authorization. */
 const connectDeadlineMs = 12_000;
 const pollMs = 50;
 /** After this time without a connection, the user starts the authorization by command: the editor is asked once. */
 const patienceMs = 3_000;
-/** How often calls are made in all: the first time, and again after further authorizations. */
+/** Number of rounds of calls: the first one, and one after each further authorization. */
 const roundsLimit = 3;
 
 /** What the scenario gives to its client. */
@@ -33,7 +34,7 @@ const parametersSchema = z.object({
 });
 
 const name = "suite";
-/** The document that the scenario of that name knows; others ignore it. */
+/** The document for that scenario; others ignore it. */
 const clientMetadataUrl = "https://conformance-test.local/client-metadata.json";
 const url = process.argv.at(-1) ?? "";
 const context = contextSchema.parse(JSON.parse(process.env["MCP_CONFORMANCE_CONTEXT"] ?? "{}"));
@@ -69,7 +70,7 @@ try {
   await model.close();
 }
 
-/** Returns the server's state when it changes no more, or at the deadline. */
+/** Returns the server's state when it no longer changes, or at the deadline. */
 async function waitForConnection(sessionId: string): Promise<string> {
   const end = performance.now() + connectDeadlineMs;
   let state = "";
@@ -113,7 +114,7 @@ function examplesFor(schema: Record<string, unknown>): Record<string, unknown> {
   );
 }
 
-/** Fills in forms with their defaults, and goes where an address leads, as a browser does. */
+/** Fills in forms with their defaults, and opens addresses like a browser. */
 async function accept(request: CreateElicitationRequest): Promise<CreateElicitationResponse> {
   if (request.mode === "url") {
     const page = await fetch(String(request.url));

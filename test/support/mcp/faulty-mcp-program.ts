@@ -1,5 +1,5 @@
-// An MCP server that does wrong what the word in its first argument says, and everything else right. It speaks the
-// protocol by hand: the official SDK would not let it misbehave. A file in the second argument is its memory.
+// An MCP server with the fault named by its first argument, and otherwise correct. It implements the protocol
+// by hand, because the official SDK would prevent the faults. A file in the second argument is its memory.
 import { spawn } from "node:child_process";
 import { appendFileSync, readFileSync } from "node:fs";
 import { createInterface } from "node:readline";
@@ -17,7 +17,9 @@ const tool = (name: string, inputSchema: unknown = text, more: object = {}) => {
   return { name, description: `The tool ${name}.`, inputSchema, ...more };
 };
 const mebibyte = 1024 * 1024;
-/** With signs that a terminal obeys and one that turns writing around, where that is the fault. */
+/**
+ * With control characters for terminals and one that reverses the writing direction, if that is the fault.
+ */
 const painted = (words: string): string =>
   fault.startsWith("painted") ? `\u001b[31m${words}\u001b[0m\u0007\u202e` : words;
 
@@ -71,7 +73,7 @@ function listTools(request: Request): void {
     return send({ id: request.id, result: { tools: found, nextCursor: String(page + 1) } });
   }
   if (fault === "abyss") {
-    // Deeper than what is made a text of level by level, so it is written by hand.
+    // Too deep for a recursive serializer, so it is written by hand.
     const levels = 50_000;
     const deep = `{"type":"object","properties":${'{"a":'.repeat(levels)}{}${"}".repeat(levels)}}`;
     const list = `{"tools":[{"name":"abyss","inputSchema":${deep}},${JSON.stringify(tool("echo"))}]}`;

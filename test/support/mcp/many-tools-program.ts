@@ -1,5 +1,5 @@
-// An MCP server with as many tools, and as long descriptions, as servers have in practice. The first argument names its
-// list. Each call answers with the tool's name and arguments.
+// An MCP server with as many tools, and as long descriptions, as real servers. The first argument names its
+// list. Each call returns the tool's name and arguments.
 import { createInterface } from "node:readline";
 
 interface Request {

@@ -6,28 +6,28 @@ import { StreamableHTTPServerTransport } from "@modelcontextprotocol/sdk/server/
 import { randomUUID } from "node:crypto";
 import { z } from "zod";
 
-/** A remote MCP server on the official SDK, on this machine. */
+/** A remote MCP server on this machine, built on the official SDK. */
 export interface HttpMcpServer extends AsyncDisposable {
   readonly url: string;
-  /** What was asked, as method and path, in order. */
+  /** The requests, as method and path, in order. */
   readonly requests: readonly { readonly what: string; readonly headers: IncomingMessage["headers"] }[];
   /** Sessions that are open now. */
   readonly sessions: ReadonlyMap<string, unknown>;
-  /** Loses all sessions, as a server that was restarted. */
+  /** Drops all sessions, like a restarted server. */
   forget(): void;
-  /** Adds a tool to all sessions and tells the clients. */
+  /** Adds a tool to all sessions and notifies the clients. */
   addTool(name: string): void;
 }
 
 export async function startHttpMcp(options: {
-  /** The transport of the server; it refuses the other one. */
+  /** The transport of the server; it rejects the other one. */
   speaks: "http" | "sse";
   /** Answers as JSON instead of as a stream. */
   json?: boolean;
   /** A status and a body for each request, instead of an answer. */
   status?: number;
   says?: string;
-  /** The separate stream of events sends events without end. */
+  /** Whether the separate event stream sends events endlessly. */
   floods?: boolean;
 }): Promise<HttpMcpServer> {
   const remote = new Remote(options);

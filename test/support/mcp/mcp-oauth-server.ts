@@ -22,31 +22,31 @@ import type { OAuthClientInformationFull, OAuthTokens } from "@modelcontextproto
 import { z } from "zod";
 import { Bell } from "../waiting.ts";
 
-/** What the server does wrong, or against the user, from now on. */
+/** The server's faults from now on. */
 export interface OAuthFaults {
   registration?: "refused" | "absent";
-  /** What the browser brings back. */
+  /** Query parameters with which the browser returns. */
   callback?: "denied" | "wrong state" | "no state" | "other issuer";
   token?: "hangs" | "fails" | "huge" | "refused" | "redirects";
   refresh?: "refused" | "fails" | "hangs";
-  /** Seconds that access tokens hold (an hour). */
+  /** Lifetime of access tokens in seconds (default: an hour). */
   tokenSeconds?: number;
-  /** Says nothing of when tokens run out. */
+  /** Whether responses omit the lifetime of tokens. */
   silentExpiry?: boolean;
-  /** Whose tokens the metadata says they are. */
+  /** The resource that the metadata names for the tokens. */
   resource?: string;
   /** The authorization server that the metadata names. */
   authorizationServer?: string;
-  /** Where the metadata of the authorization server sends. */
+  /** The authorization endpoint in the metadata. */
   authorizationEndpoint?: string;
   tokenEndpoint?: string;
   /** Only older servers have none at all. */
   metadata?: "absent";
-  /** A scope without which tokens are not enough. */
+  /** A scope that requests need additionally. */
   wantedScope?: string;
-  /** Tokens are refused whatever they are. */
+  /** Whether all tokens are rejected. */
   access?: "refused";
-  /** Methods of MCP that are answered without a token. */
+  /** MCP methods that need no token. */
   open?: readonly string[];
 }
 
@@ -57,20 +57,20 @@ export interface SeenRequest {
   body: string;
 }
 
-/** An MCP server over HTTP that wants to be authorized, and its authorization server, at one address. */
+/** An MCP server over HTTP that requires authorization, and its authorization server, at one address. */
 export interface OAuthServer extends AsyncDisposable {
-  /** Where MCP is spoken. */
+  /** The MCP endpoint. */
   readonly url: string;
   readonly origin: string;
   readonly faults: OAuthFaults;
   readonly requests: readonly SeenRequest[];
-  /** Rings with each request. */
+  /** Notified at each request. */
   readonly bell: Bell;
-  /** How often each of these paths was asked for. */
+  /** The number of requests for each of these paths. */
   count(path: string): number;
-  /** Access tokens that were given are refused from now on. */
+  /** Rejects all issued access tokens from now on. */
   expireTokens(): void;
-  /** Clients that were registered are not known any more. */
+  /** Forgets all registered clients. */
   forgetClients(): void;
 }
 
@@ -114,7 +114,7 @@ function record(request: IncomingMessage, done: (seen: SeenRequest) => void): vo
   done(seen);
 }
 
-/** Answers in the server's place where a fault says so. */
+/** Responds instead of the server if a fault requires it. */
 function misbehave(
   request: IncomingMessage,
   response: ServerResponse,
@@ -298,7 +298,7 @@ class Accounts implements OAuthServerProvider {
   }
 }
 
-/** Clients that somebody registered on a page, the second with a secret. */
+/** Clients registered manually, the second with a secret. */
 export const byHand: readonly OAuthClientInformationFull[] = [
   {
     client_id: "public-by-hand",
@@ -312,7 +312,7 @@ export const byHand: readonly OAuthClientInformationFull[] = [
   },
 ];
 
-/** What is used of the SDK's web application, whose own types are not installed. */
+/** The used part of the SDK's web application, whose own types are not installed. */
 interface WebApplication extends RequestListener {
   use(handler: unknown): void;
   post(path: string, guard: unknown, handler: Handler): void;
@@ -375,7 +375,7 @@ function notesServer(): McpServer {
   return server;
 }
 
-/** What a browser does with the address, the user agreeing to everything; answers the last page's status. */
+/** Follows the address like a browser whose user agrees to everything. Returns the last page's status. */
 export async function visit(address: string): Promise<number> {
   const response = await fetch(address);
   await response.body?.cancel();

@@ -4,12 +4,12 @@ import { fileURLToPath } from "node:url";
 
 const require = createRequire(import.meta.url);
 
-/** A server of the configuration that this Node runs. */
+/** A configured server that runs on this Node. */
 export function localServer(script: string, ...args: string[]) {
   return { type: "local", command: [process.execPath, script, ...args] };
 }
 
-/** The MCP project's own reference servers, as they are published. */
+/** The MCP project's published reference servers. */
 export const everything = () =>
   localServer(
     resolveProgram(require.resolve("@modelcontextprotocol/server-everything/package.json")),
@@ -23,7 +23,7 @@ export const filesystem = (...folders: string[]) =>
 export const memory = () =>
   localServer(resolveProgram(require.resolve("@modelcontextprotocol/server-memory/package.json")));
 
-/** A server that does one thing wrong; see the program. */
+/** A server with one fault; see the program. */
 export const faulty = (fault: string, ...more: string[]) =>
   localServer(fileURLToPath(new URL("faulty-mcp-program.ts", import.meta.url)), fault, ...more);
 

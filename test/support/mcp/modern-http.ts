@@ -8,13 +8,13 @@ import { createModernServer } from "./modern-server.ts";
 /** A remote MCP server for the protocol of 2026-07-28 on this machine. */
 export interface ModernHttpServer extends AsyncDisposable {
   readonly url: string;
-  /** The requests in order: the method of the protocol, and the headers. */
+  /** The requests in order: the protocol method, and the headers. */
   readonly requests: readonly { readonly method: string; readonly headers: IncomingMessage["headers"] }[];
-  /** Adds a tool and tells the clients that listen. */
+  /** Adds a tool and notifies the clients that listen. */
   addTool(name: string): void;
-  /** Tells the clients that listen that the resource has changed. */
+  /** Notifies the clients that listen of a changed resource. */
   change(uri: string): void;
-  /** Speaks the older protocol only from now on, as after a downgrade. */
+  /** Supports only the older protocol from now on, as after a downgrade. */
   downgrade(): void;
 }
 

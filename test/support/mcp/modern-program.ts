@@ -1,5 +1,6 @@
-// An MCP server for the protocol of 2026-07-28 over stdio. The first argument is a file to which it appends each method
-// that it is asked, the second its version. With a third argument it does wrong what the argument says.
+// An MCP server for the protocol of 2026-07-28 over stdio. The first argument is a file to which it appends
+// the name of each received method, the second its version. The third argument names a fault, if there is
+// one.
 import { serveStdio } from "@modelcontextprotocol/server/stdio";
 import { appendFileSync } from "node:fs";
 import { createInterface } from "node:readline";

@@ -4,7 +4,7 @@ import { MarkedCache, PrefixCache, type PromptBlock } from "./prompt-cache.ts";
 import type { Usage } from "./reply.ts";
 import type { AnswerWriter, RequestView, ServedEvent, ServedWire } from "./served-wire.ts";
 
-/** Chat completions as OpenAI-compatible servers have them. */
+/** Chat completions in the format of OpenAI-compatible servers. */
 export function serveChat(): ServedWire {
   const prefixes = new PrefixCache();
   const marks = new MarkedCache();
@@ -17,7 +17,7 @@ export function serveChat(): ServedWire {
     write: writeChat,
     bill: (body) => {
       const blocks = createBlocks(body);
-      // A gateway hands the marks on; without any, Anthropic caches nothing.
+      // A gateway forwards the marks; without any, Anthropic caches nothing.
       if (/claude/i.test(String(body.model))) return marks.take(blocks);
       return prefixes.take(blocks.map(({ text }) => text).join(""), toText(body.prompt_cache_key));
     },
@@ -46,8 +46,8 @@ export function contentText(content: unknown): string {
 }
 
 /**
- * A gateway's blocks for a model of Anthropic: a mark may be at a message or at one of its parts. Thoughts without a
- * signature cannot be passed on.
+ * A gateway's blocks for a model of Anthropic: a mark may be at a message or at one of its parts. Thoughts
+ * without a signature cannot be forwarded.
  */
 function createBlocks(body: JsonObject): PromptBlock[] {
   const tools = toList(body.tools).map(toObject).map(createBlock);

@@ -7,7 +7,7 @@ import type { Usage } from "./reply.ts";
 import { createSeal } from "./seal.ts";
 import type { AnswerWriter, RequestView, ServedEvent, ServedWire } from "./served-wire.ts";
 
-/** Anthropic's Messages API as Anthropic has it (https://platform.claude.com/docs/en/api/messages/create). */
+/** Anthropic's Messages API (https://platform.claude.com/docs/en/api/messages/create). */
 export function serveMessages(): ServedWire {
   const cache = new MarkedCache();
   let answers = 0;
@@ -146,7 +146,7 @@ function turnViolations(messages: readonly JsonObject[]): string[] {
     : [`Expected \`thinking\` or \`redacted_thinking\`, but found \`${String(first?.type)}\`.`];
 }
 
-/** What a block may have, by its type. */
+/** The permitted fields of a block, by its type. */
 const blockFields: Readonly<Record<string, readonly string[]>> = {
   text: ["type", "text", "cache_control", "citations"],
   image: ["type", "source", "cache_control"],
@@ -219,7 +219,7 @@ function resultViolations({ content }: JsonObject): string[] {
     );
 }
 
-/** Each call is answered at the beginning of the next message, and nothing else is. */
+/** The next message begins with the result of each call, and contains no other results. */
 function pairViolations(messages: readonly JsonObject[]): string[] {
   const problems: string[] = [];
   const seen = new Set<string>();
@@ -250,7 +250,7 @@ function pairViolations(messages: readonly JsonObject[]): string[] {
   return problems;
 }
 
-/** Thoughts come before the text and the calls that they led to. */
+/** Thoughts precede the text and the calls that follow from them. */
 const thoughtOrder = (blocks: readonly JsonObject[]): string[] =>
   String(blocks.at(-1)?.type).endsWith("thinking") ? ["The final block of a message is `thinking`."] : [];
 

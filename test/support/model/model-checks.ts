@@ -3,7 +3,7 @@ import { isObject, toList, toObject, parseJson, toText, type JsonObject } from "
 
 const toolName = /^[A-Za-z0-9_-]{1,64}$/;
 
-/** What a strict provider would refuse in the body of a chat request, as sentences. */
+/** Describes problems in the body of a chat request that a strict provider would reject. */
 export function requestViolations(body: JsonObject): string[] {
   const messages = toList(body.messages).map(toObject);
   return [
@@ -67,7 +67,7 @@ function isEmptyContent(content: unknown): boolean {
   return content.some((part) => isObject(part) && part.type === "text" && !toText(part.text)?.trim());
 }
 
-/** Each call has exactly one result, and the results follow their calls directly. */
+/** Each call has exactly one result, and the results directly follow their calls. */
 function callViolations(messages: JsonObject[]): string[] {
   const problems: string[] = [];
   const seen = new Set<string>();
@@ -109,7 +109,7 @@ function toolViolations(body: JsonObject): string[] {
   return declarationViolations(tools.map((tool) => ({ ...tool, schema: tool.parameters })));
 }
 
-/** What is wrong with the tools of a request. */
+/** Describes problems of a request's tools. */
 export function declarationViolations(tools: readonly JsonObject[]): string[] {
   const names = tools.map((tool) => String(tool.name));
   const twice = names.filter((name, at) => names.indexOf(name) !== at);

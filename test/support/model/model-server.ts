@@ -28,9 +28,9 @@ export interface ModelRequest extends RequestView {
   /** The API that was asked. */
   readonly api: ServedWire["api"];
   readonly body: JsonObject;
-  /** What the prompt costs with the vendor's cache. */
+  /** The price of the prompt with the vendor's cache. */
   readonly bill: Bill;
-  /** How the exchange ended: with the whole answer sent, or cut off by either side. */
+  /** The end of the exchange: the complete answer was sent, or either side closed the connection. */
   readonly ended: Promise<"answered" | "cut">;
 }
 

@@ -11,7 +11,7 @@ import {
 } from "./prompt-cache.ts";
 import * as reply from "./reply.ts";
 
-/** A way to a model whose prompts are priced. */
+/** A model and an API whose prompts are priced. */
 export interface PricedWay {
   readonly name: string;
   readonly api: "chat" | "responses" | "messages";
@@ -26,7 +26,7 @@ export const pricedWays: readonly PricedWay[] = [
   { name: "Claude through Messages", api: "messages", model: "claude-sonnet-4-5", price: anthropicPrice },
 ];
 
-/** The configuration with such a way as its only one. */
+/** The configuration with only this model. */
 export function configFor({ api, model }: PricedWay, baseURL: string) {
   const models = {
     [model]: { limit: { context: 200_000, output: 8_000 }, tool_call: true, reasoning: true },
@@ -54,7 +54,7 @@ export const pricedFiles = (count: number): Record<string, string> =>
 const readOf = (folder: string, file: number) =>
   reply.callScript("read", { filePath: join(folder, `src/file-${file}.ts`) });
 
-/** Two turns; in the first one each step reads this many files. */
+/** Plays two turns; in the first one each step reads this number of files. */
 export async function playReads(
   model: ModelServer,
   folder: string,
@@ -72,20 +72,22 @@ export async function playReads(
   await ask("Thanks. Is anything unclear?");
 }
 
-/** What the requests so far were billed, those for a title last. Throws if they came another way. */
+/**
+ * Returns the prices of the requests so far, those for a title last. Throws if a request used another API.
+ */
 export function collectBills({ requests, titleRequests }: ModelServer, { api, name }: PricedWay): Bill[] {
   const all = [...requests, ...titleRequests];
   if (all.some((request) => request.api !== api)) throw new Error(`A request came another way than ${name}.`);
   return all.map(({ bill }) => bill);
 }
 
-/** What a session's prompts cost. */
+/** The prompt costs of a session. */
 export interface SessionPrice {
   readonly calls: number;
   readonly tokens: number;
-  /** The share of the tokens that the cache had. */
+  /** The share of tokens that were read from the cache. */
   readonly cachedShare: number;
-  /** In fresh input tokens. */
+  /** Cost in units of fresh input tokens. */
   readonly cost: number;
   /** The cost, and that of the same prompts without a cache. */
   readonly shareOfFull: number;

@@ -1,6 +1,6 @@
 import { createHash } from "node:crypto";
 
-/** Tokens of a prompt by what they cost. */
+/** Tokens of a prompt, by price. */
 export interface Bill {
   /** Neither read from the cache nor written to it. */
   readonly fresh: number;
@@ -8,7 +8,7 @@ export interface Bill {
   readonly write: number;
 }
 
-/** Shares of the price of an input token. */
+/** Prices as shares of the price of an input token. */
 export interface CachePrice {
   readonly read: number;
   readonly write: number;
@@ -19,7 +19,7 @@ export const anthropicPrice: CachePrice = { read: 0.1, write: 1.25 };
 /** https://platform.openai.com/docs/guides/prompt-caching; of the GPT-5 family. */
 export const openaiPrice: CachePrice = { read: 0.1, write: 1 };
 
-/** What a bill costs, in fresh input tokens. */
+/** Returns the cost of a bill, in fresh input tokens. */
 export const computeCost = ({ fresh, read, write }: Bill, price: CachePrice): number =>
   fresh + read * price.read + write * price.write;
 export const countTokensIn = ({ fresh, read, write }: Bill): number => fresh + read + write;
@@ -69,7 +69,7 @@ export class MarkedCache {
     return { read, write: Math.max(0, written - read), fresh: total - Math.max(read, written) };
   }
 
-  /** The position of the longest entry within reach of a mark, or -1. */
+  /** Returns the position of the longest entry within reach of a mark, or -1. */
   #lookBack(prefixes: readonly Prefix[], mark: number): number {
     for (let at = mark; at > mark - lookBackBlocks && at >= 0; at--) {
       if (this.#entries.has(prefixes[at]?.hash ?? "")) return at;
@@ -93,7 +93,7 @@ function prefixesOf(blocks: readonly PromptBlock[]): Prefix[] {
   });
 }
 
-/** Prefixes are cached from here on, in steps. */
+/** Prefixes are cached from this length on, in steps. */
 const minPrefixTokens = 1_024;
 const prefixStepTokens = 128;
 
@@ -116,7 +116,7 @@ export class PrefixCache {
   }
 }
 
-/** Characters of a prompt that choose the machine where no key does. */
+/** Length of the prompt's beginning that chooses the machine if there is no key. */
 const keylessPrefix = 256 * charactersPerToken;
 
 function sharedPrefix(one: string, other: string): number {

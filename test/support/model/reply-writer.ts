@@ -10,7 +10,7 @@ export interface ReplyFormat {
   model: string;
   /** Writes the answer's events. */
   writer: AnswerWriter;
-  /** The usage that is reported where the script says nothing. */
+  /** The reported usage unless the script sets it. */
   usage: Usage;
   newCallId(): string;
 }
@@ -31,7 +31,7 @@ export async function writeReply(
   await player.conclude(true);
 }
 
-/** Where the pieces of an answer go. */
+/** Receives the chunks of an answer. */
 interface Sink {
   open(): void;
   text(text: string): Promise<void>;
@@ -112,7 +112,7 @@ class Player {
     }
   }
 
-  /** Only the first piece of a call carries its id and name. */
+  /** Only the first chunk of a call carries its id and name. */
   async #playPiece(call: CallScript, index: number, round: number): Promise<void> {
     const piece = call.pieces[round];
     if (piece === undefined) return;
@@ -190,7 +190,7 @@ function waitForEvent(response: ServerResponse, event: "close" | "drain"): Promi
   return new Promise((resolve) => response.once(event, resolve));
 }
 
-/** Collects what a stream would have sent, for chat completions; faults of the stream's form have no meaning here. */
+/** Collects the stream's content for chat completions; faults of the stream's format do not apply here. */
 function bodySink(response: ServerResponse, manner: ReplyFormat): Sink {
   const texts = { content: "", reasoning_content: "" };
   const calls: { id: unknown; type: "function"; function: { name: string; arguments: string } }[] = [];

@@ -1,6 +1,6 @@
 import { Bell } from "../waiting.ts";
 
-/** What the scripted model does in answer to one request, step after step. */
+/** The scripted model's answer to one request, step by step. */
 export type Step =
   | { do: "text"; text: string }
   | { do: "reasoning"; text: string }
@@ -18,11 +18,11 @@ export type Step =
   | { do: "stall" }
   | Gate;
 
-/** One tool call as it streams. An undefined id gets a fresh one, null leaves it out. */
+/** One streamed tool call. An undefined id is replaced by a new one, null omits it. */
 export interface CallScript {
   name: string;
   id: string | null | undefined;
-  /** The arguments' text, in the pieces in which it is sent. */
+  /** The text of the arguments, in chunks. */
   pieces: readonly string[];
 }
 
@@ -31,7 +31,7 @@ export interface Usage {
   promptTokens: number;
   completionTokens: number;
   cachedTokens?: number;
-  /** Reported by the Messages API alone. */
+  /** Reported only by the Messages API. */
   writtenTokens?: number;
   reasoningTokens?: number;
 }
@@ -67,18 +67,20 @@ export class Gate {
 
 export const gate = (): Gate => new Gate();
 
-/** Text, one delta for each piece. */
+/** Text, one delta per chunk. */
 export const say = (...pieces: string[]): Step[] => pieces.map((text) => ({ do: "text", text }));
 
-/** Reasoning (`reasoning_content`), one delta for each piece. */
+/** Reasoning (`reasoning_content`), one delta per chunk. */
 export const think = (...pieces: string[]): Step[] => pieces.map((text) => ({ do: "reasoning", text }));
 
-/** A tool call. Arguments given as a string are sent as they are, so they may be bad JSON or end in the middle. */
+/**
+ * A tool call. Arguments given as a string are sent unchanged, so they may be bad JSON or end in the middle.
+ */
 export function call(name: string, input: unknown, how: { id?: string | null; pieces?: number } = {}): Step {
   return together(callScript(name, input, how));
 }
 
-/** Several calls whose pieces arrive interleaved. */
+/** Several calls whose chunks arrive interleaved. */
 export const together = (...calls: CallScript[]): Step => ({ do: "calls", calls });
 
 export function callScript(
@@ -92,10 +94,12 @@ export function callScript(
 
 export const usage = (counts: Usage): Step => ({ do: "usage", usage: counts });
 
-/** The finish reason, where the usual one (`tool_calls` after calls, else `stop`) is not meant. */
+/** The finish reason, if it is not the usual one (`tool_calls` after calls, otherwise `stop`). */
 export const finish = (reason: string): Step => ({ do: "finish", reason });
 
-/** Ends the stream here, without a finish reason unless one was given, and without `[DONE]` unless asked for. */
+/**
+ * Ends the stream here, without a finish reason unless one was given, and without `[DONE]` unless requested.
+ */
 export const end = (how: { done?: boolean } = {}): Step => ({ do: "end", done: how.done ?? false });
 
 /** Any JSON as one event. */
@@ -105,16 +109,19 @@ export const chunk = (value: unknown): Step => ({ do: "chunk", chunk: value });
 export const errorEvent = (message: string, more: Record<string, unknown> = {}): Step =>
   chunk({ error: { message, ...more } });
 
-/** A line of the stream as it is. */
+/** A raw line of the stream. */
 export const line = (text: string): Step => ({ do: "bytes", bytes: Buffer.from(`${text}\n`) });
 
 /** A comment in the stream, which does not count as an answer. */
 export const comment = (text = "keep-alive"): Step => line(`: ${text}\n`);
 
-/** Nothing but comments from here on, until the client goes away. */
+/** Only comments from here on, until the client disconnects. */
 export const commentsOnly = (everyMs = 20): Step => ({ do: "comments", everyMs });
 
-/** A text delta whose bytes are sent in two parts, cut inside its first multi-byte character; the gate separates them. */
+/**
+ * A text delta whose bytes are sent in two parts, split inside its first multi-byte character; the gate
+ * separates them.
+ */
 export function splitCharacter(text: string, between: Gate): Step[] {
   const bytes = Buffer.from(
     `data: ${JSON.stringify({ choices: [{ index: 0, delta: { content: text } }] })}\n\n`,
@@ -131,7 +138,7 @@ export function splitCharacter(text: string, between: Gate): Step[] {
 /** Many small text deltas, as fast as the client reads. */
 export const tinyDeltas = (count: number, piece = "x"): Step => ({ do: "tiny", count, piece });
 
-/** An answer that is not a stream: objects are sent as JSON, strings as they are. */
+/** A response that is not a stream: objects are sent as JSON, strings unchanged. */
 export const status = (code: number, body: unknown, headers: Record<string, string> = {}): Step => ({
   do: "status",
   status: code,
@@ -143,19 +150,19 @@ export const status = (code: number, body: unknown, headers: Record<string, stri
 export const failure = (code: number, message: string, headers: Record<string, string> = {}): Step =>
   status(code, { error: { message, type: "error", code: null } }, headers);
 
-/** What a proxy in between answers when the provider is away. */
+/** The response of a proxy whose provider is down. */
 export const htmlPage = (code: number): Step =>
   status(code, `<html><head><title>${code}</title></head><body><h1>Bad gateway</h1></body></html>`, {
     "content-type": "text/html",
   });
 
-/** Sends the response's headers before there is anything to say. */
+/** Sends the response's headers before any content. */
 export const headers = (): Step => ({ do: "headers" });
 
 /** Resets the connection. Data sent just before may be lost with it, so put a gate before where it matters. */
 export const reset = (): Step => ({ do: "reset" });
 
-/** Sends nothing more and keeps the connection open until the client goes away. */
+/** Sends nothing more and keeps the connection open until the client disconnects. */
 export const stall = (): Step => ({ do: "stall" });
 
 function cut(text: string, pieces: number): string[] {

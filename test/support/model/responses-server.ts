@@ -8,7 +8,7 @@ import { encrypt, isEncrypted } from "./seal.ts";
 import type { AnswerWriter, RequestView, ServedEvent, ServedWire } from "./served-wire.ts";
 
 /**
- * OpenAI's Responses API as OpenAI has it, without stored responses
+ * OpenAI's Responses API without stored responses
  * (https://platform.openai.com/docs/api-reference/responses/create).
  */
 export function serveResponses(): ServedWire {
@@ -65,7 +65,7 @@ const fields = new Set(
     .split(" "),
 );
 
-/** What an item may have, by its type. */
+/** The permitted fields of an item, by its type. */
 const itemFields: Readonly<Record<string, readonly string[]>> = {
   message: ["type", "role", "content", "id", "status", "phase"],
   reasoning: ["type", "id", "summary", "content", "encrypted_content", "status"],
@@ -180,7 +180,7 @@ function reasoningViolations(item: JsonObject, next: JsonObject | undefined): st
   ];
 }
 
-/** An item that was written after thoughts goes back only with them. */
+/** An item that was written after thoughts is accepted only with them. */
 function orderViolations(
   item: JsonObject,
   before: readonly JsonObject[],
@@ -321,7 +321,7 @@ function writeResponses(
     calls.clear();
     return events;
   };
-  /** The item to which a delta belongs, and what begins with it. */
+  /** The item to which a delta belongs, and its first event. */
   const ensure = (kind: "reasoning" | "message"): [OpenItem, ServedEvent[]] => {
     if (open?.kind === kind) return [open, []];
     const before = [...begin(), ...close(), ...closeCalls()];

@@ -1,10 +1,10 @@
 import { createHash } from "node:crypto";
 
-/** The seal under a vendor's own matter, by which it sees whether somebody changed it. */
+/** A checksum of a vendor's own data, to detect changes. */
 export const createSeal = (text: string): string =>
   createHash("sha256").update(`sealed by the vendor: ${text}`).digest("base64");
 
-/** Thoughts that only the vendor reads. */
+/** Thoughts that only their vendor can read. */
 export const encrypt = (text: string): string =>
   `enc.${Buffer.from(text).toString("base64")}.${createSeal(text)}`;
 

@@ -3,13 +3,13 @@ import type { JsonObject } from "../json.ts";
 import type { Bill } from "./prompt-cache.ts";
 import type { Usage } from "./reply.ts";
 
-/** An event of a stream; its name comes before it where the API names events. */
+/** An event of a stream, with its name if the API names events. */
 export interface ServedEvent {
   readonly name?: string;
   readonly data: JsonObject;
 }
 
-/** The parts of a request that tests look at. */
+/** The parts of a request that tests read. */
 export interface RequestView {
   readonly messages: readonly JsonObject[];
   /** The system texts, joined. */
@@ -25,7 +25,7 @@ export interface RequestView {
 export interface AnswerWriter {
   text(text: string): readonly ServedEvent[];
   reasoning(text: string): readonly ServedEvent[];
-  /** A piece of a call's input; the first piece has the name, and an id unless it is left out. */
+  /** A chunk of a call's input; the first chunk has the name, and an id unless it is omitted. */
   call(
     index: number,
     piece: string,
@@ -33,22 +33,22 @@ export interface AnswerWriter {
   ): readonly ServedEvent[];
   /** `reason` is one of chat completions, or the API's own; undefined for an answer without an end. */
   end(reason: string | undefined, usage: Usage): readonly ServedEvent[];
-  /** What follows the events of an answer that is whole. */
+  /** Sent after the events of a complete answer. */
   readonly done: string;
 }
 
-/** An API under which the scripted model can be asked. */
+/** An API of the scripted model. */
 export interface ServedWire {
   readonly api: "chat" | "responses" | "messages";
   /** Its path under the base URL. */
   readonly path: string;
   view(body: JsonObject): RequestView;
-  /** Describes what a real server would refuse. */
+  /** Describes problems for which a real server would reject the request. */
   violations(body: JsonObject, headers: IncomingHttpHeaders): string[];
-  /** `usage` is what is known of the prompt when the answer begins. */
+  /** `usage` is the part known when the answer begins. */
   write(model: string, usage: Usage): AnswerWriter;
-  /** What the ids of calls begin with. */
+  /** Prefix of call ids. */
   readonly callPrefix: string;
-  /** Accounts for the prompt as the vendor's cache does. */
+  /** Counts the prompt's tokens like the vendor's cache. */
   bill(body: JsonObject): Bill;
 }

@@ -2,7 +2,7 @@ import { spawn, type ChildProcessWithoutNullStreams } from "node:child_process";
 import type { AnyMessage, Stream } from "@agentclientprotocol/sdk";
 import { WireLog, type WireId, type WireMessage } from "../wire/wire-log.ts";
 
-/** Characters of stderr that are kept. */
+/** Maximum stored characters of stderr. */
 const stderrLimit = 1_000_000;
 
 export interface Exit {
@@ -10,13 +10,13 @@ export interface Exit {
   signal: NodeJS.Signals | null;
 }
 
-/** The agent's process, with a record of every line that passes. */
+/** The agent's process, with a record of every line in both directions. */
 export class AgentProcess {
   wire = new WireLog();
-  /** For the SDK's client. Answers to requests that were written raw are kept from it. */
+  /** For the SDK's client, without the responses to raw requests. */
   stream: Stream;
   readonly exited: Promise<Exit>;
-  /** Resolves when the process is gone and its pipes are closed, which a child of it may delay. */
+  /** Resolves when the process has exited and its pipes are closed, which a child process may delay. */
   readonly closed: Promise<void>;
   stderr = "";
   readonly #child: ChildProcessWithoutNullStreams;
@@ -34,7 +34,7 @@ export class AgentProcess {
     this.#child.stderr.setEncoding("utf8").on("data", (text: string) => {
       this.stderr = (this.stderr + text).slice(-stderrLimit);
     });
-    // An agent that is gone shows as a failed write; its exit tells the story.
+    // A write to an agent that has exited fails; its exit is reported instead.
     this.#child.stdin.on("error", (error) => (this.stderr += `\n[stdin: ${error.message}]\n`));
     this.stream = { readable: this.#incoming(), writable: this.#outgoing() };
   }
@@ -43,7 +43,7 @@ export class AgentProcess {
     return this.#child.pid;
   }
 
-  /** Bytes as they are, recorded line by line. */
+  /** Writes bytes unchanged, recorded line by line. */
   async write(bytes: Uint8Array): Promise<void> {
     for (const { message } of this.wire.receive("toAgent", bytes)) {
       if (message?.kind === "request") this.#rawIds.add(message.id);
@@ -57,7 +57,7 @@ export class AgentProcess {
     this.stderr = "";
   }
 
-  /** For another client in the place of the one that was. */
+  /** Replaces the current client. */
   renewStream(): void {
     this.#stopReading();
     this.stream = { readable: this.#incoming(), writable: this.#outgoing() };
@@ -67,12 +67,12 @@ export class AgentProcess {
     this.#child.stdin.end();
   }
 
-  /** As a client does that does not listen there. */
+  /** Stops reading, like a client that does not listen. */
   closeErrors(): void {
     this.#child.stderr.destroy();
   }
 
-  /** Closes all pipes, as when a connection breaks or the client is killed. */
+  /** Closes all pipes, like a broken connection or a killed client. */
   hangUp(): void {
     this.wire.cut = true;
     this.#child.stdin.destroy();
@@ -133,7 +133,7 @@ export class AgentProcess {
   }
 }
 
-/** The message in the SDK's type, without anything that the log did not understand. */
+/** The message in the SDK's type, without fields that the log did not understand. */
 function asMessage(message: WireMessage): AnyMessage {
   const { json, kind } = message;
   if (kind === "notification") return { jsonrpc: "2.0", method: message.method, params: json.params };

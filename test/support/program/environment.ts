@@ -12,7 +12,7 @@ export function pathWithMake(): string {
   return [join(import.meta.dirname, "bin"), usersPath()].join(delimiter);
 }
 
-/** Only the variables that a program needs, and a home of a user who has used the program before. */
+/** Returns only the variables that a program needs, and a home of a user who has used the program before. */
 export function environment(home: string): Record<string, string> {
   const stored = ["PATH", "TMPDIR", "TEMP", "TMP", "SystemRoot", "ComSpec", "PATHEXT"];
   const own = stored.flatMap((name) =>
@@ -20,7 +20,7 @@ export function environment(home: string): Record<string, string> {
   );
   const { PATH: _, ...others } = Object.fromEntries(own);
   const state = join(home, ".local", "state");
-  // A test of damaged homes may have put a file there.
+  // A test of damaged homes may have put a file at this path.
   if (!statSync(state, { throwIfNoEntry: false })?.isFile()) {
     mkdirSync(join(state, "fairlead"), { recursive: true, mode: 0o700 });
     writeFileSync(join(state, "fairlead", "defaults-explained"), "", { mode: 0o600 });
@@ -32,7 +32,7 @@ export function environment(home: string): Record<string, string> {
     USERPROFILE: home,
     XDG_CONFIG_HOME: join(home, ".config"),
     XDG_DATA_HOME: join(home, ".local", "share"),
-    // Compiled code alone is kept there; sharing it spares each program the compiling.
+    // The cache contains only compiled code; sharing it spares each program the compilation.
     XDG_CACHE_HOME: join(import.meta.dirname, "../../../node_modules/.cache/fairlead-tests"),
     XDG_STATE_HOME: state,
   };

@@ -1,4 +1,4 @@
-// A small agent for the harness's own tests. What it does in a turn is the prompt's text.
+// A small agent for the harness's own tests. The prompt's text selects its behavior in a turn.
 import { readFile } from "node:fs/promises";
 import { join } from "node:path";
 import { Readable, Writable } from "node:stream";

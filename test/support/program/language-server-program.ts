@@ -1,6 +1,6 @@
 /**
- * A language server without a language: each line with the word `wrong` is an error. Its first argument says how it
- * behaves; the faulty ones do what the name says.
+ * A language server without a language: each line with the word `wrong` is an error. Its first argument
+ * selects its behavior; faulty ones do what their name says.
  */
 import { writeFileSync } from "node:fs";
 import { z } from "zod";

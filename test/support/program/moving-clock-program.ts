@@ -2,7 +2,7 @@ import { fileURLToPath } from "node:url";
 
 const file = (path: string) => fileURLToPath(new URL(path, import.meta.url));
 
-/** The program with a clock that the file `clock` in its home moves; see `moving-clock.ts`. */
+/** The program with a clock that follows the file `clock` in its home; see `moving-clock.ts`. */
 export const withMovingClock: readonly string[] = [
   "--import",
   file("moving-clock.ts"),

@@ -11,7 +11,7 @@ export interface RunningProcess {
   command: string;
 }
 
-/** All processes that `ps` or `/proc` shows; empty on systems that have neither. */
+/** Lists all processes from `ps` or `/proc`; empty on systems that have neither. */
 async function runningProcesses(): Promise<RunningProcess[]> {
   if (process.platform === "linux") return linuxProcesses();
   if (process.platform === "win32") return [];
@@ -43,7 +43,10 @@ export async function readMemory(pid: number): Promise<number> {
   return Number(/^VmRSS:\s+(\d+) kB$/m.exec(await readGone(`/proc/${pid}/status`))?.[1]);
 }
 
-/** Processes whose environment has the variable with this value. Empty on systems other than Linux, which do not show it. */
+/**
+ * Lists processes whose environment has the variable with this value. Empty except on Linux, because other
+ * systems do not show it.
+ */
 export async function findProcessesWith(variable: string, value: string): Promise<RunningProcess[]> {
   if (process.platform !== "linux") return [];
   const pids = await linuxPids();

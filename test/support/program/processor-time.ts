@@ -1,4 +1,7 @@
-/** Milliseconds of this thread's processor time that the work takes: others on the machine do not count. */
+/**
+ * Measures the milliseconds of this thread's processor time for the work, so that other load on the machine
+ * does not count.
+ */
 export function processorMs(work: () => void): number {
   const start = process.threadCpuUsage();
   work();

@@ -8,7 +8,7 @@ import { Bell } from "../waiting.ts";
 
 const program = fileURLToPath(new URL("../../../bin/fairlead.js", import.meta.url));
 
-/** The command at work, until it has ended. */
+/** The running command, until it has ended. */
 export class RunningCommand {
   readonly bell = new Bell();
   readonly result: Promise<CommandResult>;
@@ -31,7 +31,7 @@ export class RunningCommand {
     }));
   }
 
-  /** Where the user is to go. */
+  /** The address that the user must open. */
   address(): Promise<string> {
     return this.bell.until(() => /http\S+\/authorize\?\S+/.exec(this.#stderr)?.[0], "the address");
   }
@@ -49,7 +49,7 @@ export class RunningCommand {
   }
 }
 
-/** Authorizes a server in a terminal, the user agreeing to everything. */
+/** Authorizes a server in a terminal, as a user who agrees to everything. */
 export async function authorizeInTerminal(home: string, server: string): Promise<CommandResult> {
   const running = new RunningCommand(home, ["mcp", "auth", server]);
   await visit(await running.address());

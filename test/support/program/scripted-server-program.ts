@@ -1,5 +1,5 @@
 /**
- * A language server that answers as a script says. Arguments: the script and a file for the messages it receives, one
+ * A language server that follows a script. Arguments: the script and a file for the messages it receives, one
  * per line. In the script, `$root` is replaced by the URI of the server's folder.
  */
 import { appendFileSync, readFileSync } from "node:fs";
@@ -14,13 +14,13 @@ const messageSchema = z.looseObject({
 
 const scriptSchema = z.object({
   capabilities: z.record(z.string(), z.unknown()).default({}),
-  /** Answers by method, one after the other; the last is repeated. */
+  /** Responses by method, one after the other; the last is repeated. */
   answers: z.record(z.string(), z.array(z.unknown())).default({}),
-  /** Messages that are sent after a notification or before the answer of a request, by method. */
+  /** Messages sent after a notification or before the response to a request, by method. */
   sends: z.record(z.string(), z.array(z.unknown())).default({}),
 });
 
-/** What happens in the place of an answer. */
+/** Actions instead of a response. */
 const effectSchema = z.union([
   z.object({ $error: z.object({ code: z.number(), message: z.string() }) }),
   z.object({ $exit: z.number() }),

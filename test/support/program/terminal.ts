@@ -8,25 +8,27 @@ import { environment } from "./environment.ts";
 const program = fileURLToPath(new URL("../../../bin/fairlead.js", import.meta.url));
 const pretence = join(import.meta.dirname, "preload/as-terminal.cjs");
 
-/** The program in a terminal, as far as it can see. */
+/** The program in a terminal, from the program's point of view. */
 export interface Terminal {
   /** Types keys. */
   type(keys: string): void;
-  /** Resolves when the screen shows a text after the last time that this was waited for. */
+  /** Resolves when the screen shows a text that appeared after the previous call. */
   shows(text: string): Promise<void>;
   /** Resolves to the exit code. */
   readonly ended: Promise<unknown>;
-  /** The screen's lines from the first one on, also those that a smaller screen would have scrolled away. */
+  /**
+   * The screen's lines from the first one on, including those that a smaller screen would have scrolled away.
+   */
   screen(): string;
 }
 
-/** Starts the program in a terminal that draws what it prints. */
+/** Starts the program in a terminal that renders its output. */
 export function startInTerminal(
   home: string,
   args: readonly string[],
   { cwd, columns = 80, env = {} }: { cwd: string; columns?: number; env?: Record<string, string> },
 ): Terminal {
-  // Both streams go through one pipe, so that their order is kept.
+  // Both streams use one pipe, so that their order is kept.
   const child = spawn("/bin/sh", ["-c", 'exec "$0" "$@" 2>&1', process.execPath, program, ...args], {
     cwd,
     env: {
@@ -70,7 +72,7 @@ export function startInTerminal(
 const sequences = /\u001b(?:\[(\d*)([A-Za-z])|([78]))|[\s\S]/gu;
 const isWide = /[\u{1100}-\u{115F}\u{2E80}-\u{A4CF}\u{AC00}-\u{D7A3}\u{FF00}-\u{FF60}]/u;
 
-/** What a terminal shows after everything that was printed. A wide character fills two cells; the second is empty. */
+/** Renders a terminal's screen after all output. A wide character fills two cells; the second is empty. */
 class DrawnText {
   readonly #columns: number;
   readonly #rows: string[][] = [[]];

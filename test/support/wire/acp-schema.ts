@@ -5,7 +5,7 @@ import draft from "@agentclientprotocol/sdk/schema/v2/schema.json" with { type: 
 import draftUnstable from "@agentclientprotocol/sdk/schema/v2/schema.unstable.json" with { type: "json" };
 import { isObject, toList, toObject, toText, type JsonObject } from "../json.ts";
 
-/** The published schemas of version 1 and the draft of version 2, each also with its unstable part. */
+/** The published schemas of version 1 and of the draft of version 2, each also with its unstable part. */
 const published = { stable, unstable, draft, draftUnstable };
 export type SchemaName = keyof typeof published;
 
@@ -44,7 +44,10 @@ function withProposed(definitions: JsonObject): JsonObject {
   return { ...definitions, ...Object.fromEntries(changed) };
 }
 
-/** Checks messages of the agent against a published schema of ACP: nothing in them but what it knows, `_meta` apart. */
+/**
+ * Checks messages of the agent against a published schema of ACP: they may only have known fields, except in
+ * `_meta`.
+ */
 export class AcpSchema {
   readonly #ajv = new Ajv2020({ strict: false, validateFormats: false, allErrors: false });
   readonly #compiled = new Map<string, ValidateFunction>();
@@ -59,19 +62,22 @@ export class AcpSchema {
     this.#ajv.addSchema({ $defs }, "acp");
   }
 
-  /** Whether the agent has this method. */
+  /** Whether the agent must implement this method. */
   hasMethod(method: string): boolean {
     return getDefinition(this.#definitions, method, ["agent"], /Response$/) !== undefined;
   }
 
-  /** Problems of what a request or notification of the agent carries. Methods beginning with `_` are extensions. */
+  /**
+   * Describes problems in the parameters of the agent's request or notification. Methods beginning with `_`
+   * are extensions.
+   */
   ofCall(method: string, params: unknown): string[] {
     if (method.startsWith("_")) return [];
     const name = getDefinition(this.#definitions, method, ["client", "protocol"], /Request$|Notification$/);
     return name ? this.#problems(name, params) : [`${method} is no method of ACP`];
   }
 
-  /** Problems of the agent's result for a request of the client. */
+  /** Describes problems in the agent's result for a request of the client. */
   ofResult(method: string, result: unknown): string[] {
     const name = getDefinition(this.#definitions, method, ["agent"], /Response$/);
     return name ? this.#problems(name, result) : [];
@@ -100,13 +106,13 @@ export class AcpSchema {
     return validate;
   }
 
-  /** The schema of a whole value, which has no fields that it does not name. */
+  /** Closes a schema of a complete value: it has no unnamed fields. */
   #closed(schema: JsonObject): JsonObject {
     const within = this.#closedWithin(schema);
     return this.#namesFields(schema) ? { allOf: [within], unevaluatedProperties: false } : toObject(within);
   }
 
-  /** The same for what the value holds; what belongs to it itself may be said by several schemas together. */
+  /** Closes the schemas of the value's fields; several schemas together may describe the value itself. */
   #closedWithin(schema: unknown): unknown {
     if (Array.isArray(schema)) return schema.map((one) => this.#closedWithin(one));
     if (!isObject(schema)) return schema;
@@ -139,7 +145,7 @@ export class AcpSchema {
   }
 }
 
-/** Fields that may hold anything. */
+/** Fields that may contain anything. */
 const openFields = new Set(["_meta", "rawInput", "rawOutput", "data"]);
 
 function getDefinition(

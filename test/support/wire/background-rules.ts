@@ -9,17 +9,17 @@ export class BackgroundWatch {
   /** The terminals of calls. */
   readonly #terminals = new Map<string, string[]>();
   #listed: readonly string[] = [];
-  /** All that were listed since the session was opened. */
+  /** All work that was listed since the session was opened. */
   readonly #jobs = new Set<string>();
 
-  /** Returns what is wrong with an update. */
+  /** Returns problems of an update. */
   see(kind: string, update: JsonObject): string[] {
     if (kind === "terminal_update") this.#note(`terminal ${String(update.terminalId)}`, update.exitStatus);
     if (kind === "tool_call_update") this.#seeCall(update);
     return kind === "state_update" ? this.#seeState(update) : [];
   }
 
-  /** Whether the update is of work that was listed, or of the list. */
+  /** Whether the update is about listed work, or about the list. */
   isOfJob(kind: string, { terminalId, toolCallId }: JsonObject): boolean {
     if (kind === "state_update") return this.#jobs.size > 0;
     if (kind !== "tool_call_update") return this.#jobs.has(`terminal ${String(terminalId)}`);

@@ -37,7 +37,7 @@ export function draftRules(traffic: readonly Traffic[]): Violation[] {
 
 type Problem = [RuleName, string];
 
-/** What the client knows of one session while the messages pass. */
+/** The client's knowledge of one session while the messages pass. */
 class DraftWatch {
   quiet: string | undefined;
   readonly #whole = new Set<string>();
@@ -71,8 +71,8 @@ class DraftWatch {
   }
 
   /**
-   * A replay begins with the session's first message, or with the one that its request names, whenever its request's
-   * turn comes.
+   * A replay begins with the session's first message, or with the one that its request names, in the order of
+   * requests.
    */
   #seeMessage(id: unknown): void {
     this.#firstMessage ??= id;

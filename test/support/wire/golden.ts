@@ -9,23 +9,23 @@ import type { Direction, WireId, WireLog } from "./wire-log.ts";
 export interface GoldenPlaces {
   cwd: string;
   home: string;
-  /** What else differs from run to run, and what it is called in the golden file. */
+  /** Other values that differ from run to run, and their names in the golden file. */
   names?: Readonly<Record<string, string>>;
-  /** Which messages are compared; all unless given. */
+  /** Selects the compared messages; all by default. */
   counts?: (message: JsonObject) => boolean;
 }
 
 const updating = process.env.UPDATE_GOLDEN === "1";
 
 const folder = new URL("../../golden/", import.meta.url);
-/** Where this checkout lies, and what runs it. */
+/** The path of this checkout and of the program that runs it. */
 const machine: [string, string][] = [
   [process.execPath, "<node>"],
   [fileURLToPath(new URL("../../..", import.meta.url)).replace(/[/\\]$/, ""), "<program>"],
 ];
 const fileEnds: Record<Direction, string> = { fromAgent: "from-agent", toAgent: "to-agent" };
 
-/** Keys whose values are ids, and what the ids are called in the golden file. */
+/** Keys whose values are ids, and the names of the ids in the golden file. */
 const idKeys = new Map([
   ["sessionId", "session"],
   ["messageId", "msg"],
@@ -38,13 +38,14 @@ const timeText = /\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?Z/g;
 const durationText = /\b\d+(\.\d+)? ?(ms|s|seconds)\b/g;
 /** The estimated size after a compaction, which changes with every prompt. */
 const sizeText = /(?<=→ )[\d.]+k? tokens/g;
-/** A pattern names the server that it is for by its command, which holds where this checkout lies. */
+/** A pattern contains the command of its server, which contains the path of this checkout. */
 const serverText = /(?<=\w@)[0-9a-f]{12}\b/g;
 const durationKey = /(Ms|duration|elapsed)$/i;
 
 /**
- * Compares what passed on the wire with `test/golden/<name>.from-agent.json` and `.to-agent.json`, the directions
- * apart since their interleaving is not fixed. `UPDATE_GOLDEN=1` writes the files; a missing one fails.
+ * Compares the messages on the wire with `test/golden/<name>.from-agent.json` and `.to-agent.json`, each
+ * direction separately because their interleaving is not fixed. `UPDATE_GOLDEN=1` writes the files; a missing
+ * one fails.
  */
 export async function expectGolden(
   name: string,
@@ -64,7 +65,7 @@ export async function expectGoldenText(file: string, text: string, update = upda
   else expect(text, path).toBe(await readGolden(path));
 }
 
-/** The messages of each direction without what differs from run to run. */
+/** Returns the messages of each direction without values that differ from run to run. */
 export function normalise(wire: WireLog, places: GoldenPlaces): Record<Direction, unknown[]> {
   const messages = counted(wire).filter(({ json }) => places.counts?.(json) ?? true);
   const names = collectIdNames(messages.map(({ json }) => json));
@@ -77,7 +78,10 @@ export function normalise(wire: WireLog, places: GoldenPlaces): Record<Direction
   return { fromAgent: of("fromAgent"), toAgent: of("toAgent") };
 }
 
-/** The messages, the requests of each side counted from 0: an agent that has served others before counts on. */
+/**
+ * Numbers the requests of each side from 0, because an agent that has served other stories continues its
+ * count.
+ */
 function counted(wire: WireLog): { direction: Direction; json: JsonObject }[] {
   const counts = { toAgent: 0, fromAgent: 0 };
   const numbers = { toAgent: new Map<WireId, number>(), fromAgent: new Map<WireId, number>() };
@@ -93,7 +97,7 @@ function counted(wire: WireLog): { direction: Direction; json: JsonObject }[] {
   });
 }
 
-/** A notice that takes a request back names it by the number that it has here. */
+/** A cancellation names its request by the new number. */
 function countedCancel(json: JsonObject, numbers: Map<WireId, number>): JsonObject {
   const params = toObject(json.params);
   const number = typeof params.requestId === "number" ? numbers.get(params.requestId) : undefined;
@@ -120,7 +124,7 @@ async function readGolden(path: string): Promise<string> {
 const toLines = (messages: unknown[]): string =>
   `[\n${messages.map((message) => JSON.stringify(message)).join(",\n")}\n]\n`;
 
-/** Each id in the order of appearance, with its name. */
+/** Each id in order of appearance, with its name. */
 function collectIdNames(messages: unknown[]): [string, string][] {
   const names = new Map<string, string>();
   const counts = new Map<string, number>();
@@ -168,7 +172,7 @@ function cleaner(replacements: [string, string][]): (value: unknown) => unknown 
 
 const escape = (text: string): string => text.replaceAll(/[.*+?^${}()|[\]\\]/g, "\\$&");
 
-/** Calls that run at the same time continue in any order, so consecutive updates are grouped by call. */
+/** Parallel calls continue in any order, so consecutive updates are grouped by call. */
 function separateCalls(messages: unknown[]): unknown[] {
   const rows: { keys: string[]; messages: unknown[] }[] = [];
   for (const message of messages) {
@@ -195,7 +199,9 @@ function parallelKey(message: unknown): string | undefined {
   return sessionUpdate === "tool_call_update" ? String(toolCallId) : undefined;
 }
 
-/** How often the newest output of a running call is shown depends on how long it runs: its first showing stays. */
+/**
+ * The number of updates with the output of a running call depends on its duration: only the first is kept.
+ */
 function firstTails(messages: unknown[]): unknown[] {
   const seen = new Set<string>();
   return messages.filter((message) => {
@@ -208,7 +214,10 @@ function firstTails(messages: unknown[]): unknown[] {
   });
 }
 
-/** Where a text is cut into chunks depends on how fast the client reads, so neighbours of one message become one. */
+/**
+ * The split of a text into chunks depends on how fast the client reads, so consecutive chunks of one message
+ * are joined.
+ */
 function mergeChunks(messages: unknown[]): unknown[] {
   const merged: unknown[] = [];
   for (const message of messages) {

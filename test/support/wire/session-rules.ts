@@ -30,14 +30,14 @@ export function sessionRules(traffic: readonly Traffic[]): Violation[] {
   });
 }
 
-/** New sessions get their id with the answer; a fork's is about its source too. */
+/** New sessions get their id with the response; a fork's response is about its source too. */
 function createdSession(item: Traffic): string | undefined {
   return item.type === "answer" ? toText(toObject(item.result).sessionId) : undefined;
 }
 
 const afterLoad = "the answer to session/load";
 
-/** What the client knows of one session while the messages pass. */
+/** The client's knowledge of one session while the messages pass. */
 class SessionWatch {
   /** Why no update may come before the next request. */
   quiet: string | undefined;
@@ -51,13 +51,19 @@ class SessionWatch {
   readonly #parents = new Map<string, string>();
   /** Updates of background calls after a cancelled turn, which only their question may follow. */
   #early: Violation[] = [];
-  /** Calls whose cards show what a question asked, in editors that take a question for an update of its call. */
+  /**
+   * Calls whose cards show the content of a question, in editors that treat a question as an update of its
+   * call.
+   */
   readonly #asked = new Set<string>();
-  /** A load waits for setups before it, and a turn may continue meanwhile: its replay begins with this message. */
+  /**
+   * A load waits for earlier setup requests, and a turn may continue meanwhile: its replay begins with this
+   * message.
+   */
   #firstMessage: unknown;
   /** Calls that the newest load may announce again. */
   #toReplay = new Set<string>();
-  /** Whether a turn runs that another client started. */
+  /** Whether a turn of another client runs. */
   #joined = false;
   #known = false;
   #knownBeforeLoad = false;
@@ -95,7 +101,7 @@ class SessionWatch {
     if (closing.has(call.method) && !error) {
       this.#known = this.#isLoading();
       this.#joined = false;
-      // A client that opens the session again begins without its cards.
+      // A client that opens the session again starts without its cards.
       if (!this.#known) this.#tools.clear();
     }
     if (opening.has(call.method) && !error)
@@ -146,12 +152,12 @@ class SessionWatch {
     return violations;
   }
 
-  /** Whether the update is of a job, which may go on after a load, or the notice of its end. */
+  /** Whether the update is about a job, which may continue after a load, or the notice of its end. */
   #isOfJob(kind: string, update: JsonObject): boolean {
     return kind === "notice" ? this.#hasJobEnded : this.#isOfBackground(update);
   }
 
-  /** Whether the update is of a call whose work continues after its turn. */
+  /** Whether the update is about a call whose work continues after its turn. */
   #isOfBackground(update: JsonObject): boolean {
     return this.#isBackground(String(update.toolCallId)) || this.#isBackground(parentOf(update));
   }
@@ -242,7 +248,7 @@ function describe(item: Call | Notice): string {
 /** Maximum characters of the title of a tool's call, unless it is a command. */
 const titleLength = 80;
 
-/** Returns what is wrong with the title of a card. A backslash may come before each character of Markdown. */
+/** Describes problems of the title of a card. A backslash may precede each Markdown character. */
 function findTitleProblem({ title, kind, name }: JsonObject): string | undefined {
   const text = (toText(title) ?? "").replaceAll(/\\(?=[^\p{L}\p{N}\s])/gu, "");
   if (text.trim() === "") return "has no title";

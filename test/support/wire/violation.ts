@@ -1,13 +1,13 @@
 export type RuleName =
   /** Each line is one JSON-RPC message in UTF-8, ended by a newline. */
   | "line"
-  /** A line has a bound. */
+  /** A line has a maximum length. */
   | "size"
   /** Each request of the client gets exactly one answer. */
   | "answer"
-  /** Each message is valid by the schema of ACP v1. */
+  /** Each message is valid in the schema of ACP v1. */
   | "schema"
-  /** Nothing is used that the client did not advertise. */
+  /** The agent uses no capability that the client did not advertise. */
   | "capability"
   /** A current value is one of those offered. */
   | "selection"
@@ -19,12 +19,12 @@ export type RuleName =
   | "silence"
   /** `tool_call` first, one terminal status, nothing after it, and one before the turn ends. */
   | "tool"
-  /** States list the work in the background, which is announced before and ended in the client's view. */
+  /** States list the background work, which is announced before and ended in the client's view. */
   | "background";
 
 export interface Violation {
   rule: RuleName;
-  /** The entry of the log that shows it. */
+  /** The log entry with the violation. */
   order: number;
   text: string;
 }

@@ -7,7 +7,7 @@ import type { Violation } from "./violation.ts";
 import type { WireLog } from "./wire-log.ts";
 import { type Call, isUpdate, getSessionId, parseTraffic, type Traffic } from "./wire-traffic.ts";
 
-/** Bytes; some clients break on 10 MiB, so that 1 MiB is a safe bound. */
+/** Maximum bytes of a line; some clients fail at 10 MiB, so 1 MiB is a safe limit. */
 const lineLimitBytes = 1024 * 1024;
 
 const schemas = {
@@ -17,7 +17,7 @@ const schemas = {
   draftUnstable: new AcpSchema("draftUnstable"),
 };
 
-/** Everything that a strict client would find wrong with what the agent sent. */
+/** Finds the problems that a strict client would have with the agent's messages. */
 export function wireViolations(log: WireLog): Violation[] {
   const traffic = parseTraffic(log.entries);
   const violations = [
@@ -35,7 +35,7 @@ const stableRules = (traffic: Traffic[]): Violation[] => [
   ...sessionRules(traffic),
 ];
 
-/** The version that the agent answered with. */
+/** The protocol version of the agent's response. */
 function versionOf(traffic: Traffic[]): unknown {
   const answers = traffic.filter((item) => item.type === "answer" && item.call?.method === "initialize");
   return answers.map((item) =>
@@ -90,7 +90,7 @@ function answerViolations(log: WireLog, traffic: Traffic[]): Violation[] {
   return violations;
 }
 
-/** A message whose id cannot be known is answered with the id null (JSON-RPC 2.0, 5). */
+/** A message with an unknown id gets a response with the id null (JSON-RPC 2.0, 5). */
 const isProtocolError = (id: unknown, error: JsonObject | undefined): boolean =>
   id === null && (error?.code === -32700 || error?.code === -32600);
 
@@ -117,7 +117,7 @@ function omitDeleted(item: Traffic): Traffic {
   return { ...item, params: toObject(JSON.parse(params)) };
 }
 
-/** A client that names an unstable ability reads what is unstable. */
+/** A client that names an unstable capability receives unstable content. */
 function schemaFor(traffic: Traffic[]): SchemaName {
   if (versionOf(traffic) === 2) return "draft";
   const { plan, subagents } = capabilitiesIn(traffic);
@@ -139,7 +139,7 @@ function schemaProblems(item: Traffic, schema: AcpSchema, wider: AcpSchema): str
   return (isAnsweredWider(item.call, schema) ? wider : schema).ofResult(method, item.result);
 }
 
-/** Answers to unstable calls, and the first answer, which advertises unstable capabilities. */
+/** Responses to unstable calls, and the first response, which advertises unstable capabilities. */
 const isAnsweredWider = ({ method, params }: Call, schema: AcpSchema): boolean =>
   !schema.hasMethod(method) || method === "initialize" || "archived" in params;
 
@@ -208,12 +208,12 @@ function selectionViolations(traffic: Traffic[]): Violation[] {
   return traffic.flatMap((item): Violation[] => {
     if (item.by === "toAgent" || item.type === "call") return [];
     const carried = item.type === "answer" ? toObject(item.result) : toObject(item.params.update);
-    // A fork's answer is about the new session, not about the one that was asked for.
+    // A fork's response is about the new session, not about its source.
     const session = toText(carried.sessionId) ?? getSessionId(item);
     if (isObject(carried.modes)) modes.set(session, idsOf(carried.modes.availableModes, "id"));
     const current = toText(toObject(carried.modes).currentModeId) ?? toText(carried.currentModeId);
     const options = toList(carried.configOptions).map(toObject);
-    // The one way to say that there are other modes now.
+    // This update is the only way to announce new modes.
     const mode = options.find(({ category }) => category === "mode");
     if (mode !== undefined) modes.set(session, valuesOf(mode));
     const problems = options.flatMap(optionProblems);

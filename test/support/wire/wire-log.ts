@@ -30,19 +30,19 @@ export interface WireUpdate {
 
 export type WireId = string | number | null;
 
-/** Lines that a failure's report shows, and how long each may be. */
+/** Number of lines in a failure's report, and their maximum length. */
 const excerptLines = 40;
 const excerptWidth = 400;
 
 const arrayBegin = "[".charCodeAt(0);
 
-/** Everything that one connection carried, in both directions and in order. */
+/** All messages of one connection, in both directions and in order. */
 export class WireLog {
   readonly entries: WireEntry[] = [];
   /** The session updates among the entries. */
   readonly updates: WireUpdate[] = [];
   readonly bell = new Bell();
-  /** True when the process was killed: then missing messages are not faults. */
+  /** True if the process was killed: then missing messages are not faults. */
   cut = false;
   /** Version 2 was agreed on, which has batches. */
   #hasBatches = false;
@@ -54,7 +54,7 @@ export class WireLog {
     return performance.now() - this.#beganAt;
   }
 
-  /** Takes bytes as they pass and returns the lines that they complete. */
+  /** Accepts bytes as they pass and returns the lines that they complete. */
   receive(direction: Direction, bytes: Uint8Array): WireEntry[] {
     const completed: WireEntry[] = [];
     let start = 0;
@@ -73,12 +73,12 @@ export class WireLog {
     return this.#append(direction, Buffer.from(JSON.stringify(json)));
   }
 
-  /** The agent's output that no newline ended. */
+  /** The agent's last output without a newline. */
   get unfinished(): string {
     return Buffer.concat(this.#pending.fromAgent).toString();
   }
 
-  /** A new log of the same connection, that knows how it began: the request to initialize and its answer. */
+  /** Creates a new log of the same connection, with only its first request and response. */
   beginning(): WireLog {
     const [request, answer] = this.entries;
     if (request?.message?.kind !== "request" || request.message.method !== "initialize")
@@ -89,7 +89,7 @@ export class WireLog {
     return log;
   }
 
-  /** The last lines, for a failure's report. */
+  /** The last lines, for the report of a failure. */
   excerpt(): string {
     return this.entries.slice(-excerptLines).map(entryText).join("\n");
   }
@@ -148,7 +148,7 @@ function parseMessage(line: string): WireMessage | string {
 
 const isWireId = (id: unknown): id is WireId => id === null || typeof id === "string" || Number.isInteger(id);
 
-/** Only the tag is looked at; whether the rest is valid is the schema's question. */
+/** Only checks the tag; the schema checks the rest. */
 const isSessionUpdate = (value: unknown): value is SessionUpdate =>
   typeof toObject(value).sessionUpdate === "string";
 

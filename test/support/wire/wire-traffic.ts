@@ -1,7 +1,9 @@
 import type { JsonObject } from "../json.ts";
 import type { Direction, WireEntry, WireId } from "./wire-log.ts";
 
-/** A connection's messages with each answer tied to its call. `by` is the direction in which it went. */
+/**
+ * A connection's messages, with each response linked to its request. `by` is the direction of the message.
+ */
 export type Traffic = Call | Answer | Notice;
 
 export interface Call {
@@ -18,7 +20,7 @@ export interface Answer {
   by: Direction;
   order: number;
   id: WireId;
-  /** Undefined for an answer to nothing. */
+  /** Undefined for a response without a request. */
   call: Call | undefined;
   result: unknown;
   error: JsonObject | undefined;
@@ -56,7 +58,7 @@ export function parseTraffic(entries: readonly WireEntry[]): Traffic[] {
   });
 }
 
-/** The session that a message names. */
+/** Returns the session that a message names. */
 export function getSessionId(traffic: Traffic): string | undefined {
   const params = traffic.type === "answer" ? traffic.call?.params : traffic.params;
   return typeof params?.sessionId === "string" ? params.sessionId : undefined;

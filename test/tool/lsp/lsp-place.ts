@@ -16,14 +16,14 @@ import { call, toolPlace, type ToolPlace } from "../tool-place.ts";
 
 const program = fileURLToPath(new URL("../../support/program/scripted-server-program.ts", import.meta.url));
 
-/** What the scripted server announces and answers; see its program. */
+/** The scripted server's capabilities and responses; see its program. */
 export interface ServerScript {
   readonly capabilities?: Readonly<Record<string, unknown>>;
   readonly answers?: Readonly<Record<string, readonly unknown[]>>;
   readonly sends?: Readonly<Record<string, readonly unknown[]>>;
 }
 
-/** Announces all that the tools use. */
+/** Announces all capabilities that the tools use. */
 export const allProviders = {
   definitionProvider: true,
   implementationProvider: {},
@@ -46,7 +46,7 @@ export interface LspPlace extends ToolPlace {
   received(method: string): Promise<unknown[]>;
 }
 
-/** A folder whose `.txt` files are served by a server with this script. Requests wait only for a short time. */
+/** A folder whose `.txt` files are served by a server with this script. Requests have a short timeout. */
 export async function lspPlace(
   files: Files,
   { capabilities = allProviders, ...script }: ServerScript,

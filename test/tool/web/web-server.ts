@@ -1,9 +1,9 @@
 import type { IncomingMessage, ServerResponse } from "node:http";
 import { listen, type Listening } from "../../support/listen.ts";
 
-/** A server of the web on this computer. */
+/** A web server on this computer. */
 export interface WebServer extends Listening {
-  /** What was asked for, as method and path, in order. */
+  /** The requests, as method and path, in order. */
   readonly requests: string[];
 }
 
@@ -21,7 +21,7 @@ export async function webServer(answers: Readonly<Record<string, Answer>>): Prom
   return { ...server, requests };
 }
 
-/** Answers with this body. */
+/** Responds with this body. */
 export const body =
   (
     content: string | Uint8Array,

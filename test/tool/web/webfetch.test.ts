@@ -10,13 +10,13 @@ const tool = webfetchTool({ lookup: systemLookup });
 const html = (content: string | Uint8Array, more: Record<string, string> = {}) =>
   body(content, { "content-type": "text/html; charset=utf-8", ...more });
 
-/** What the model reads of a fetch that goes well. */
+/** Returns the text that the model receives from a successful fetch. */
 async function output(url: string, more: Record<string, unknown> = {}): Promise<string> {
   await using place = await toolPlace();
   return (await call(tool, { url, ...more }, place)).output;
 }
 
-/** What the model reads of a fetch that fails, in preparation or later. */
+/** Returns the text that the model receives from a failed fetch, in preparation or later. */
 async function failure(url: string, more: Record<string, unknown> = {}, fetching = tool): Promise<string> {
   await using place = await toolPlace();
   try {

@@ -146,7 +146,7 @@ const pages = ["docs/command-line.md", "docs/setup.md"].map((path) =>
   readFileSync(join(import.meta.dirname, "../../..", path), "utf8"),
 );
 
-/** Every call of the program in the examples for a shell, as words. */
+/** All calls of the program in the examples for a shell, as words. */
 function examples(): string[][] {
   const blocks = pages.flatMap((page) =>
     [...page.matchAll(/```sh\n([\s\S]*?)```/g)].map(([, block = ""]) => block),

@@ -6,7 +6,7 @@ import { Screen } from "../../../src/cli/live/screen.ts";
 import { widthOf } from "../../../src/cli/terminal/output.ts";
 import { styleFor } from "../../../src/cli/terminal/style.ts";
 
-/** Wraps a text that arrives in pieces of some characters. */
+/** Wraps a text that arrives in chunks of this many characters. */
 function wrap(text: string, columns: number, size = 3): string[] {
   const wrapper = new LineWrapper(() => columns);
   const pieces = text.match(new RegExp(`[\\s\\S]{1,${size}}`, "gu")) ?? [];

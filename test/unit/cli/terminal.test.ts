@@ -12,7 +12,7 @@ import { processorMs } from "../../support/program/processor-time.ts";
 
 type Chunk = "agent_message_chunk" | "agent_thought_chunk";
 
-/** What a turn of these chunks prints, on which of the two streams. */
+/** Returns the output of a turn with these chunks, per stream. */
 function printed(chunks: readonly (readonly [Chunk, text: string, messageId: string])[]) {
   const out = { answer: "", progress: "" };
   const screen = new Screen({
@@ -27,7 +27,7 @@ function printed(chunks: readonly (readonly [Chunk, text: string, messageId: str
   return out;
 }
 
-/** A terminal of 40 columns, and what was written to it. */
+/** A terminal of 40 columns, and the text written to it. */
 function narrowTerminal() {
   let written = "";
   const stream = { isTTY: true, columns: 40, rows: 24, write: (text: string) => (written += text) };

@@ -19,7 +19,7 @@ afterEach(async () => {
   for (const processes of running.splice(0)) await processes.endAll();
 });
 
-/** A folder with servers for `.txt` files, of one behaviour. */
+/** A folder with servers for `.txt` files that behave in this way. */
 async function place(behaviour: string, waits = { firstMs: 10_000, laterMs: 10_000 }) {
   const folder = await temporaryFolder();
   const processes = openPipedProcesses({

@@ -41,7 +41,7 @@ beforeEach(async () => {
 });
 afterEach(() => folder.remove());
 
-/** As another process would see it. */
+/** The store as another process would read it. */
 function openStore() {
   const known = new Secrets();
   const files = new JsonStore({ root: folder.path, log: silentLog });
@@ -169,7 +169,7 @@ describe("an authorization", () => {
       const ignored: ShowAddress = async () => "shown";
       const late = { outcome: "failed", reason: expect.stringContaining("The authorization timed out") };
       expect(await run({ show: ignored, waitMs: 50 })).toEqual(late);
-      // One that finds its port taken by another program registers again too.
+      // An attempt that finds its port in use registers again too.
       const before = server.count("/register");
       expect(await run()).toEqual({ outcome: "authorized" });
       expect(server.count("/register")).toBe(before + 1);
@@ -274,7 +274,7 @@ describe("an authorization", () => {
         seen.push(posted.status, await raw(back, "GET / HTTP/1.1\r\nHost: evil.example\r\n\r\n"));
         seen.push(await raw(back, "\u0000\u0001 nonsense\r\n\r\n"));
         seen.push(await raw(back, `GET /${"x".repeat(100_000)} HTTP/1.1\r\n\r\n`));
-        // Opened and left silent.
+        // An open connection without a request.
         const { hostname, port } = new URL(back);
         const idle = connect(Number(port), hostname).on("error", () => {});
         seen.push(await visit(address));
@@ -292,7 +292,7 @@ describe("an authorization", () => {
         405,
         "HTTP/1.1 403 Forbidden",
         "HTTP/1.1 400 Bad Request",
-        // What was not read may take the answer along.
+        // Unread data may discard the response.
         expect.stringMatching(/^(HTTP\/1.1 431 .+)?$/),
         200,
       ]);
@@ -479,7 +479,7 @@ async function freePort(): Promise<number> {
   return server.port;
 }
 
-/** The first line of what is answered to these bytes. */
+/** Returns the first line of the response to these bytes. */
 function raw(address: string, bytes: string): Promise<string> {
   const { hostname, port } = new URL(address);
   return new Promise((resolve) => {

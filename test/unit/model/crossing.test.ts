@@ -30,7 +30,9 @@ const sources = {
   qwen: { api: "chat", ref: { provider: "ollama", model: "qwen3:8b" } },
 } as const satisfies Record<string, Source>;
 
-/** An answer with a thought, a text and a call, and with all that its provider wants back. */
+/**
+ * An answer with a thought, a text and a call, and with all data that its provider wants to receive again.
+ */
 function answer(
   source: Source,
   data: {
@@ -78,7 +80,7 @@ function answer(
   };
 }
 
-/** What only its own provider may see again. */
+/** The data that only its own provider may receive again. */
 const marks: Readonly<Record<keyof typeof sources, readonly string[]>> = {
   claude: ["SIGNATURE", "anthropic thinks"],
   gpt: ["SEALED", "openai thinks"],

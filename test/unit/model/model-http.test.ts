@@ -10,7 +10,7 @@ async function startServer(behave: Behave) {
   const sockets = new Set<Socket>();
   const server = createServer((socket) => {
     sockets.add(socket);
-    // The other side may break it off.
+    // The other side may close it early.
     socket.on("error", () => {});
     socket.once("data", () => behave(socket));
   });
@@ -26,7 +26,7 @@ async function startServer(behave: Behave) {
   };
 }
 
-/** The code and words of what is thrown, also while the body is read; "answered" where nothing is. */
+/** The code and message of the error, also while the body is read; "answered" if there is none. */
 async function failureOf(url: string, request: Partial<HttpRequest> = {}): Promise<string> {
   const signal = AbortSignal.timeout(5_000);
   try {

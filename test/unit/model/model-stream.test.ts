@@ -88,7 +88,7 @@ const ending = (reason = "stop") => delta({}, reason) + usage + done;
 const partsOf = (answer: HttpAnswer) =>
   new Connection(new AbortController().signal, 3_600_000).read(answer, new Reader());
 
-/** Asks a server that streams just this. */
+/** Calls a server that streams this answer. */
 async function answered(text: string, request: Parameters<typeof ask>[1] = {}): Promise<CollectedEvent[]> {
   return ask(await serve((response) => stream(response).end(text)), request);
 }

@@ -21,7 +21,7 @@ afterAll(() => server.close());
 const catalog = new Catalog(silentLog);
 const sessionId = newSessionId();
 const foreign: ModelRef = { provider: "elsewhere", model: "other" };
-/** An id that only its own provider takes. */
+/** An id that only its own provider accepts. */
 const foreignId = `toolu_${"x".repeat(70)}.1`;
 
 type PartInput<P = Part> = P extends Part ? Omit<P, "id"> : never;
@@ -65,7 +65,7 @@ function answered(model: ModelRef, ...parts: Part[]): Message {
   return { info, parts };
 }
 
-/** What was sent over chat completions for a conversation that another model began and this one went on with. */
+/** The request over chat completions for a conversation that another model started and this one continued. */
 async function requestOf(ref: ModelRef, host: string) {
   let url = "";
   const forward: Send = (to, request) => {
@@ -129,7 +129,7 @@ const cacheKey = { prompt_cache_key: sessionId };
 const usage = { stream_options: { include_usage: true } };
 const sampled = { temperature: 0.3, top_p: 0.9 };
 
-/** What of a request differs from provider to provider, beside its settings. */
+/** The parts of a request that differ between providers, next to its settings. */
 interface Differences {
   callIds: unknown[];
   reasoning: unknown[];
@@ -139,7 +139,7 @@ interface Differences {
   marks: boolean[];
 }
 
-/** What most providers document. */
+/** The common values of most providers. */
 const usual: Differences = {
   callIds: ["own1", "abc123XYZ"],
   reasoning: [undefined, undefined, undefined],
@@ -149,7 +149,7 @@ const usual: Differences = {
   marks: Array.from({ length: 8 }, () => false),
 };
 
-/** The whole body of a request to this model. */
+/** Returns the complete body of a request to this model. */
 function bodyOf(model: string, settings: Record<string, unknown>, differences: Differences) {
   const { callIds, reasoning, signatures, details, parameters, marks } = differences;
   const content = (text: string, message: number) =>
@@ -188,7 +188,7 @@ function bodyOf(model: string, settings: Record<string, unknown>, differences: D
   };
 }
 
-/** Only what there is. */
+/** Only the fields that exist. */
 const given = (fields: Record<string, unknown>) =>
   Object.fromEntries(Object.entries(fields).filter(([, value]) => value !== undefined));
 
@@ -218,7 +218,7 @@ const row = (
 
 const marked = [true, false, false, false, false, true, false, true];
 
-/** Each preset with what its provider documents of the request. */
+/** Each preset with the request that its provider documents. */
 const rows: Row[] = [
   row("openai", "gpt-5", "high", "https://api.openai.com/v1", {
     ...cacheKey,
@@ -226,14 +226,14 @@ const rows: Row[] = [
     reasoning_effort: "high",
     ...usage,
   }),
-  // Tools without reasoning only, since GPT-5.4.
+  // Supports tools only without reasoning, since GPT-5.4.
   row("openai", "gpt-5.6-sol", undefined, "https://api.openai.com/v1", {
     ...cacheKey,
     max_completion_tokens: 32_000,
     reasoning_effort: "none",
     ...usage,
   }),
-  // Knows no effort "none"; OpenAI says itself that it takes tools elsewhere.
+  // Has no effort "none"; OpenAI documents that it supports tools only over another API.
   row("openai", "gpt-6.1-sol", undefined, "https://api.openai.com/v1", {
     ...cacheKey,
     max_completion_tokens: 32_000,
@@ -256,7 +256,7 @@ const rows: Row[] = [
     max_tokens: 32_000,
     ...usage,
   }),
-  // One of the two samplers, since Opus 4.1.
+  // Only one of the two sampling parameters, since Opus 4.1.
   row("anthropic", "claude-sonnet-4-5", undefined, "https://api.anthropic.com/v1", {
     max_tokens: 32_000,
     temperature: 0.3,
@@ -346,7 +346,7 @@ const rows: Row[] = [
     { max_tokens: 32_000, reasoning_effort: "max", ...sampled, ...usage },
     { reasoning: ownThoughts },
   ),
-  // Refuses reasoning_content, whatever the model wants elsewhere.
+  // Rejects reasoning_content, even if the model wants it elsewhere.
   row("cerebras", "zai-glm-4.7", undefined, "https://api.cerebras.ai/v1", {
     max_completion_tokens: 32_000,
     ...sampled,

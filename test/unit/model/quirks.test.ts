@@ -114,7 +114,7 @@ test.each([
     $defs: { node: { type: "object", properties: { left: { $ref: "#/$defs/node" }, right: { $ref: "#" } } } },
     properties: { root: { $ref: "#/$defs/node" }, other: { $ref: "#/$defs/none" } },
   };
-  // Each of these names the next one twice, so that the last would be there 2^30 times.
+  // Each of these names references the next one twice, so that the last would occur 2^30 times.
   const doubled = Object.fromEntries(
     Array.from({ length: 30 }, (_, n) => {
       const next = { $ref: `#/$defs/d${n + 1}` };

@@ -1,4 +1,4 @@
-/** Calls that are nearly right, in the shapes of public reports; the contents are our own. */
+/** Nearly correct calls, in the shapes of public reports; the contents are our own. */
 
 const issues = "https://github.com/";
 /** Public reports of the shapes. */
@@ -54,25 +54,25 @@ const reports = {
 
 type Group = "types" | "json" | "fields" | "names";
 
-/** A case of the corpus: served if it names a call that runs, otherwise refused with words. */
+/** A case of the corpus: accepted if it names a call that runs, otherwise rejected with an explanation. */
 export interface NearRightCase {
   readonly group: Group;
-  /** Whether it is refused although it has only one meaning for a reader. */
+  /** Whether it is rejected although a reader sees only one meaning. */
   readonly isMissed?: boolean;
   readonly source: string;
   readonly tool: string;
   /** The arguments as JSON text. */
   readonly raw: string;
-  /** The call that runs; undefined if it is refused. */
+  /** The call that runs; undefined if it is rejected. */
   readonly runs?: { readonly tool: string; readonly input: unknown };
-  /** Matches the note, or the refusal. */
+  /** Matches the note, or the rejection. */
   readonly says?: RegExp;
 }
 
 type Source = keyof typeof reports;
 type Row = readonly [source: Source, tool: string, sent: unknown, used: unknown, says?: RegExp];
 
-/** Expects the repaired input, or a refusal where `used` is undefined. */
+/** Expects the repaired input, or a rejection if `used` is undefined. */
 const toCases = (group: Group, rows: readonly Row[]): NearRightCase[] =>
   rows.map(([source, tool, sent, used, says]) => ({
     group,
@@ -569,7 +569,10 @@ const names: NearRightCase[] = (
   ...(says !== undefined && { says }),
 }));
 
-/** Refused calls that have only one meaning for a reader, and could do no harm. The other refused ones must be refused. */
+/**
+ * Rejected calls that have only one meaning for a reader, and could do no harm. The other rejected ones must
+ * be rejected.
+ */
 const missed: ReadonlySet<string> = new Set([
   'bash {"command":"ls","timeout":"5s"}',
   "read {'filePath': 'it's.ts'}",

@@ -10,7 +10,7 @@ import { nearRightCases } from "./near-right-cases.ts";
 const all = builtInTools({ skills: [], search: undefined });
 const tools = new Map(all.map((tool) => [tool.name, tool]));
 
-/** Takes arguments as the stream does. */
+/** Parses arguments like the stream. */
 function toCall(tool: string, raw: string): ModelCall {
   const { input, problem } = parseArguments(raw);
   return problem === undefined

@@ -29,7 +29,7 @@ function call(callId: string, text = callId, options: Partial<GateCall> = {}): G
   };
 }
 
-/** A user who answers when the test says so. */
+/** A user who answers when the test decides. */
 function user() {
   const requested: { question: Question; signal: AbortSignal; answer: Deferred<Answer> }[] = [];
   const arrivals: Deferred<void>[] = [];

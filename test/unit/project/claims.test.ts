@@ -5,7 +5,7 @@ import { expect, test } from "vitest";
 const root = join(import.meta.dirname, "../../..");
 const read = (path: string) => readFile(join(root, path), "utf8");
 
-/** Returns what is wrong with the tests that a row names. */
+/** Returns problems with the tests that a row names. */
 async function findMissingTest(file: string, title: string): Promise<string[]> {
   const source = await read(file).catch(() => "");
   return source.includes(`("${title}", async`) || source.includes(`("${title}", () =>`)

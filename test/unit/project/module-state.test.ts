@@ -17,7 +17,7 @@ const factory = /^(?:lazy|once|memoizePer|deferred)\b/;
 const collection = /^new (?:Map|Set|WeakMap|WeakSet|Array)\b|^\[\];|^\{\};/;
 const stateful = /^new (?:Serial|KeyedSerial|RateLimiter|AbortController|EventEmitter)\b/;
 
-/** Names of the top-level variables of a module that can change. */
+/** Names of a module's top-level variables that can change. */
 function findState(text: string): string[] {
   return [...text.matchAll(declaration)].flatMap(([, keyword, name = "", value = ""]) => {
     const isWritten = new RegExp(

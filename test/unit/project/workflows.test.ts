@@ -5,7 +5,7 @@ import { expect, test } from "vitest";
 import { z } from "zod";
 import { notOnWindows } from "../../../vitest.config.ts";
 
-// The workflows run elsewhere: this checks what can be known of them here.
+// The workflows run on other machines: this checks as much as possible here.
 
 const root = join(import.meta.dirname, "../../..");
 const folder = join(root, ".github/workflows");
@@ -121,7 +121,7 @@ test("each test file that Windows skips exists, is listed once, and has a reason
   const paths = files.flat();
   expect(paths).toHaveLength(new Set(paths).size);
   for (const { reason } of notOnWindows) expect(reason).toMatch(/^[a-z].{10,}[^.]$/);
-  // The rest is most of the suite.
+  // The other files are most of the suite.
   const all = globSync("test/{unit,tool,session,property,streams,e2e,crash,eval}/**/*.test.ts", {
     cwd: root,
   });

@@ -164,7 +164,7 @@ describe("a profile", () => {
       request("edit", "eval $X", { opaque: "unknown" }),
       request("bash", "git push", { irreversible: "sends commits" }),
     ]);
-    // On Linux /tmp is the command's own.
+    // On Linux the command has its own /tmp.
     const isPrivate = process.platform === "linux" && other.startsWith("/tmp/");
     expect(derived.writable).toEqual(isPrivate ? [root] : [root, other]);
     expect(derived.readOnly).not.toContain(join(root, ".git/config"));

@@ -50,7 +50,7 @@ test("an hour of work asks a bounded number of questions at each level", async (
   const askingForAll = countQuestions(calls, strict);
   console.info(`${workingHour.length} calls; questions: ${JSON.stringify({ withDefaults, askingForAll })}`);
   expect(workingHour.length).toBeGreaterThanOrEqual(150);
-  // The table in docs/sandbox.md has the numbers.
+  // The table in docs/sandbox.md contains these numbers.
   const bounds = { ask: 13, "accept-edits": 13, sandboxed: 18, auto: 0 };
   for (const mode of approvalModes) expect(withDefaults[mode], mode).toBeLessThanOrEqual(bounds[mode]);
   expect(withDefaults["ask"]).toBeGreaterThan(5);

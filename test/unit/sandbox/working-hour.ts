@@ -2,9 +2,11 @@
 export type HourCall =
   | {
       readonly bash: string;
-      /** The host that it reaches. */
+      /** The host that it connects to. */
       readonly host?: string;
-      /** It uses a service of the computer, so that it fails in the sandbox and asks to run outside. */
+      /**
+       * Whether it uses a service of the computer, so that it fails in the sandbox and asks to run outside.
+       */
       readonly needsOutside?: true;
     }
   | { readonly read: string }

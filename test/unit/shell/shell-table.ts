@@ -50,7 +50,7 @@ const deniedReads: Rule[] = ["keys/*", "*.env", "keys/deep/a.pem"].map((pattern)
 
 const defaults = defaultRules({ outputFolder: "/data/output", skillFolders: ["/data/skills"] });
 
-/** What programs a careful person lets run; everything else asks. */
+/** The programs that a careful user allows; everything else asks. */
 const chosen =
   "git *, npm test, npm test *, npm run *, rg *, ls *, cat *, grep *, head *, tail *, wc *, sort *, sed *, awk *, find *, echo *, tar *, tree *, man *, less *, jq *, cargo test *, go test *, make *, xargs *, env *, timeout *, tee *, touch *, mkdir *, cp *, mv *, diff *, printf *, test *, [ *, cut *, uniq *, tr *, node *, python3 *, bash *, sudo *, time *, nohup *, vim *, npx vitest *, docker compose *, curl *, ssh *";
 

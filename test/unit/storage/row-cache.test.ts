@@ -30,7 +30,7 @@ test("removes rows of deleted sessions first when there are more sessions than r
     const rows = new RowCache(store, silentLog);
     await rows.open();
 
-    // A file that nobody has changed for a while.
+    // A file that has not changed for a while.
     const path = import.meta.filename;
     const one = row();
     rows.add(one, lstatSync(path));

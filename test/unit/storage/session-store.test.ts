@@ -295,13 +295,13 @@ describe("the list", () => {
     const [gone, changed, torn] = sessions;
     if (!gone || !changed || !torn) throw new Error("no sessions");
     const remaining = join(root, "session_list.json");
-    // A new file and its successor differ in time only after a moment.
+    // The modification times of a new file and its successor differ only after a moment.
     await vi.waitFor(async () => {
       await list({ limit: 1 });
       expect(existsSync(remaining)).toBe(true);
     }, waiting);
 
-    // What is kept counts, as one sees where it does not say what the files do.
+    // The cached value is used, even if it differs from the files.
     const [newest] = (await list({ limit: 1 })).sessions;
     expect(newest).toEqual(sessions.at(-1));
     const [group]: RowGroup[] = JSON.parse(readFileSync(remaining, "utf8"));
@@ -535,7 +535,7 @@ describe("messages", () => {
     await writer.close();
     const started = performance.now();
     expect(await all(store.messages(info.id))).toHaveLength(many);
-    // About 200 ms and 5 ms; the rest is for a busy machine.
+    // About 200 ms and 5 ms; the remaining time is for a busy machine.
     expect(performance.now() - started).toBeLessThan(5_000);
     const sought = performance.now();
     for await (const message of store.messagesFromNewest(info.id)) {
@@ -599,7 +599,7 @@ describe("a damaged store", () => {
       const { lock, session, ...contents } = kinds;
       const version = readFileSync(kinds.migration);
       for (const path of Object.values(contents)) damage(path);
-      // Doubled, a version is a higher version, which is refused for a good reason.
+      // A doubled version is a higher version, which is rejected for a good reason.
       if (name === "doubled") writeFileSync(kinds.migration, version);
       const again = await open();
       const texts = await textsOf(info.id, again);
@@ -681,7 +681,7 @@ describe("a damaged store", () => {
 });
 
 describe("a disk that rejects writes", () => {
-  /** Works for every user, root too, unlike permissions. */
+  /** Works for every user, including root, unlike permissions. */
   function block(folder: string): () => void {
     if (existsSync(folder)) renameSync(folder, `${folder}-away`);
     writeFileSync(folder, "in the way");

@@ -4,7 +4,7 @@ import { applyEdit } from "../../../src/tool/edit/edit-match.ts";
 import { applyHunks } from "../../../src/tool/patch/patch-match.ts";
 import { tries } from "../../support/run-length.ts";
 
-/** What the case shows, the file, the old text, the new text, the file afterwards. */
+/** The name of the case, the file, the old text, the new text, the file afterwards. */
 type Case = readonly [shows: string, file: string, old: string, fresh: string, result: string];
 
 function edited(file: string, oldString: string, newString: string): string {

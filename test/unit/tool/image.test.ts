@@ -5,7 +5,7 @@ import { readImageHeader } from "../../../src/tool/image/image-header.ts";
 import { fitMedium } from "../../../src/tool/image/media.ts";
 import { createPng } from "../../support/png.ts";
 
-/** Noise does not pack well. */
+/** Noise does not compress well. */
 function noise(width: number, height: number): PhotonImage {
   const pixels = new Uint8Array(width * height * 4);
   let seed = 1;
@@ -24,7 +24,7 @@ const samples = new Map([
   ["image/gif", Buffer.from("R0lGODlhBgAEAIAAAAAAAP///yH5BAAAAAAALAAAAAAGAAQAAAIFhI+py1wAOw==", "base64")],
 ]);
 
-/** 24 bits a pixel, lines filled up to 4 bytes. */
+/** 24 bits per pixel, lines padded to 4 bytes. */
 function bitmap(width: number, height: number): Buffer {
   const bytes = Buffer.alloc(54 + Math.ceil((width * 3) / 4) * 4 * height);
   bytes.write("BM");

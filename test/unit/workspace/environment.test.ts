@@ -3,7 +3,7 @@ import { createChildEnvironment } from "../../../src/workspace/process/environme
 
 const quiet = createChildEnvironment({});
 
-/** What of the given variables reaches a command. */
+/** Returns the given variables that a command receives. */
 function passed(env: Record<string, string>, keep?: string[]): string[] {
   return Object.keys(createChildEnvironment(env, { keep })).filter((name) => !(name in quiet));
 }

@@ -89,7 +89,7 @@ test("a write error names the file's own path, whatever path was used", async ()
   await expect(files.write(join(link, "new"), Buffer.from("new"), null)).rejects.toThrow(`mkdir '${link}'`);
 });
 
-/** A file that is written in between may have made the folder again: then that stays. */
+/** A file written in between may have created the folder again, which then remains. */
 function exchange(one: string, other: string): void {
   try {
     renameSync(one, `${one}.away`);
@@ -112,7 +112,7 @@ test("writes nothing elsewhere while links replace folders again and again", asy
     setImmediate(() => exchange(place, link));
   }, 1);
   let written = 0;
-  // Until one write has met the folder itself: which of the two is there is up to chance.
+  // Until one write has found the folder itself: chance decides which of the two exists.
   for (let index = 0; index < 200 || (written === 0 && index < 20_000); index++) {
     const path = join(place, index % 3 === 0 ? `deep${index}/b` : `b${index}`);
     const [outcome] = await Promise.allSettled([files.write(path, Buffer.from("new"), null)]);

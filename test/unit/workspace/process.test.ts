@@ -67,7 +67,7 @@ const exited = (exitCode: number): ProcessOutcome => ({
   background: false,
 });
 
-/** Command lines of what this test started and what still runs. */
+/** Command lines of processes that this test started and that still run. */
 function leftovers(): string[] {
   return readdirSync("/proc")
     .filter((name) => /^\d+$/.test(name))
@@ -276,7 +276,7 @@ test("servers are found only in absolute folders of the PATH", async () => {
   await servers.endAll();
 });
 
-/** Run with no file left to open: `/proc` cannot be read then. */
+/** Runs without free file handles: `/proc` cannot be read then. */
 const withoutFiles = `
   import { spawn } from "node:child_process";
   import { openSync } from "node:fs";
@@ -302,7 +302,7 @@ test("a group is ended even if processes cannot be listed", async () => {
   expect(stdout).toBe("SIGTERM");
 });
 
-/** Guards a group while there is no file left to open, and another later; then it is killed. */
+/** Guards a group without a free file handle, and another one later; then it is killed. */
 const guardedWithoutFiles = `
   import { spawn } from "node:child_process";
   import { closeSync, openSync } from "node:fs";
@@ -329,7 +329,7 @@ test("guards a process started without file handles as soon as one can be opened
   await expect.poll(() => findRunningGroups(groups), { timeout: 10_000 }).toEqual([]);
 });
 
-/** Is killed at the moment when its first command has started. */
+/** Killed at the moment when its first command has started. */
 const killedAtStart = `
   import childProcess from "node:child_process";
   import { openProcesses } from "${new URL("../../../src/workspace/process/process.ts", import.meta.url).href}";

@@ -21,7 +21,7 @@ import { temporaryFolder } from "../../support/temp.ts";
 
 let root: string;
 
-/** The texts hold `needle` where a search could see them. */
+/** The texts contain `needle` where a search could find them. */
 const corpus: Record<string, string | Buffer> = {
   ".gitignore": "*.log\n!keep.log\nbuild/\n/only-top.txt\nsecret dir/\ndocs/*.tmp\n# a comment\n\\#odd\n",
   ".git/HEAD": "ref: refs/heads/main\n",
@@ -83,7 +83,7 @@ afterAll(() => rmSync(root, { recursive: true }));
 const engines = ["ripgrep", "javascript"] as const;
 const searches = engines.map((engine) => openSearch({ env: {}, engine }));
 
-/** What both engines find, relative to the corpus; fails when they differ. */
+/** Returns the results of both engines, relative to the corpus; fails if they differ. */
 async function files(query: Partial<FilesQuery>): Promise<{ paths: string[]; truncated: boolean }> {
   const whole = {
     folder: root,
@@ -341,7 +341,7 @@ describe.each(engines)("%s does not wait for ignore files", (engine) => {
   });
 });
 
-/** Takes no room on the disk. */
+/** Occupies no space on the disk. */
 function makeHuge(path: string): void {
   writeFileSync(path, "");
   truncateSync(path, 8_000_000_000);
@@ -449,7 +449,7 @@ test("an expression that takes forever without ripgrep is given up", async () =>
   rmSync(folder, { recursive: true });
 });
 
-/** Searches with a program that says nothing; is killed soon after that is guarded. */
+/** Searches with a program that prints nothing; killed soon after that is guarded. */
 const killedSearch = `
   import { writeFileSync } from "node:fs";
   import { ripgrepEngine } from "${new URL("../../../src/workspace/search/search-ripgrep.ts", import.meta.url).href}";
@@ -467,7 +467,7 @@ const killedSearch = `
   for await (const path of engine.files(folder, new AbortController().signal));
 `;
 
-/** Searches while there is no file left to open. */
+/** Searches without free file handles. */
 const searchWithoutFiles = `
   import { openSync } from "node:fs";
   import { findRipgrep, ripgrepEngine } from "${new URL("../../../src/workspace/search/search-ripgrep.ts", import.meta.url).href}";

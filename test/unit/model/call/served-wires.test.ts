@@ -13,7 +13,7 @@ import { encrypt, createSeal } from "../../../support/model/seal.ts";
 const usage = { promptTokens: 100, completionTokens: 10, cachedTokens: 40, writtenTokens: 30 };
 const schema = { type: "object", properties: {} };
 
-/** The messages of a request and what is wrong with each. */
+/** The messages of a request and the problem of each. */
 type Refused = readonly [what: string, change: JsonObject, problem: RegExp];
 
 describe("the scripted Messages API", () => {

@@ -12,7 +12,7 @@ const answer: HttpAnswer = {
   cut: () => {},
 };
 
-/** Sends to an address, and answers how often that was tried. */
+/** Sends to an address, and returns the number of attempts. */
 async function triesOf(address: string, failures: readonly Error[]): Promise<[number, unknown]> {
   let tries = 0;
   const send: Send = async () => {

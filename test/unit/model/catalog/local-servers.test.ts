@@ -20,7 +20,7 @@ const question: Message = {
 };
 const read = { name: "read", description: "Reads.", schema: { type: "object", properties: {} } };
 
-/** Asks a local server that answers just this. */
+/** Calls a local server that always sends this response. */
 async function eventsOf(provider: string, ...answer: reply.Step[]): Promise<CollectedEvent[]> {
   server.reply(answer);
   const config: Config = { provider: { [provider]: { options: { baseURL: server.url } } } };
@@ -167,7 +167,7 @@ describe("errors of a local server contain advice", () => {
   });
 });
 
-/** What came of an answer, without the ids. */
+/** The events of an answer, without the ids. */
 function gist(events: readonly CollectedEvent[]) {
   const joined = (type: "text-delta" | "reasoning-delta") =>
     events.map((event) => (event.type === type ? event.text : "")).join("");

@@ -30,7 +30,7 @@ describe("calls as text", () => {
         expect([beginning, callsIn(beginning + markup)]).toEqual([beginning, calls]);
         const isAnnounced = beginning !== "Done so far.\n\n";
         expect(found?.isCertain).toBe(isAnnounced || !isLoose);
-        // The markup of the calls is the end of the answer.
+        // The answer ends with the markup of the calls.
         const all = found?.calls.map((call) => call.markup).join("");
         expect((beginning + markup).slice(found?.start)).toBe(all);
         expect((beginning + markup).slice(0, found?.start).trim()).toBe(

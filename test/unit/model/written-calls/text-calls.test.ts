@@ -2,7 +2,7 @@ import { describe, expect, test } from "vitest";
 import { TextCalls } from "../../../../src/model/answer/written-calls/text-calls.ts";
 import { lookAlikes, offeredTools, writtenCallCases } from "./written-calls-cases.ts";
 
-/** Streams an answer in pieces. Returns what is shown while it streams and what its end contains. */
+/** Streams an answer in chunks. Returns the text shown while it streams and the content of its end. */
 function stream(answer: string, pieces: number, isCut = false) {
   const calls = new TextCalls(offeredTools);
   let shown = "";

@@ -13,7 +13,7 @@ const tools = [
   schema: { type: "object", properties, required },
 }));
 
-/** The tools that the cases are offered. */
+/** The tools that are offered in the cases. */
 export const offeredTools = { tools, otherToolNames: new Map([["read_file", "read"]]) };
 
 const github = "https://github.com/";
@@ -444,7 +444,7 @@ const call = `<tool_call>\n{"name": "read", "arguments": ${path}}\n</tool_call>`
 const json = `{"name": "read", "arguments": ${path}}`;
 const glmCall = "<tool_call>read\n<arg_key>filePath</arg_key>\n<arg_value>src/a.ts</arg_value>\n</tool_call>";
 
-/** Texts that look like calls and are none. */
+/** Texts that look like calls but are not. */
 export const lookAlikes: readonly string[] = [
   // Documentation about tool calls.
   `Hermes models write calls in this format:\n\n${call}`,
@@ -464,7 +464,7 @@ export const lookAlikes: readonly string[] = [
   `Let me show you the format:\n${call}`,
   `I'll explain with an example:\n\n${call}`,
   `Sure! This reads a file:\n\n\`\`\`json\n${json}\n\`\`\``,
-  // Code blocks and calls that text follows.
+  // Code blocks, and calls followed by text.
   `${call}\nis what the model sent.`,
   `A call of Qwen:\n\`\`\`xml\n${call}\n\`\`\`\nThe server must parse it.`,
   `\`\`\`json\n${json}\n\`\`\`\nThat is the payload.`,
@@ -510,7 +510,7 @@ export const lookAlikes: readonly string[] = [
   "The steps are [read(later)]",
   "See [read](https://example.com)",
   "I changed `read(filePath)` in [a.ts](a.ts)",
-  // Cut in the middle.
+  // Truncated calls.
   '<tool_call>\n{"name": "read", "arguments": {"filePath": "src/a.ts"\n</tool_call>',
   '<tool_call>\n{"name": "bash", "arguments": {"command": "rm -rf bui',
   "<tool_call>\n<function=bash>\n<parameter=command>\nrm -rf bui",
