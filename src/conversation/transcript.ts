@@ -65,8 +65,8 @@ export class Transcript {
 
   /** Creates the part or replaces the one with its id. */
   putPart(messageId: MessageId, part: Part): void {
-    this.#storePart(messageId, part);
-    this.#emit({ sessionId: this.sessionId, type: "part", messageId, part });
+    const isNew = this.#storePart(messageId, part);
+    this.#emit({ sessionId: this.sessionId, type: "part", messageId, part, isNew });
   }
 
   /** Stores a finished call, and emits it when it survives the end of the process. Rejects on a disk error. */
@@ -126,12 +126,14 @@ export class Transcript {
     this.#messages = messages;
   }
 
-  #storePart(messageId: MessageId, part: Part): void {
+  /** Returns whether the part was added. */
+  #storePart(messageId: MessageId, part: Part): boolean {
     const { parts } = this.#message(messageId);
     const index = parts.findLastIndex((other) => other.id === part.id);
     if (index === -1) parts.push(part);
     else parts[index] = part;
     this.#writer.putPart(messageId, part);
+    return index === -1;
   }
 
   #withPath(info: MessageInfo): MessageInfo {

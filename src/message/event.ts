@@ -5,7 +5,8 @@ import type { CallDecision, Part, ToolPart } from "./part.ts";
 /** One change of a session. */
 export type SessionEvent = { sessionId: SessionId } & (
   | { type: "message"; info: MessageInfo }
-  | { type: "part"; messageId: MessageId; part: Part }
+  /** `isNew`: the part was added, with all of its text so far; more of it follows as deltas. */
+  | { type: "part"; messageId: MessageId; part: Part; isNew?: boolean }
   /** Text appended to a text or reasoning part. */
   | { type: "delta"; messageId: MessageId; partId: PartId; kind: "text" | "reasoning"; delta: string }
   /** Text appended to the summary for this message; stored only when complete. */

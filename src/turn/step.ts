@@ -11,7 +11,7 @@ import { listMedia, omitMedia } from "../model/request/media.ts";
 import { mayRejectMedia, type RefusedMedia, rejectsAllMedia } from "../model/request/refused-media.ts";
 import { decideRetry, type RetryPolicy } from "../model/retry.ts";
 import { refusedMediaText } from "./refused-media-text.ts";
-import { repetitionText, TextLoopDetector } from "./text-loop.ts";
+import { RepeatedTextError } from "./text-loop.ts";
 import { TextWriter } from "./text-writer.ts";
 import type { ModelCall } from "../tool-calls/repair/repair-call.ts";
 import type { CallOutcome } from "../tool-calls/tool-call-record.ts";
@@ -279,17 +279,9 @@ class Attempt {
   /** Streams the call; stops it if the model repeats itself. */
   async stream(call: (take: (event: StepEvent) => void) => Promise<StepEnd>): Promise<StepEnd> {
     this.#hasVisibleText = false;
-    const loops = { text: new TextLoopDetector(), reasoning: new TextLoopDetector() };
     try {
       const end = await call((event) => {
         if (!this.#signal.aborted) this.#write(event);
-        const repetition =
-          event.type === "text-delta"
-            ? loops.text.add(event.text)
-            : event.type === "reasoning-delta"
-              ? loops.reasoning.add(event.text)
-              : undefined;
-        if (repetition !== undefined) throw new RepeatedTextError(repetitionText(repetition));
       });
       if (end.type === "finish") this.#text.finish();
       return end;
@@ -382,9 +374,6 @@ class Attempt {
     for (const part of open) await this.#deps.runner.abandon(this.messageId, part, reason);
   }
 }
-
-/** Stops a call whose model repeats itself; the message says why. */
-class RepeatedTextError extends Error {}
 
 /** Not retryable: a retry would cost the same and fail the same way. */
 export function repetitionError(message: string): AgentError {

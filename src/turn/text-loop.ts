@@ -1,7 +1,7 @@
 /** Length of the checked end of the text, in characters. */
 const windowLength = 16_000;
 /** New characters between two checks; the cost per character is windowLength / checkEvery. */
-const checkEvery = 4_000;
+export const checkEvery = 4_000;
 /** Longest detectable passage: ten repetitions fill the window. */
 const maxPassage = windowLength / 10;
 /** Shorter passages are lines, dots and padding, which may legitimately repeat. */
@@ -24,18 +24,11 @@ export interface Repetition {
  */
 export class TextLoopDetector {
   #tail = "";
-  #deltas: string[] = [];
-  #unchecked = 0;
   #paddingChecks = 0;
 
-  /** Returns the repetition once one is detected. */
+  /** Adds at least {@link checkEvery} characters. Returns the repetition once one is detected. */
   add(text: string): Repetition | undefined {
-    this.#deltas.push(text);
-    this.#unchecked += text.length;
-    if (this.#unchecked < checkEvery) return undefined;
-    this.#tail = (this.#tail + this.#deltas.join("")).slice(-windowLength);
-    this.#deltas = [];
-    this.#unchecked = 0;
+    this.#tail = (this.#tail + text).slice(-windowLength);
     if (this.#tail.length < windowLength) return undefined;
     const length = shortestPeriod(this.#tail);
     if (length > maxPassage) this.#paddingChecks = 0;
@@ -80,8 +73,12 @@ export class StepLoopDetector {
 /** Characters of a passage that are shown to the user. */
 const shownLength = 80;
 
-/** Returns the message for the user. */
-export function repetitionText({ length, text }: Repetition): string {
-  const shown = text.replace(/\s+/g, " ").trim().slice(0, shownLength);
-  return `The model repeats itself: it repeated the same ${length} characters ("${shown}…"), so its answer was stopped. Rephrase the request, or choose another model.`;
+/** Stops a call whose model repeats itself; the message is for the user. */
+export class RepeatedTextError extends Error {
+  constructor({ length, text }: Repetition) {
+    const shown = text.replace(/\s+/g, " ").trim().slice(0, shownLength);
+    super(
+      `The model repeats itself: it repeated the same ${length} characters ("${shown}…"), so its answer was stopped. Rephrase the request, or choose another model.`,
+    );
+  }
 }

@@ -1,13 +1,15 @@
 import { type MessageId, newPartId } from "../message/ids.ts";
 import type { ProviderMetadata, ReasoningPart, TextPart } from "../message/part.ts";
 import type { Transcript } from "../conversation/transcript.ts";
+import { checkEvery, RepeatedTextError, TextLoopDetector } from "./text-loop.ts";
 
 type Kind = "text" | "reasoning";
 type StreamedPart = TextPart | ReasoningPart;
 
 /**
  * Writes the text and reasoning of one model call into its message. When the call is retried, text that is already in
- * the message is not written twice: the new text is compared with it and only the rest is appended.
+ * the message is not written twice: the new text is compared with it and only the rest is appended. Leading whitespace
+ * waits for a word: alone it would show an empty message.
  */
 export class TextWriter {
   readonly #transcript: Transcript;
@@ -15,25 +17,32 @@ export class TextWriter {
   readonly #parts = new Set<StreamedPart>();
   #earlierParts: StreamedPart[] = [];
   #open: OpenPart | undefined;
+  /** Text that was not checked for repetition yet. */
+  #unchecked = { text: "", reasoning: "" };
+  #loops = { text: new TextLoopDetector(), reasoning: new TextLoopDetector() };
 
   constructor(transcript: Transcript, messageId: MessageId) {
     this.#transcript = transcript;
     this.#messageId = messageId;
   }
 
+  /** Throws {@link RepeatedTextError} after it wrote text that repeats itself. */
   append(kind: Kind, text: string): void {
     if (text === "") return;
     const open = this.#open;
     if (open?.kind !== kind) this.#openPart(kind, text);
-    else if (open.part === undefined) this.#appendWhileRepeating(open, text);
+    else if (open.part === undefined) this.#appendUnwritten(open, text);
     else this.#transcript.append(this.#messageId, open.part.id, text);
+    this.#unchecked[kind] += text;
+    if (this.#unchecked[kind].length >= checkEvery) this.#checkLoop(kind);
   }
 
   /** Ends the open part. `metadata` is stored with it. */
   end(metadata?: ProviderMetadata): void {
     const open = this.#open;
     this.#open = undefined;
-    const part = open?.part ?? (metadata && open?.repeats);
+    if (open === undefined) return;
+    const part = open.part ?? (open.repeats ? metadata && open.repeats : this.#newPart(open.kind, open.text));
     if (part === undefined) return;
     part.time = { start: part.time?.start ?? Date.now(), end: Date.now() };
     if (metadata !== undefined) part.providerMetadata = metadata;
@@ -48,7 +57,11 @@ export class TextWriter {
 
   /** Prepares for a retry of the call, which streams from the beginning. */
   restart(): void {
+    const open = this.#open;
+    if (open?.part === undefined && open?.repeats === undefined) this.#open = undefined;
     this.end();
+    this.#unchecked = { text: "", reasoning: "" };
+    this.#loops = { text: new TextLoopDetector(), reasoning: new TextLoopDetector() };
     this.#earlierParts = [...this.#parts, ...this.#earlierParts];
     this.#parts.clear();
   }
@@ -61,8 +74,8 @@ export class TextWriter {
 
   #openPart(kind: Kind, text: string): void {
     this.end();
-    this.#open = { kind, text: "", repeats: this.#takeEarlierPart(kind), part: undefined };
-    this.#appendWhileRepeating(this.#open, text);
+    this.#open = { kind, text: "", hasWord: false, repeats: this.#takeEarlierPart(kind), part: undefined };
+    this.#appendUnwritten(this.#open, text);
   }
 
   #takeEarlierPart(kind: Kind): StreamedPart | undefined {
@@ -70,21 +83,38 @@ export class TextWriter {
     return index === -1 ? undefined : this.#earlierParts.splice(index, 1)[0];
   }
 
-  #appendWhileRepeating(open: OpenPart, text: string): void {
+  #appendUnwritten(open: OpenPart, text: string): void {
     open.text += text;
-    const { repeats } = open;
-    if (repeats === undefined) return this.#createPart(open);
-    if (repeats.text.startsWith(open.text)) {
-      this.#parts.add(repeats);
-      return;
+    open.hasWord ||= text.trim() !== "";
+    if (open.repeats !== undefined && this.#repeats(open, open.repeats)) return;
+    if (!open.hasWord) return;
+    const part = this.#newPart(open.kind, "");
+    open.part = part;
+    this.#transcript.putPart(this.#messageId, part);
+    this.#transcript.append(this.#messageId, part.id, open.text);
+  }
+
+  #checkLoop(kind: Kind): void {
+    const repetition = this.#loops[kind].add(this.#unchecked[kind]);
+    this.#unchecked[kind] = "";
+    if (repetition !== undefined) throw new RepeatedTextError(repetition);
+  }
+
+  /** Whether the text so far is in the part of an earlier attempt or continues it. */
+  #repeats(open: OpenPart, earlier: StreamedPart): boolean {
+    if (earlier.text.startsWith(open.text)) {
+      this.#parts.add(earlier);
+      return true;
     }
-    if (open.text.startsWith(repeats.text)) {
-      open.part = repeats;
-      this.#parts.add(repeats);
-      return this.#transcript.append(this.#messageId, repeats.id, open.text.slice(repeats.text.length));
+    if (open.text.startsWith(earlier.text)) {
+      open.part = earlier;
+      this.#parts.add(earlier);
+      this.#transcript.append(this.#messageId, earlier.id, open.text.slice(earlier.text.length));
+      return true;
     }
-    this.#retract(repeats);
-    this.#createPart(open);
+    open.repeats = undefined;
+    this.#retract(earlier);
+    return false;
   }
 
   /** Hides a part from the model; the user still sees it. */
@@ -96,21 +126,20 @@ export class TextWriter {
     this.#transcript.putPart(this.#messageId, part);
   }
 
-  #createPart(open: OpenPart): void {
-    const part: StreamedPart = { id: newPartId(), type: open.kind, text: "", time: { start: Date.now() } };
-    open.part = part;
+  #newPart(type: Kind, text: string): StreamedPart {
+    const part: StreamedPart = { id: newPartId(), type, text, time: { start: Date.now() } };
     this.#parts.add(part);
-    this.#transcript.putPart(this.#messageId, part);
-    if (open.text !== "") this.#transcript.append(this.#messageId, part.id, open.text);
+    return part;
   }
 }
 
 interface OpenPart {
   kind: Kind;
-  /** Text streamed by this attempt while it repeats the earlier part. */
+  /** Text of this attempt that repeats the earlier part, or leading whitespace. */
   text: string;
+  hasWord: boolean;
   /** The part of an earlier attempt that this one is compared with. */
   repeats: StreamedPart | undefined;
-  /** The part to append to; undefined while the text only repeats. */
+  /** The part to append to; undefined until there is something to append. */
   part: StreamedPart | undefined;
 }

@@ -48,6 +48,30 @@ describe("one attempt", () => {
   test("without text leaves no part", async () => {
     expect(await written(["text "])).toEqual({ streamed: "", texts: [] });
   });
+
+  test("streams leading whitespace with the first word, and stores it even without one", async () => {
+    expect(await written(["reasoning \n|\n", "text \n| Hel|lo"])).toEqual({
+      streamed: "\n Hello",
+      texts: ["reasoning \n\n", "text \n Hello"],
+    });
+  });
+
+  test.each(["text", "reasoning"] as const)(
+    "stops a model that repeats its %s in small deltas",
+    async (kind) => {
+      const passage = "I will look at the file again, and then I will look at it once more. ";
+      await using place = await storedTranscript();
+      const info = assistantInfo(place.transcript.sessionId);
+      place.transcript.addMessage(info);
+      const writer = new TextWriter(place.transcript, info.id);
+      const write = () => {
+        for (let count = 0; count < 24_000; count += 7)
+          writer.append(kind, passage.repeat(2).slice(count % 69, (count % 69) + 7));
+      };
+      expect(write).toThrow("The model repeats itself");
+      await place.transcript.complete(info);
+    },
+  );
 });
 
 describe("another attempt", () => {
@@ -63,6 +87,22 @@ describe("another attempt", () => {
       streamed: "Hello",
       texts: ["text Hello"],
     });
+  });
+
+  test("repeats the leading whitespace of an attempt that had no word", async () => {
+    await using place = await storedTranscript();
+    const { transcript, events } = place;
+    const info = assistantInfo(transcript.sessionId);
+    transcript.addMessage(info);
+    const writer = new TextWriter(transcript, info.id);
+    writer.append("text", "\n");
+    writer.restart();
+    writer.append("text", "\n");
+    writer.append("text", "Hello");
+    writer.finish();
+    await transcript.complete(info);
+    expect(events.flatMap((event) => (event.type === "delta" ? event.delta : []))).toEqual(["\nHello"]);
+    expect(transcript.find(info.id)?.parts).toMatchObject([{ type: "text", text: "\nHello" }]);
   });
 
   test("that is shorter leaves the written text", async () => {
