@@ -1,3 +1,5 @@
+import { errorFields } from "../base/error-fields.ts";
+import type { Log } from "../base/log.ts";
 import type { Emit } from "../message/event.ts";
 import { newRequestId, type SessionId } from "../message/ids.ts";
 import type { AgentError, SessionInfo } from "../message/message.ts";
@@ -26,6 +28,7 @@ export class SessionEvents {
   readonly #plugins: SessionPlugins;
   readonly #infoOf: (id: SessionId) => SessionInfo | undefined;
   readonly #parent: SessionEvents | undefined;
+  readonly #log: Log;
   #viewer: SessionViewer | undefined;
 
   constructor(deps: {
@@ -35,10 +38,12 @@ export class SessionEvents {
     infoOf(id: SessionId): SessionInfo | undefined;
     /** Those of the parent session, for a child. */
     parent: SessionEvents | undefined;
+    log: Log;
   }) {
     this.#plugins = deps.plugins;
     this.#infoOf = (id) => deps.infoOf(id);
     this.#parent = deps.parent;
+    this.#log = deps.log;
   }
 
   /** Sets the only receiver of the events of this session and its children. */
@@ -48,7 +53,11 @@ export class SessionEvents {
 
   /** Emits a change of the session or of one of its children. */
   readonly emit: Emit = (event) => {
-    this.#viewer?.receive(event);
+    try {
+      this.#viewer?.receive(event);
+    } catch (error) {
+      this.#log.error("update failed", errorFields(error));
+    }
     const plugins = this.#listeners();
     if (plugins === undefined) return;
     for (const each of toPluginEvents(event, this.#infoOf)) plugins.event(each);

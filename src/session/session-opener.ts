@@ -179,6 +179,7 @@ export class SessionOpener {
       plugins: parent?.session.plugins ?? plugins,
       infoOf: (live) => this.#deps.infoOf(live),
       parent: parent?.session.events,
+      log,
     });
     const emit = parent?.child.emitFor({ id, agent: info.agent, title }) ?? events.emit;
     const [approvals, lastUsedModel] = await Promise.all([

@@ -2,6 +2,7 @@ import type { Writable } from "node:stream";
 import type { AnyMessage, SessionUpdate } from "@agentclientprotocol/sdk/unstable";
 import { type Deferred, deferred, sleep } from "../../base/async.ts";
 import { beginningOf } from "../../base/text/excerpt.ts";
+import { toJson } from "../../base/text/json.ts";
 import { toWireJson } from "./sanitize-output.ts";
 
 /** Bytes that may wait for a slow client; above this, {@link Outbox.waitUntilReady} waits. */
@@ -52,7 +53,7 @@ export class Outbox {
 
   /** Sends a `session/update`. Text may be merged with the previous chunk of the same message; long text is split. */
   update(sessionId: string, update: WireUpdate): void {
-    if (!isTextChunk(update)) return this.#push({ line: toUpdateLine(sessionId, update) });
+    if (!isTextChunk(update)) return this.#push({ line: toUpdateLine(toWireJson({ sessionId, update })) });
     for (const text of splitText(update.content.text))
       this.#sendText(sessionId, { ...update, content: { ...update.content, text } });
   }
@@ -123,8 +124,7 @@ export class Outbox {
   #pump(): void {
     if (this.#writing || this.#queue.length === 0) return;
     let lines = "";
-    for (const entry of this.#queue)
-      lines += "line" in entry ? entry.line : toUpdateLine(entry.sessionId, entry.update);
+    for (const entry of this.#queue) lines += "line" in entry ? entry.line : toTextLine(entry);
     this.#queue = [];
     this.#queuedBytes = 0;
     this.#lastWrite = performance.now();
@@ -156,7 +156,12 @@ export interface WireUpdate {
   content?: unknown;
 }
 
-type Entry = { line: string } | { sessionId: string; update: TextChunk };
+type Entry = { line: string } | TextEntry;
+
+interface TextEntry {
+  sessionId: string;
+  update: TextChunk;
+}
 
 type ChunkKind =
   | "user_message_chunk"
@@ -203,9 +208,13 @@ function splitText(text: string): string[] {
   return chunks;
 }
 
-/** Builds the line of an update. */
-function toUpdateLine(sessionId: string, update: WireUpdate): string {
-  return `{"jsonrpc":"2.0","method":"session/update","params":${toWireJson({ sessionId, update })}}\n`;
+/** Builds the line of a text chunk, whose fields are sent unchanged. */
+function toTextLine({ sessionId, update }: TextEntry): string {
+  return toUpdateLine(toJson({ sessionId, update }));
+}
+
+function toUpdateLine(params: string): string {
+  return `{"jsonrpc":"2.0","method":"session/update","params":${params}}\n`;
 }
 
 /** Serializes a message. One that cannot be serialized (nested too deeply) becomes an error response. */

@@ -9,6 +9,8 @@ import {
   hasRunningJob,
   isFinished,
   type Part,
+  type ReasoningPart,
+  type TextPart,
   type ToolPart,
 } from "../../message/part.ts";
 import type { Session } from "../../session/session.ts";
@@ -20,11 +22,10 @@ import { createClientOptions } from "./config-options.ts";
 import { toUserUpdates } from "./content.ts";
 import { createPlanUpdates } from "./plan-documents.ts";
 import { Compactions, Retries } from "./program-cards.ts";
-import { StreamedText } from "./streamed-text.ts";
 import { Subagents } from "./subagents.ts";
 import { TaskQueue } from "./task-queue.ts";
 import { needsDiffs, toCancelledPart, ToolCalls } from "./tool-calls.ts";
-import { evidenceUpdate, listCommands, planUpdate, textChunk, titleUpdate, usageUpdate } from "./updates.ts";
+import { evidenceUpdate, listCommands, planUpdate, titleUpdate, usageUpdate } from "./updates.ts";
 import { type UpdateKind, ViewState } from "./view-state.ts";
 
 /** Sends one session's updates in the client's protocol version. */
@@ -64,8 +65,8 @@ export class SessionView {
   readonly #subagents: Subagents;
   readonly #compactions: Compactions;
   readonly #retries: Retries;
-  /** Text parts of the running turn. */
-  readonly #streamed = new StreamedText();
+  /** Length of the text that was sent, for each part of the running replay. */
+  readonly #replayed = new Map<PartId, number>();
   /** Calls whose jobs run. */
   readonly #background = new Set<string>();
   /** Notices that wait for the next turn, for clients that cannot show them outside of turns. */
@@ -109,6 +110,8 @@ export class SessionView {
       loadSnapshot,
       send: (callId, update) => this.#sendOfCall(callId, update),
       sendFrom: (callId, child, update) => this.#sendOfCall(callId, update, child),
+      sendText: (callId, child, { type, id, text }) =>
+        this.#sendOfCall(callId, textChunk(type, id, text), child),
       history: (child) => deps.history(child),
       waitUntilReady: this.waitUntilReady,
     });
@@ -131,7 +134,7 @@ export class SessionView {
       else await this.#runInOrder(() => {});
       this.state.releaseTurn();
       this.state.endTurn(token);
-      if (!this.state.hasTurn) this.#forgetTurn();
+      if (!this.state.hasTurn) this.#calls.forgetEnded();
     }
   }
 
@@ -159,7 +162,8 @@ export class SessionView {
         }
       };
       if (this.state.isReplaying) this.#afterReplay.push(run);
-      else this.#tasks.run(run);
+      else if (this.#tasks.isIdle) run();
+      else this.#tasks.add(async () => run());
     });
   }
 
@@ -182,9 +186,8 @@ export class SessionView {
       this.#afterReplay.push(() => this.#showAfterReplay(event));
       return;
     }
-    const call = this.#findCallWithDiffs(event);
-    if (call === undefined) this.#tasks.run(() => this.#show(event, noDiffs));
-    else this.#tasks.runAsync(async () => this.#show(event, await this.#calls.loadDiffs(call)));
+    if (this.#tasks.isIdle && this.#findCallWithDiffs(event) === undefined) this.#show(event, noDiffs);
+    else this.#tasks.add(async () => this.#show(event, await this.#loadDiffs(event)));
   }
 
   /** Whether the event is of work that may continue after the turn that started it. */
@@ -210,9 +213,11 @@ export class SessionView {
       case "message":
         return this.#message(event.info);
       case "part":
+        // The text of a part that is not new was sent as deltas.
+        if (isText(event.part) && event.isNew !== true) return;
         return this.#part(event.part, this.session.transcript.find(event.messageId)?.info, diffs);
       case "delta":
-        return this.#sendText(event.kind, event.partId, this.#streamed.add(event.partId, event.delta));
+        return this.#sendTurnUpdate(textChunk(event.kind, event.partId, event.delta));
       case "summary":
         return this.#compactions.add(event.messageId, event.delta);
       case "compacted":
@@ -274,11 +279,12 @@ export class SessionView {
       await this.#replay(messages, signal);
     } finally {
       while (this.#afterReplay.length > 0) {
-        for (const task of this.#afterReplay.splice(0)) this.#tasks.runAsync(async () => task());
+        for (const task of this.#afterReplay.splice(0)) this.#tasks.add(async () => task());
         await this.#tasks.idle();
       }
+      this.#replayed.clear();
       this.state.endReplay();
-      if (!this.state.hasTurn) this.#forgetTurn();
+      if (!this.state.hasTurn) this.#calls.forgetEnded();
     }
     if (this.session.todos.length > 0) this.#send(planUpdate(this.session.todos));
   }
@@ -290,7 +296,6 @@ export class SessionView {
     this.#background.clear();
     this.#compactions.forget();
     this.#retries.forget();
-    this.#streamed.clear();
     for await (const message of messages) {
       signal.throwIfAborted();
       await this.#replayMessage(message);
@@ -409,7 +414,7 @@ export class SessionView {
     if (info?.role === "user" || info?.summary === true) return;
     const call = toCall(part);
     if (call !== undefined) return this.#call(call, diffs);
-    if (part.type === "text" || part.type === "reasoning") return this.#text(part);
+    if (isText(part)) return this.#text(part);
     if (part.type === "evidence") return this.#sendTurnUpdate(evidenceUpdate(part, this.#client));
     if (part.type === "retry") return this.#retries.begin(part);
   }
@@ -431,17 +436,16 @@ export class SessionView {
     if (form === "none") return;
     const texts = form === "file" ? noDiffs : diffs;
     for (const update of createPlanUpdates(part, this.session.project.workspace.cwd, texts))
-      this.#send(update);
+      this.#send(this.paths.mapUpdate(update));
   }
 
-  #text(part: Part & { type: "text" | "reasoning" }): void {
+  /** Sends the text of a part that the replay has not sent yet. */
+  #text(part: TextPart | ReasoningPart): void {
     if (part.type === "text" && part.synthetic === true) return;
-    const streamed = this.state.hasTurn ? this.#streamed : new StreamedText();
-    this.#sendText(part.type, part.id, streamed.complete(part.id, part.text));
-  }
-
-  #sendText(kind: "text" | "reasoning", partId: PartId, text: string): void {
-    if (text !== "") this.#sendTurnUpdate(textChunk(kind, partId, text));
+    const { type, id, text } = part;
+    const rest = text.slice(this.#replayed.get(id));
+    if (this.state.isReplaying) this.#replayed.set(id, text.length);
+    if (rest !== "" && text.trim() !== "") this.#sendTurnUpdate(textChunk(type, id, rest));
   }
 
   #sendOptions(): void {
@@ -451,18 +455,14 @@ export class SessionView {
     });
   }
 
-  #forgetTurn(): void {
-    this.#streamed.clear();
-    this.#calls.forgetEnded();
-  }
-
   /** Sends an update of a call: within its turn, or at any time if its job runs. */
   #sendCallUpdate(update: SessionUpdate): void {
     if ("toolCallId" in update) this.#sendOfCall(update.toolCallId, update);
     else this.#sendTurnUpdate(update);
   }
 
-  #sendOfCall(callId: string, update: SessionUpdate, sessionId: SessionId = this.session.id): void {
+  #sendOfCall(callId: string, given: SessionUpdate, sessionId: SessionId = this.session.id): void {
+    const update = this.paths.mapUpdate(given);
     if (this.#background.has(callId) && !this.state.isReplaying)
       this.#sendAs("background", update, sessionId);
     else this.#sendTurnUpdate(update, sessionId);
@@ -477,7 +477,7 @@ export class SessionView {
   }
 
   #sendAs(kind: UpdateKind, update: SessionUpdate, sessionId: SessionId): void {
-    this.sendNowOrLater(kind, () => this.#channel.update(sessionId, this.paths.mapUpdate(update)));
+    this.sendNowOrLater(kind, () => this.#channel.update(sessionId, update));
   }
 
   /** Sends an update as the view's state allows: now, later or never. */
@@ -487,6 +487,15 @@ export class SessionView {
     else if (treatment === "hold") this.state.hold(kind, send);
   }
 }
+
+/** Creates a chunk of model text. Chunks with the same id belong to one message. */
+function textChunk(kind: "text" | "reasoning", messageId: string, text: string): SessionUpdate {
+  const sessionUpdate = kind === "text" ? "agent_message_chunk" : "agent_thought_chunk";
+  return { sessionUpdate, messageId, content: { type: "text", text } };
+}
+
+const isText = (part: Part): part is TextPart | ReasoningPart =>
+  part.type === "text" || part.type === "reasoning";
 
 type Diffs = readonly ToolCallContent[];
 

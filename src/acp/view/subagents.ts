@@ -2,13 +2,17 @@ import type { SessionUpdate, SubagentUpdate, ToolCallContent } from "@agentclien
 import type { Child, SessionEvent } from "../../message/event.ts";
 import type { MessageId, SessionId } from "../../message/ids.ts";
 import type { Message } from "../../message/message.ts";
-import { isFinished, type Part, type ToolPart } from "../../message/part.ts";
+import {
+  isFinished,
+  type Part,
+  type ReasoningPart,
+  type TextPart,
+  type ToolPart,
+} from "../../message/part.ts";
 import type { ChildFacts } from "../../tool/presentation.ts";
 import type { ClientFeatures } from "../client-capabilities.ts";
-import { StreamedText } from "./streamed-text.ts";
 import { formatTitle } from "./titles.ts";
 import { toCancelledPart, ToolCalls, type ToolCallsDeps } from "./tool-calls.ts";
-import { textChunk } from "./updates.ts";
 
 export interface SubagentsDeps extends Omit<ToolCallsDeps, "send"> {
   client: ClientFeatures;
@@ -16,6 +20,12 @@ export interface SubagentsDeps extends Omit<ToolCallsDeps, "send"> {
   send(callId: string, update: SessionUpdate): void;
   /** Sends an update under a child session, for clients that know them. */
   sendFrom(callId: string, child: SessionId, update: SessionUpdate): void;
+  /** As {@link sendFrom}, for text of the child's model. */
+  sendText(
+    callId: string,
+    child: SessionId,
+    text: Pick<TextPart | ReasoningPart, "type" | "id" | "text">,
+  ): void;
   /** Messages of a child session, oldest first. */
   history(child: SessionId): AsyncIterable<Message>;
   /** Resolves when the client can receive more. */
@@ -102,7 +112,6 @@ class ChildSessionView {
   /** Newest part of each unfinished call. */
   readonly #open = new Map<string, ToolPart>();
   readonly #shown = new Set<string>();
-  readonly #streamed = new StreamedText();
   /** User messages of the child: its prompt, which the task's card shows. */
   readonly #promptIds = new Set<MessageId>();
   #hasEnded = false;
@@ -141,8 +150,13 @@ class ChildSessionView {
   receive(event: SessionEvent, diffs: readonly ToolCallContent[]): void {
     if (this.#hasEnded) return;
     if (event.type === "message" && event.info.role === "user") this.#promptIds.add(event.info.id);
-    if (event.type === "part" && !this.#promptIds.has(event.messageId)) this.#part(event.part, diffs);
-    if (event.type === "delta") this.#delta(event.kind, event.partId, event.delta);
+    if (event.type === "part" && event.part.type === "tool") this.#call(event.part, diffs);
+    else if (event.type === "part" && event.isNew === true && !this.#promptIds.has(event.messageId))
+      this.#text(event.part);
+    if (event.type === "delta" && this.#isOwnSession) {
+      const { kind: type, partId: id, delta: text } = event;
+      this.#deps.sendText(this.#rootId, this.#child.id, { type, id, text });
+    }
     if ((event.type === "tool-output" || event.type === "job-output") && this.#shown.has(event.callId))
       this.#calls.output(event.callId, event.delta);
     if (event.type === "job-ended" && this.shows(event.part.callId)) this.#show(event.part, diffs);
@@ -173,18 +187,13 @@ class ChildSessionView {
     for (const part of parts) {
       if (part.type === "tool" && (this.#isShownAlways || part.decision?.by === "person"))
         this.#show(part, await this.#calls.loadDiffs(part));
-      if (info.role === "assistant" && (part.type === "text" || part.type === "reasoning")) this.#text(part);
+      if (info.role === "assistant") this.#text(part);
     }
     await this.#deps.waitUntilReady();
   }
 
   get #isShownAlways(): boolean {
     return this.#deps.client.childWork !== "card";
-  }
-
-  #part(part: Part, diffs: readonly ToolCallContent[]): void {
-    if (part.type === "tool") this.#call(part, diffs);
-    if (part.type === "text" || part.type === "reasoning") this.#text(part);
   }
 
   #call(part: ToolPart, diffs: readonly ToolCallContent[]): void {
@@ -201,17 +210,10 @@ class ChildSessionView {
     );
   }
 
-  #delta(kind: "text" | "reasoning", partId: string, delta: string): void {
-    if (this.#isOwnSession) this.#sendText(kind, partId, this.#streamed.add(partId, delta));
-  }
-
-  #text(part: Part & { type: "text" | "reasoning" }): void {
-    if (!this.#isOwnSession || "synthetic" in part) return;
-    this.#sendText(part.type, part.id, this.#streamed.complete(part.id, part.text));
-  }
-
-  #sendText(kind: "text" | "reasoning", partId: string, text: string): void {
-    if (text !== "") this.#deps.sendFrom(this.#rootId, this.#child.id, textChunk(kind, partId, text));
+  #text(part: Part): void {
+    if ((part.type !== "text" && part.type !== "reasoning") || "synthetic" in part) return;
+    if (this.#isOwnSession && part.text.trim() !== "")
+      this.#deps.sendText(this.#rootId, this.#child.id, part);
   }
 
   /** Sends an unstable update, for clients that announced child sessions. */

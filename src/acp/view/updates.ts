@@ -9,12 +9,6 @@ import type { ClientFeatures } from "../client-capabilities.ts";
 import { limitContent } from "./card-limits.ts";
 import { formatTitle } from "./titles.ts";
 
-/** Creates a chunk of model text. Chunks with the same id belong to one message. */
-export function textChunk(kind: "text" | "reasoning", messageId: string, text: string): SessionUpdate {
-  const sessionUpdate = kind === "text" ? "agent_message_chunk" : "agent_thought_chunk";
-  return { sessionUpdate, messageId, content: { type: "text", text } };
-}
-
 /** Shows what a turn changed and ran, as a completed tool call that the model did not make. */
 export function evidenceUpdate(
   part: EvidencePart,

@@ -38,6 +38,25 @@ test("a turn continues after its editor is gone, and the next editor joins it li
   });
 });
 
+test("an editor that resumes a running turn gets the rest of its text once", async () => {
+  await story(keepsRunning(1), async (context) => {
+    const { editor, model } = context;
+    const { sessionId } = await editor.newSession();
+    const gate = reply.gate();
+    model.reply("One ", "two ", gate, "three.");
+    void editor.prompt(sessionId, "Count").catch(() => undefined);
+    await editor.waitFor(sessionId, (update) => JSON.stringify(update).includes("two"));
+    const exited = editor.hangUp();
+    await withSecond(context, async (joined) => {
+      await joined.resume(sessionId);
+      gate.release();
+      await joined.waitFor(sessionId, (update) => update._meta?.["turn"] !== undefined);
+      expect(agentText(joined.updates(sessionId))).toBe("three.");
+    });
+    expect(await exited).toEqual({ code: 0, signal: null });
+  });
+});
+
 test("a question waits for the next editor, which can also cancel the turn", async () => {
   await story({ ...keepsRunning(1), permission: "never" }, async (context) => {
     const { editor, model } = context;
