@@ -7,14 +7,15 @@ import { childProcess } from "./child-process.ts";
  * group, `& group` notes that its first process has ended, `- group` forgets it. Remaining processes then get
  * TERM, and KILL a second later: the guarded groups, and on Linux all processes with the mark. A group whose
  * first process exists again is foreign, because its id was reused. It looks at least twice, because a process shows no
- * mark for a moment while it starts a program.
+ * mark for a moment while it starts a program. `grep` has no `-F`, with
+ * which some builds of BusyBox compare only the text before a NUL.
  */
 const script = `
 trap '' HUP INT TERM
 groups=
 left=
 drop() { for one in $1; do [ "$one" = "$2" ] || printf ' %s' "$one"; done; }
-marked() { grep -lsF -- "$1" /proc/[0-9]*/environ 2>/dev/null | sed 's|^/proc/||; s|/environ$||'; }
+marked() { grep -ls -- "$1" /proc/[0-9]*/environ 2>/dev/null | sed 's|^/proc/||; s|/environ$||'; }
 while read -r sign group; do
   case $sign in
   +) groups="$groups $group" ;;

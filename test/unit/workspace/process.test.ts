@@ -359,6 +359,34 @@ test.runIf(onLinux)(
   },
 );
 
+/** Starts a marked process outside of the guarded groups; then it is killed. */
+const killedWithMarked = `
+  import { spawn } from "node:child_process";
+  import { Watchdog } from "${new URL("../../../src/workspace/process/watchdog.ts", import.meta.url).href}";
+  import { PROCESS_MARK } from "${new URL("../../../src/workspace/process/process-tree.ts", import.meta.url).href}";
+  const mark = new Watchdog(process.argv[1]).newMark();
+  const env = { PATH: process.env.PATH, [PROCESS_MARK]: mark };
+  const { pid } = spawn("sleep", ["1000"], { env, detached: true, stdio: "ignore" });
+  process.stdout.write(String(pid));
+  setTimeout(() => process.kill(process.pid, "SIGKILL"), 100);
+`;
+
+/** The grep of some BusyBox builds compares fixed strings only up to the first NUL of a file. */
+const grepUpToNul = `#!/bin/sh
+PATH=\${PATH#*:}
+case $1 in *F*) exit 1 ;; esac
+exec grep "$@"
+`;
+
+test.runIf(onLinux)("a grep that compares fixed strings up to a NUL finds marked processes", async () => {
+  writeFileSync(join(folder, "grep"), grepUpToNul, { mode: 0o755 });
+  const script = ["--input-type=module", "--experimental-strip-types", "-e", killedWithMarked];
+  const path = `${folder}:${process.env["PATH"]}`;
+  const { stdout, signal } = await execa(process.execPath, [...script, path], { reject: false });
+  expect([signal, Number(stdout)]).toEqual(["SIGKILL", expect.any(Number)]);
+  await expect.poll(() => findRunningGroups([Number(stdout)]), { timeout: 10_000 }).toEqual([]);
+});
+
 test.runIf(onLinux)("processes that ignore TERM get KILL, even if listing processes is slow", async () => {
   const stubborn = spawn("/bin/sh", ["-c", "trap '' TERM; echo on; while :; do sleep 0.1; done"], {
     detached: true,
