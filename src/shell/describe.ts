@@ -47,7 +47,7 @@ export function describe(name: string, invocation: Invocation): OpaqueReason | u
     addVisiblePaths(scan, program, evalContext);
   const special = specials.get(name);
   if (special) return special(invocation);
-  if (isShell(name)) return describeShell(invocation);
+  if (isShell(name)) return describeShell(invocation, name);
   const wrapper = findWrapper(name);
   return wrapper ? describeWrapper(invocation, wrapper) : describeProgram(invocation, findProgram(name));
 }

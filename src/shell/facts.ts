@@ -1,3 +1,4 @@
+import type { ShellDialect } from "./syntax/dialect.ts";
 import type { Argument, ExpansionContext, Value } from "./syntax/word.ts";
 
 /** Where a command line would run. */
@@ -9,6 +10,8 @@ export interface ShellContext {
   /** Workspace folders as absolute real paths; every other path is external. */
   roots: readonly string[];
   home: string;
+  /** The dialect of the shell that runs the line, bash by default. */
+  dialect?: ShellDialect;
   /** Converts a path as a command names it to one with `/` that begins with `/`, if it is absolute: `C:\a` to `/c/a`. */
   readPath?: ((text: string) => string) | undefined;
   /** Converts an absolute path to the form in which rules and users write it: `/c/a` to `C:/a`. */
@@ -119,8 +122,8 @@ export interface EvalContext extends ExpansionContext {
   readonly inputText: string | undefined;
   /** Wildcards may match more than by default (`shopt -s dotglob`). */
   readonly hasWideGlobs: boolean;
-  /** Analyzes a text that the command passes to a shell. */
-  runText(text: string): void;
+  /** Analyzes a text that the command passes to a shell, by default in the dialect of the line. */
+  runText(text: string, dialect?: ShellDialect): void;
   /** Returns why a text that the command runs cannot be undone. */
   findIrreversible(text: string): string | undefined;
 }

@@ -24,6 +24,7 @@ import type { WorkingDirs, Outcome } from "./syntax/working-dirs.ts";
 import { listPrintedFiles, type PipedFiles } from "./programs/piped-files.ts";
 import { filtersLines, listShownText } from "./programs/shown-files.ts";
 import type { NameTerminator, EvalContext, ShellContext, ShellEffect, ShownText } from "./facts.ts";
+import { assertSameNode, assertSameText, type ShellDialect } from "./syntax/dialect.ts";
 import { addPath, addVisiblePaths } from "./syntax/paths.ts";
 import { collectAssignments, changesDirectory } from "./syntax/variable-assignments.ts";
 import type { VariableAssignments } from "./syntax/variable-assignments.ts";
@@ -47,6 +48,7 @@ interface Scope {
   /** Values of variables that are assigned exactly once, unconditionally. */
   readonly variables: Map<string, readonly Value[]>;
   readonly depth: number;
+  readonly dialect: ShellDialect;
   /** The node may not run, may run again, or runs in a subshell: its assignments are uncertain. */
   readonly uncertain: boolean;
   /** The files that the previous command of a pipe passes on, if known. */
@@ -77,12 +79,27 @@ export class ShellWalk {
   readonly shown: ShownText[] = [];
 
   /** Analyzes a whole text that starts in one of the given folders. */
-  script(script: ParsedScript, source: string, workingDirs: WorkingDirs, depth = 0): void {
+  script(
+    script: ParsedScript,
+    source: string,
+    workingDirs: WorkingDirs,
+    depth = 0,
+    dialect = this.#context.dialect ?? "bash",
+  ): void {
     if (depth > depthLimit) throw new Error(`shell texts are nested more than ${depthLimit} deep`);
+    assertSameText(source, dialect);
     const assignments = collectAssignments(script);
     this.#mayRename ||= assignments.hasFunctions || /\balias\b/.test(source);
     const shows = depth === 0 && !this.#mayRename ? "all" : undefined;
-    const scope: Scope = { source, assignments, variables: new Map(), depth, uncertain: false, shows };
+    const scope: Scope = {
+      source,
+      assignments,
+      variables: new Map(),
+      depth,
+      dialect,
+      uncertain: false,
+      shows,
+    };
     for (const name of assignments.indirect) addVariable(this.#scan, { name, text: name, value: undefined });
     this.#list(script, scope, assignments.functionsMayChangeDirectory ? undefined : workingDirs);
   }
@@ -106,6 +123,7 @@ export class ShellWalk {
   }
 
   #node(node: SyntaxNode, scope: Scope, workingDirs: WorkingDirs): Outcome {
+    assertSameNode(node, scope.dialect);
     const unsure = { ...scope, uncertain: true, shows: undefined };
     // oxlint-disable-next-line typescript/switch-exhaustiveness-check -- the other kinds only lead to their children
     switch (node.type) {
@@ -366,7 +384,8 @@ export class ShellWalk {
         if (name === "HOME") return [{ text: home, glob: false }];
         return name === "PWD" ? workingDirs?.map((text) => ({ text, glob: false })) : undefined;
       },
-      runText: (text) => this.script(parse(text), text, workingDirs, scope.depth + 1),
+      runText: (text, dialect = scope.dialect) =>
+        this.script(parse(text), text, workingDirs, scope.depth + 1, dialect),
       findIrreversible: (text) => this.#findIrreversible(text, workingDirs, scope.depth + scriptDepth),
     };
   }

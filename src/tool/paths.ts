@@ -298,4 +298,6 @@ export interface ShellFolders {
   start: string;
   home: string;
   roots: readonly string[];
+  /** Name or path of the shell that runs it. */
+  shell: string;
 }

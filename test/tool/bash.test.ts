@@ -105,7 +105,13 @@ const completed = (output: string, exitCode = 0): ToolResult => ({
 test("describes its command and folder, and takes its permissions from the analysis", async () => {
   const call = await prepare({ command: "  git status ", workdir: "sub" });
   const cwd = join(folder, "work");
-  const place = { cwd, start: join(cwd, "sub"), home: folder, roots: [cwd] };
+  const place = {
+    cwd,
+    start: join(cwd, "sub"),
+    home: folder,
+    roots: [cwd],
+    shell: expect.stringMatching(/sh$/),
+  };
   expect(analyzed).toEqual([{ command: "git status", place }]);
   expect({ ...call, run: undefined }).toEqual({
     title: "git status",

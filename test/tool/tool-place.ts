@@ -129,7 +129,13 @@ export function toolContext(folder: string, cwd: string): ToolContext {
       home: join(folder, "home"),
       outputFolder: join(folder, "outputs"),
       files: openFiles(),
-      processes: { run: unused, warmUp: unused, endAll: unused, killAll: unused } satisfies Processes,
+      processes: {
+        run: unused,
+        findShell: async () => "bash",
+        warmUp: unused,
+        endAll: unused,
+        killAll: unused,
+      } satisfies Processes,
       search: {
         files: async () => ({ paths: [], truncated: false }),
         lines: unused,

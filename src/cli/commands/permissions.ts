@@ -1,5 +1,6 @@
 import type { Approvals } from "../../permission/approvals.ts";
 import { checkCommand, describeCheck, type CheckedCommand } from "./permission-check.ts";
+import { findShell } from "../../workspace/process/find-shell.ts";
 import { createShellContext } from "../../workspace/shell-context.ts";
 import type { Call } from "../command-line/command.ts";
 import { openLocalApp } from "../local-app.ts";
@@ -65,7 +66,8 @@ async function openCheck(
   if (agent === undefined)
     throw new UsageError(`there is no agent "${name}"; there are ${[...project.agents.keys()].join(", ")}`);
   const approvals = (await app.records.openApprovals(project.id)).rules();
-  const context = createShellContext(project.workspace);
+  const shell = await findShell(process.env);
+  const context = createShellContext({ ...project.workspace, shell });
   const authority = { rules: agent.rules, limits: agent.limits, approvals };
   return (command) => checkCommand(command, context, authority);
 }

@@ -2,6 +2,7 @@ import { opaqueReasons } from "../opaque-reason.ts";
 import type { OpaqueReason } from "../opaque-reason.ts";
 import { findFlags, hasFlag, parseOptions } from "../programs/options.ts";
 import type { Invocation, EvalContext } from "../facts.ts";
+import { dialectOf, type ShellDialect } from "../syntax/dialect.ts";
 import { addPath, addVisiblePaths } from "../syntax/paths.ts";
 import { isInput } from "../programs/program.ts";
 import { knownText, literalArgument } from "../syntax/word.ts";
@@ -15,7 +16,11 @@ export function isShell(name: string): boolean {
   return shells.has(name.replace(/\.exe$/i, ""));
 }
 
-export function describeShell({ scan, args, evalContext }: Invocation): OpaqueReason | undefined {
+export function describeShell(
+  { scan, args, evalContext }: Invocation,
+  name: string,
+): OpaqueReason | undefined {
+  const dialect = dialectOf(name);
   const options = parseOptions(args.map(replacePlus), {
     stopsAtFirstOperand: true,
     valueFlags: "-O -o --rcfile --init-file",
@@ -26,18 +31,18 @@ export function describeShell({ scan, args, evalContext }: Invocation): OpaqueRe
     return opaqueReasons.unseen;
   if (!hasText && hasFlag(options, "--version --help")) return undefined;
   if (hasFlag(options, "-O")) return opaqueReasons.unseen;
-  if (hasText) return runShellText(args, evalContext);
+  if (hasText) return runShellText(args, evalContext, dialect);
   const [script] = options.operands;
-  if (!script || hasFlag(options, "-s") || isInput(script)) return describeInput(evalContext);
+  if (!script || hasFlag(options, "-s") || isInput(script)) return describeInput(evalContext, dialect);
   addPath(scan, script, { access: "read" }, evalContext);
   for (const arg of args) addVisiblePaths(scan, arg, evalContext);
   return script.values ? undefined : opaqueReasons.unseen;
 }
 
 /** Analyzes the input as far as the line shows it. It may not be all of it, so that the command stays opaque. */
-function describeInput(evalContext: EvalContext): OpaqueReason {
+function describeInput(evalContext: EvalContext, dialect: ShellDialect): OpaqueReason {
   try {
-    if (evalContext.inputText !== undefined) evalContext.runText(evalContext.inputText);
+    if (evalContext.inputText !== undefined) evalContext.runText(evalContext.inputText, dialect);
   } catch {
     // Not shell text as it is shown.
   }
@@ -50,12 +55,16 @@ function replacePlus(arg: Argument): Argument {
 }
 
 /** Runs the text of `-c`: the first word that is not an option, wherever `-c` is. */
-function runShellText(args: readonly Argument[], evalContext: EvalContext): OpaqueReason | undefined {
+function runShellText(
+  args: readonly Argument[],
+  evalContext: EvalContext,
+  dialect: ShellDialect,
+): OpaqueReason | undefined {
   let next = 0;
   while (/^[-+]/.test(args[next]?.text ?? ""))
     next += /^[-+][A-Za-z]*[oO]$/.test(args[next]?.text ?? "") ? 2 : 1;
   const text = args[next];
-  return text ? runTexts([text], evalContext) : opaqueReasons.input;
+  return text ? runTexts([text], evalContext, dialect) : opaqueReasons.input;
 }
 
 /** If the text is unknown, the words are added as a command as well. */
@@ -88,9 +97,13 @@ export function describeAlias({ args, evalContext }: Invocation): OpaqueReason |
 }
 
 /** Joins the arguments with blanks and analyzes them as shell text. Opaque unless all are known. */
-export function runTexts(args: readonly Argument[], evalContext: EvalContext): OpaqueReason | undefined {
+export function runTexts(
+  args: readonly Argument[],
+  evalContext: EvalContext,
+  dialect?: ShellDialect,
+): OpaqueReason | undefined {
   const texts = args.map((arg) => (arg.splits ? undefined : knownText(arg)));
   if (!texts.every((text) => text !== undefined)) return opaqueReasons.unseen;
-  evalContext.runText(texts.join(" "));
+  evalContext.runText(texts.join(" "), dialect);
   return undefined;
 }

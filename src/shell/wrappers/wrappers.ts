@@ -41,7 +41,7 @@ export function describeWrapper(
   const input = () => (hasFlag(options, "-a --arg-file -d --delimiter") ? undefined : evalContext.input(end));
   const inner = createWrappedCommand(options.operands, wrapper, { marks: ["{}", ...marks], input }, command);
   if (wrapper.buildsCommands) return { reason: "it builds commands from its input", runsUnknownText: true };
-  const doubt = wrapper.runsShellText ? runTexts(inner.argv, evalContext) : undefined;
+  const doubt = wrapper.runsShellText ? runTexts(inner.argv, evalContext, "sh") : undefined;
   if ((!wrapper.runsShellText || doubt) && inner.argv.length > 0) scan.addWrapped(inner, evalContext);
   if (dangers.length > 0) return opaqueReasons.option(dangers);
   const wordless = { ...options, flags: options.flags.filter(({ value }) => value === undefined) };

@@ -77,7 +77,8 @@ export function bashTool({ analyze, findShown }: ShellAnalysis, loadSandbox?: Lo
     prepare: async (input, context) => {
       const folder = await resolveFolder(context, input.workdir);
       const { cwd, home, roots } = context.workspace;
-      const folders = { cwd, start: folder.path, home, roots };
+      const shell = await context.workspace.processes.findShell();
+      const folders = { cwd, start: folder.path, home, roots, shell };
       const command = await analyze(input.command, folders);
       const isElsewhere = folder.path !== cwd;
       return {

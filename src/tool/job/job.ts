@@ -82,7 +82,8 @@ async function prepareAction(
       const line = toLine(text);
       assertTakesInput(job, line);
       const { cwd, home, roots } = context.workspace;
-      const folders = { cwd, start: job.folder ?? cwd, home, roots };
+      const shell = await context.workspace.processes.findShell();
+      const folders = { cwd, start: job.folder ?? cwd, home, roots, shell };
       const earlier = job.input?.text ?? "";
       const permissions = await analyzeInput({ command: job.title, earlier, text: line }, folders);
       const title = `Write to job ${job.id}: ${takeHead(line.trimEnd(), titleLimit)}`;

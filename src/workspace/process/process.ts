@@ -17,6 +17,8 @@ import type { Watchdog } from "./watchdog.ts";
 /** Runs shell commands, each in its own process group. */
 export interface Processes {
   run(command: ShellCommand): Promise<ProcessOutcome>;
+  /** Returns the path of the shell that runs the commands. */
+  findShell(): Promise<string>;
   /** Prepares the first command, such as finding the shell. */
   warmUp(): Promise<void>;
   /** Ends all running processes at program exit: TERM, then KILL. */
@@ -118,8 +120,13 @@ class ShellProcesses implements Processes {
     }
   }
 
+  findShell(): Promise<string> {
+    this.#shell ??= findShell(this.#env());
+    return this.#shell;
+  }
+
   async warmUp(): Promise<void> {
-    await this.#findShell();
+    await this.findShell();
   }
 
   async endAll(): Promise<void> {
@@ -148,7 +155,7 @@ class ShellProcesses implements Processes {
   async #start(command: ShellCommand): Promise<ProcessOutcome> {
     if (this.#ending.signal.aborted)
       return createStartFailure("The program is exiting; no command can be started.");
-    const shell = await this.#findShell();
+    const shell = await this.findShell();
     if (command.signal.aborted) return createOutcome("cancelled");
     this.#mark ??= this.#watchdog.newMark();
     const mark = `${this.#mark}${++this.#count}/`;
@@ -161,11 +168,6 @@ class ShellProcesses implements Processes {
     if ("error" in started)
       return createStartFailure(await describeStartError(started.error, command, shell));
     return this.#watch({ ...started, holdsOutput: confined?.holdsOutput === true }, command, mark);
-  }
-
-  #findShell(): Promise<string> {
-    this.#shell ??= findShell(this.#env());
-    return this.#shell;
   }
 
   async #watch(

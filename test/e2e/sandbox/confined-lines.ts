@@ -52,7 +52,7 @@ export async function openConfinedLines(files: Files) {
     rules,
     repository,
     analyze: (command: string): Promise<PermissionRequest[]> =>
-      shellAnalysis.analyze(command, { cwd: root, start: root, home, roots: [root] }),
+      shellAnalysis.analyze(command, { cwd: root, start: root, home, roots: [root], shell: "bash" }),
     /** Runs a line with its own profile. `before` precedes the sandbox's command line. */
     async run(command: string, requests: readonly PermissionRequest[], before: readonly string[] = []) {
       const confinement = await sandbox.open({

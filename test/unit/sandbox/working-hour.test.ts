@@ -7,7 +7,7 @@ import { shellAnalysis } from "../../../src/tool/command-analysis.ts";
 import { type HourCall, workingHour } from "./working-hour.ts";
 
 const root = "/work/shop";
-const folders = { cwd: root, start: root, home: "/home/ada", roots: [root] };
+const folders = { cwd: root, start: root, home: "/home/ada", roots: [root], shell: "bash" };
 const defaults = defaultRules({ outputFolder: "/out", skillFolders: [] });
 /** `setup --ask-for all`. */
 const strict: Ruleset = [

@@ -8,6 +8,7 @@ const folders = {
   cwd: "C:\\work\\app",
   roots: ["C:\\work\\app"],
   home: "C:\\Users\\Ada",
+  shell: "C:\\Program Files\\Git\\bin\\bash.exe",
 };
 /** Without a disk: each path is its own real path. */
 const context = {
