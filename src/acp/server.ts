@@ -41,7 +41,7 @@ export interface ServerDeps {
   onOpened?: (sessionId: string) => void;
   /** Explains the default permissions, once per installation. Must not throw. */
   explainDefaults?: ExplainDefaults;
-  /** Loads what opens sessions of other processes; without it they are refused. */
+  /** Loads the module that opens sessions of other processes; without it they are refused. */
   loadJoinedSessions?: LoadJoinedSessions;
 }
 

@@ -98,7 +98,7 @@ function findLastJob(calls: readonly ToolPart[], earlier = 0): number | undefine
   return Math.max(earlier, ...ids) || undefined;
 }
 
-/** Returns the user's own text of a message, or for a command the text that it expands to. */
+/** Returns the user's own text of a message, or for a command the text to which it expands. */
 export function listRequestTexts({ info, parts }: Message): string[] {
   if (info.role !== "user" || parts.some(({ type }) => type === "compaction")) return [];
   const texts = parts.filter((part) => part.type === "text");

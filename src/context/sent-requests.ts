@@ -42,7 +42,7 @@ export class SentRequests {
   #prefixes: Prefix[] = [];
   #parts = new WeakMap<Part, string>();
   readonly #tools = new WeakMap<object, string>();
-  /** What the messages were digested without. */
+  /** The kinds of content that the digests omit. */
   #omits: readonly OmittedKind[] = [];
 
   constructor(costOf: Models["costOf"]) {

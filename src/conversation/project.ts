@@ -48,7 +48,7 @@ export interface ProjectLanguages {
 /** Returns diagnostics; empty when there are none. Ends soon after the signal aborts. */
 export type Diagnose = (changes: readonly FileChange[], signal: AbortSignal) => Promise<string>;
 
-/** What hooks need from a session. */
+/** The parts of a session that hooks use. */
 export type HookedSession = Pick<SessionHooksDeps, "sessionId" | "messages" | "mode" | "report">;
 
 /** The parts of a project that depend on its folders. */
@@ -87,7 +87,7 @@ export interface Project {
   openIn(folders: Omit<Folders, "origin">): Promise<FolderServices>;
   /** Loaded on first use: a session opens without them. */
   tools(): Promise<readonly Tool[]>;
-  /** What the session's MCP servers say about their use, sorted by name. */
+  /** Usage instructions of the session's MCP servers, sorted by name. */
   serverInstructions?(): readonly { name: string; text: string }[];
   /** Plugins and tools of the user and of a trusted project, if any; loaded on first use. */
   plugins(): Promise<Plugins | undefined>;

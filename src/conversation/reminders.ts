@@ -42,7 +42,7 @@ export function placeholders(template: string): Set<string> {
   return new Set([...template.matchAll(PLACEHOLDER)].map(([, name = ""]) => name));
 }
 
-/** What the model has seen before a reminder. */
+/** The content that the model has seen before a reminder. */
 interface ReminderContext {
   /** The visible messages. */
   readonly messages: readonly Message[];

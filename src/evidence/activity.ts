@@ -36,8 +36,8 @@ export function describeCall(call: ToolPart): CallActivity {
 }
 
 /**
- * Orders what calls did. Nothing is known about the order of two calls that ran at the same time, of which one is a
- * task: what the task ran counts as earlier than what else happened until its end, and what it changed as later.
+ * Orders the activities of calls. If a call ran while a task ran, their order is unknown: then the runs of
+ * the task count as earlier than the other call, and its changes as later.
  */
 export function orderActivity(calls: readonly CallActivity[]): Activity[] {
   const sorted = calls.toSorted((one, other) => one.start - other.start);

@@ -1,7 +1,10 @@
 import type { CheckKind } from "../message/part.ts";
 import { findCheckKinds } from "./checks.ts";
 
-/** How a language says that a check succeeded, and which words make a sentence no claim. */
+/**
+ * A language's phrases for a successful check, and its words that make a sentence something other than a
+ * claim.
+ */
 interface Language {
   readonly claims: readonly (readonly [CheckKind, RegExp])[];
   /** Negations, conditions, plans, wishes, doubts and reports of earlier runs. */

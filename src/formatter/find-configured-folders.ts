@@ -10,7 +10,7 @@ const markerLimitBytes = 1024 * 1024;
 /** Folders below a project's root that are searched, nearest first. */
 const folderLimit = 2_000;
 const depthLimit = 5;
-/** Folders with what others wrote, or what programs made. */
+/** Folders with code of other projects, or with generated files. */
 const foreignFolders = new Set(["node_modules", "vendor", "target", "dist", "build", "out", "__pycache__"]);
 
 /** Returns the folders of a project in which each known formatter is configured, those near the root first. */

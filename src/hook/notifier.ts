@@ -11,7 +11,7 @@ const programLimitMs = 10_000;
 /** Characters of a notification's text. */
 const textLimit = 300;
 
-/** Something that the user should know while they do something else. */
+/** An event of which an absent user is notified. */
 export interface Attention {
   readonly event: "turn-end" | "question";
   readonly session: string;

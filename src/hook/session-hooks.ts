@@ -247,7 +247,7 @@ function getRefusal(answer: HookAnswer): string[] {
   return [specific?.permissionDecisionReason ?? reason ?? "no reason was given"];
 }
 
-/** `decision` is the older place. */
+/** Older hooks use the field `decision`. */
 function getPermissionDecision({ hookSpecificOutput: specific, decision }: HookOutput) {
   const given = specific?.permissionDecision ?? decision;
   if (given === "block" || given === "deny") return "deny";

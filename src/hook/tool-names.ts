@@ -19,7 +19,7 @@ export interface CallToDescribe {
 
 interface KnownName {
   readonly name: string;
-  /** Their parameters by ours; others are the same. */
+  /** Their parameter names by ours; other parameters have the same names. */
   readonly parameters?: Readonly<Record<string, string>>;
 }
 
@@ -55,7 +55,7 @@ export function toHookCalls(call: CallToDescribe): readonly HookCall[] {
   return [{ tool: known?.name ?? tool, input: translate(input, known?.parameters ?? {}, cwd) }];
 }
 
-/** Translates an input that a hook changed; undefined if it is not one of a single known tool. */
+/** Translates an input that a hook changed; undefined unless it belongs to a single known tool. */
 export function fromHookInput(
   { tool, server }: Pick<CallToDescribe, "tool" | "server">,
   input: Readonly<Record<string, unknown>>,

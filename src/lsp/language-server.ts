@@ -38,7 +38,7 @@ export type ReadText = (path: string) => Promise<string | undefined>;
 /** How a request waits. */
 export interface Waiting {
   readonly signal: AbortSignal;
-  /** Gets what the server is busy with while the request waits for it. */
+  /** Receives the server's current task while the request waits for it. */
   readonly onProgress: (text: string) => void;
 }
 
@@ -51,7 +51,7 @@ export const requestLimits = {
   youngMs: 10_000,
   /** Age up to which a server may register further methods. */
   registerMs: 1_000,
-  /** Time for a young server to report what it is busy with. */
+  /** Time for a recently started server to report its current task. */
   beginMs: 1_500,
 };
 
@@ -129,7 +129,7 @@ export class LanguageServer {
     return this.#connection.encoding;
   }
 
-  /** What the server is busy with; empty if it is not. */
+  /** The server's current task; empty if it has none. */
   get busyWith(): string {
     return this.#connection.progress.describe();
   }

@@ -13,7 +13,7 @@ export interface ChangedPath {
   readonly after?: string | null;
 }
 
-/** Something that a turn did which matters for its evidence. The order of a list is the order in time. */
+/** An action of a turn that matters for its evidence. The order of a list is the order in time. */
 export type Activity =
   | ({
       readonly type: "change";
@@ -24,7 +24,7 @@ export type Activity =
       readonly type: "command";
       readonly command: string;
       readonly folder?: string;
-      /** What it changed, whether its text names the files or not. */
+      /** The files that it changed, including those that its text does not name. */
       readonly changes?: readonly ChangedPath[];
     } & CommandEnd)
   /** A task that runs in the background and has not ended. */

@@ -41,7 +41,7 @@ export type ElicitationOutcome =
 /** Asks the user. Never rejects; settles as cancelled when the signal aborts. */
 export type Elicit = (elicitation: Elicitation, signal: AbortSignal) => Promise<ElicitationOutcome>;
 
-/** What servers may ask of the user. */
+/** The kinds of requests that servers may send to the user. */
 export interface UserCapabilities {
   /** Whether the editor shows forms, and opens addresses. */
   readonly forms: boolean;

@@ -83,7 +83,7 @@ export const prefixLossCauses = [
   "expired",
 ] as const;
 
-/** What a request can leave out of messages because the model does not accept it. */
+/** A kind of content that a request omits from messages because the model does not accept it. */
 export const omittedKinds = ["images", "pdf", "audio", "thoughts"] as const;
 export type OmittedKind = (typeof omittedKinds)[number];
 
@@ -95,7 +95,7 @@ const sentRequestSchema = z.object({
   messages: z.string(),
   /** Number of messages. */
   count: z.number(),
-  /** What the messages were sent without; absent if nothing. */
+  /** Kinds of content that were omitted from the messages; absent if none. */
   omits: z.array(z.enum(omittedKinds)).optional(),
   tokens: z.number(),
   /** Tokens at the beginning that an earlier request began with. */

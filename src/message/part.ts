@@ -129,7 +129,7 @@ export const callDecisionSchema = z.object({
 });
 export type CallDecision = z.infer<typeof callDecisionSchema>;
 
-/** Absent while the model is still writing the arguments, and when it was cut off there. */
+/** Absent while the model is still writing the arguments, and if they were cut off. */
 const inputSchema = z.unknown().optional();
 
 export const jobEndStates = ["completed", "failed", "stopped", "lost"] as const;

@@ -33,7 +33,7 @@ export interface Model {
   readonly defaultEffort?: string;
   /** How its prompts are cached; undefined if unknown. */
   readonly cache?: CacheKind;
-  /** What the model can do, but not over chat completions of its provider. */
+  /** Features that the model supports, but not over chat completions of its provider. */
   readonly lostOverChat?: readonly ("thinking" | "tools")[];
 }
 

@@ -41,7 +41,7 @@ export interface GateCall {
   readonly limits?: readonly Ruleset[] | undefined;
   /** Rules of the parent agents; see {@link Authority}. */
   readonly within?: readonly Ruleset[] | undefined;
-  /** What hooks advise. It counts as the advice of a plugin does. */
+  /** The advice of hooks, which has the same effect as that of a plugin. */
   readonly advice?: "allow" | "ask" | undefined;
   /** The session under which the user is asked, if not the session of the call. */
   readonly askedUnder?: SessionId | undefined;

@@ -23,8 +23,8 @@ export const toolsSchema = z
 export type ToolsConfig = z.infer<typeof toolsSchema>;
 
 /**
- * Shortens a pattern that is too long to one that matches more, and allows nothing by it. Returns undefined if its length
- * is valid. `problem` is for the user.
+ * Shortens a pattern that is too long. The result matches more, and its action is never "allow". Returns
+ * undefined if the length is valid. `problem` is for the user.
  */
 export function repairLongPattern(
   pattern: string,

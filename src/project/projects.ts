@@ -295,7 +295,7 @@ interface OpenedProject extends Pick<Project, "workspace" | "models" | "hasChang
   readonly origin?: string;
 }
 
-/** A worktree is trusted as the checkout from which it was made, for the same content. */
+/** Trusts a worktree like the checkout from which it was made, if the content is the same. */
 function trustLike(trust: Trust, origin: string): Pick<Trust, "check" | "add"> {
   return {
     check: (_folder, hash) => trust.check(origin, hash),

@@ -7,7 +7,9 @@ import type { ProtectedFiles } from "./protected-files.ts";
 /** Names in one note. */
 const namedFiles = 5;
 
-/** Creates the folder of hooks where a repository has none, so that it can be protected, and returns it with the rest. */
+/**
+ * Creates missing hook folders of repositories, so that they can be protected. Returns all protected files.
+ */
 export function addHookFolders(found: ProtectedFiles): ProtectedFiles {
   const missing = found.pinned
     .filter((folder) => existsSync(join(folder, "HEAD")))

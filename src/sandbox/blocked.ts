@@ -9,7 +9,7 @@ const networkErrors =
 /** An address of the sandbox itself, where a refused connection is the program's own. */
 const loopback = /\b(?:localhost|127(?:\.\d+){3})\b|\[::1\]|::1\b/;
 
-/** Output that is looked at: errors are at its end. */
+/** Characters at the end of the output that are searched: errors come last. */
 const outputLimit = 20_000;
 
 /** Returns why the sandbox made a command fail, as far as its output shows it; undefined if it shows nothing of it. */

@@ -16,7 +16,7 @@ export interface SandboxFolders {
   readonly own: readonly string[];
 }
 
-/** What the user's configuration adds to every profile; paths are absolute. */
+/** The user configuration's additions to every profile; paths are absolute. */
 export interface SandboxAdditions {
   readonly writable: readonly string[];
   readonly hidden: readonly string[];
@@ -24,7 +24,7 @@ export interface SandboxAdditions {
   readonly hosts: readonly string[];
 }
 
-/** A command line that was allowed, and what surrounds it. */
+/** An allowed command line and its environment. */
 export interface AllowedCommand {
   /** Everything that it needs; all of it was allowed. */
   readonly requests: readonly PermissionRequest[];

@@ -3,8 +3,9 @@ import { join, resolve } from "node:path";
 import { isWithin } from "./profile.ts";
 
 /**
- * Returns the folders outside the workspace that git writes for it: `.git` of a parent folder, and for a linked worktree
- * the repository that it belongs to. A `.git` file is believed only if that repository names it in return.
+ * Returns the folders outside the workspace that git writes for it: `.git` of a parent folder, and for a
+ * linked worktree the repository that it belongs to. A `.git` file is trusted only if that repository names
+ * it in return.
  */
 export function findGitFolders(worktree: string | undefined, roots: readonly string[]): string[] {
   if (worktree === undefined) return [];

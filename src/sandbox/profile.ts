@@ -1,4 +1,7 @@
-/** What a confined process may do. All paths are absolute and real. Everything else may be read and not written. */
+/**
+ * The permissions of a confined process. All paths are absolute and real. All other files may be read but not
+ * written.
+ */
 export interface SandboxProfile {
   /** Files and folders that may be written, with everything below. */
   readonly writable: readonly string[];
@@ -10,7 +13,10 @@ export interface SandboxProfile {
   readonly hidden: readonly string[];
   /** The folder for temporary files; on Linux it is also /tmp. */
   readonly temporary: string;
-  /** Other files and folders that must stay visible if a parent of theirs is replaced; among them links. */
+  /**
+   * Files, folders and links that must stay visible although the sandbox replaces one of their parent
+   * folders.
+   */
   readonly visible: readonly string[];
   /**
    * Without network a process reaches loopback ports of confined processes (on macOS: all of this computer's), and
@@ -21,13 +27,13 @@ export interface SandboxProfile {
   readonly hosts: readonly string[];
 }
 
-/** A file and a folder that nobody may read, to cover hidden paths with. */
+/** An unreadable file and an unreadable folder, mounted over hidden paths. */
 export interface Covers {
   readonly file: string;
   readonly folder: string;
 }
 
-/** Whether the path is in a folder that on Linux is another one in the sandbox. */
+/** Whether the path is in a folder that the sandbox on Linux replaces by another one. */
 export function isReplaced(path: string): boolean {
   return isWithin(path, "/tmp") || isWithin(path, "/run");
 }

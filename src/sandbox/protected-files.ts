@@ -12,10 +12,13 @@ const unstableMs = 50;
 
 /** Folders in which the agent and git read no configuration, and which have too many entries. */
 const skippedFolders: ReadonlySet<string> = new Set(["node_modules"]);
-/** What names programs to run, or where such files are, in git's own folder. */
+/** Entries in git's own folder that name programs to run, or that lead to such files. */
 const gitEntries = ["hooks", "config", "config.worktree", "commondir", "gitdir"] as const;
 
-/** What a workspace contains that a command may not change or read. Real paths, which existed a moment ago. */
+/**
+ * Files of a workspace that a command may not change or read. Real paths, which existed at the time of the
+ * search.
+ */
 export interface ProtectedFiles {
   readonly pinned: readonly string[];
   readonly readOnly: readonly string[];
@@ -26,7 +29,7 @@ interface Folder {
   readonly changedMs: number;
   readonly listedMs: number;
   readonly folders: readonly string[];
-  /** Its `.git`: what is in it changes without a trace in this folder. */
+  /** Its `.git`, in which changes leave no trace in this folder. */
   readonly repository: { readonly path: string; readonly isFolder: boolean } | undefined;
   readonly found: Pick<ProtectedFiles, "readOnly" | "hidden">;
 }

@@ -145,7 +145,7 @@ export class ProjectWatcher {
   }
 }
 
-/** What the editor shows of the project, for comparison. */
+/** The parts of the project that the editor shows, for comparison. */
 interface EditorView {
   agent: string;
   pickers: string;

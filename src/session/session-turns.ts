@@ -52,7 +52,7 @@ export interface SessionTurnsDeps {
   log: Log;
   /** Stores that the project is in use. */
   noteSeen(): Promise<void>;
-  /** What other sessions changed in the last minutes. */
+  /** Recent changes by other sessions. */
   recent: AuthorChanges;
 }
 

@@ -223,7 +223,7 @@ export class Session {
     return this.#closed.promise;
   }
 
-  /** Notifies a user who does something else of a question. Returns its answer. */
+  /** Notifies an absent user of a question. Returns its answer. */
   noticeQuestion<Answer>(text: string, kind: QuestionKind, answer: Promise<Answer>): Promise<Answer> {
     this.#attention.noticeQuestion(text, kind, answer);
     return answer;

@@ -19,7 +19,7 @@ const answerWaitMs = 300;
 /** The kinds of questions, as hooks know them. */
 export type QuestionKind = "permission_prompt" | "elicitation_dialog";
 
-/** Notifies a user who does something else: of questions that wait, and of the ends of turns. */
+/** Notifies an absent user: of questions that wait, and of the ends of turns. */
 export class UserAttention {
   readonly #deps: UserAttentionDeps;
   readonly #running = new Set<Promise<void>>();

@@ -1,4 +1,4 @@
-/** What an odd character may be read as, apart from itself: nothing, a blank, a line end. */
+/** Other readings of an odd character: nothing, a blank, a line end. */
 const meanings = ["", " ", "\n"] as const;
 
 /** Characters that look like a blank, a line end or nothing, and that bash treats as letters. */

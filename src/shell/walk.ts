@@ -35,13 +35,13 @@ import type { Argument, Value } from "./syntax/word.ts";
 /** Maximum depth of nested shell texts; above, the whole line is opaque. */
 const depthLimit = 12;
 
-/** What a script of the project counts as depth, so that scripts in scripts end soon. */
+/** Depth that a script of the project adds, so that nested scripts end soon. */
 const scriptDepth = 4;
 
 const fileTest = /^-[abcdefghkprsuwxGLNOS]$/;
 const fileComparison = /^-(?:nt|ot|ef)$/;
 
-/** The surroundings of a node. */
+/** The context of a node. */
 interface Scope {
   readonly source: string;
   readonly assignments: VariableAssignments;

@@ -1,6 +1,6 @@
 import type { Usage } from "../message/event.ts";
 
-/** What fills the context window of the next request, in estimated tokens. */
+/** Usage of the context window by the next request, in estimated tokens. */
 export interface ShownContext {
   readonly model: string;
   readonly window: number | undefined;

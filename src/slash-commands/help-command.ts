@@ -1,6 +1,6 @@
 import { nearest } from "../base/text/nearest.ts";
 
-/** What `/help` shows of a command. */
+/** The parts of a command that `/help` shows. */
 interface ListedCommand {
   readonly name: string;
   readonly description: string;

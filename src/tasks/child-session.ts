@@ -102,7 +102,7 @@ export interface ChildSession {
   emitFor(child: Child): Emit;
 }
 
-/** What a task needs of the call that started it. The signal cancels the task. */
+/** The parts of a call that its task uses. The signal cancels the task. */
 export type TaskRunContext = Pick<RunContext, "callId" | "signal" | "output">;
 
 /**

@@ -22,7 +22,7 @@ export interface InternalQuestion {
   subject: string;
   /** Why only the user can answer, each time. */
   confirm?: string;
-  /** Lets "always" allow the subject, and rules with the tool's own name decide. */
+  /** Lets "always" store the subject. Rules that name this tool then decide. */
   remember?: { readonly rules: Ruleset; readonly reason: string };
 }
 

@@ -313,8 +313,8 @@ export class ToolRunner {
   }
 
   /**
-   * Refuses a call of a tool that is offered for the sake of another mode, before the call looks at anything. The rules
-   * deny everything that it could need.
+   * Refuses a call of a tool that is offered only because of another mode, before the call reads anything.
+   * The rules deny everything that it could need.
    */
   async #forbid(
     record: ToolCallRecord,
@@ -468,7 +468,7 @@ export interface StepTools {
   readonly unoffered?: readonly Tool[];
 }
 
-/** What is stored about the origin of a call. */
+/** Stored facts about the origin of a call. */
 export interface CallOrigin {
   /** The provider's data, to be sent back with the call. */
   readonly metadata?: ProviderMetadata | undefined;

@@ -4,7 +4,7 @@ import type { ShownText } from "../shell/facts.ts";
 import { createShellContext, toWindowsPath } from "../workspace/shell-context.ts";
 import type { ShellFolders } from "./paths.ts";
 
-/** What a command line does, without running it. */
+/** Analysis of a command line, without running it. */
 export interface ShellAnalysis {
   /** Returns the permissions that it needs. */
   readonly analyze: (command: string, folders: ShellFolders) => Promise<PermissionRequest[]>;

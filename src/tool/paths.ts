@@ -13,7 +13,7 @@ import { findNearPaths, nearPathNote, type NearPath, toPlainPath } from "./near-
 import { ToolFailure } from "./tool.ts";
 import type { Access, PreparedCall, ToolContext } from "./tool.ts";
 
-/** What models call the path of a file: keys of other agents' tools. */
+/** Other names of a file's path: keys of other agents' tools, which models use. */
 export const otherNamesOfPath: readonly string[] = [
   "path",
   "file",
@@ -131,7 +131,10 @@ export function searchRequest(
   return { permission, subjects: [subject], always: isOutput ? [] : ["*"] };
 }
 
-/** Creates an edit that fails with words about a file's content, which the model must not read without permission. */
+/**
+ * Creates an edit that fails with a message about a file's content, which the model must not read without
+ * permission.
+ */
 export function failAfterReading(
   context: InWorkspace,
   resolved: ResolvedPath,

@@ -31,7 +31,7 @@ export interface ContextUseDeps {
   readonly messages: readonly Message[];
 }
 
-/** What fills the context window of the next request. All sizes are estimated tokens. */
+/** Usage of the context window by the next request. All sizes are estimated tokens. */
 export interface ContextUse {
   readonly model: string;
   /** The whole window; undefined if unknown. */

@@ -3,7 +3,7 @@ import { isSame } from "../base/memoize.ts";
 import type { SessionId } from "../message/ids.ts";
 import type { JsonStore } from "../storage/json/json-store.ts";
 
-/** What a block of the system prompt can be about. */
+/** The possible subjects of a block of the system prompt. */
 export const blockTopics = [
   "prompt",
   "environment",

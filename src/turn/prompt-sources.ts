@@ -105,7 +105,7 @@ function listRemoved(
   const current = new Set(sources.map(keyOf));
   return (["file", "skill", "server", "tools"] as const).flatMap((kind) => {
     const lead = `${kind} `;
-    // An agent without skills or servers gets no news of those that reminders gave to another agent.
+    // An agent without skills or servers receives no reminder about those of another agent.
     const has = (keys: Iterable<string>) => [...keys].some((key) => key.startsWith(lead));
     if (kind !== "file" && !has(current) && !has(Object.keys(frozen))) return [];
     return Object.entries(seen)

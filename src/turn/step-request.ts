@@ -31,12 +31,12 @@ export interface StepRequestDeps extends Pick<AgentCallsDeps, "project" | "conte
   prompts: FrozenPrompts;
 }
 
-/** What stays the same in every step of a turn. */
+/** The parts of a request that stay the same in every step of a turn. */
 export interface TurnGiven {
   readonly instructions: readonly Instruction[];
   /** The tools of the project and of MCP servers. */
   readonly tools: readonly Tool[];
-  /** What MCP servers say about their use, sorted by name. */
+  /** Usage instructions of MCP servers, sorted by name. */
   readonly servers: readonly { name: string; text: string }[];
 }
 
@@ -137,7 +137,7 @@ export async function describeSourceChanges(
   return describeChanges(collectPromptInput(deps, question), sources, deps.transcript.messages);
 }
 
-/** Collects what the system prompt is built from, without the text of the message. */
+/** Collects the sources of the system prompt, without the text of the message. */
 export function collectPromptInput(
   deps: Omit<PromptDeps, "transcript">,
   question: PromptQuestion,

@@ -386,7 +386,7 @@ class Turn {
     });
   }
 
-  /** Tells the price of a request whose beginning the provider has dropped from its cache. */
+  /** Shows the price of a request whose beginning the provider has dropped from its cache. */
   async #noticeReread(sent: SentRequest, model: Model): Promise<void> {
     const { transcript, project } = this.#deps;
     if (!hasCacheExpired(transcript.messages, model, project.config)) return;
@@ -417,7 +417,7 @@ class Turn {
     return followUp.end;
   }
 
-  /** Returns what the request of a step is built from. */
+  /** Returns the sources of a step's request. */
   #question(question: UserInfo, model: Model, isLast: boolean) {
     const agent = agentOf(this.#deps.project, question);
     const { offers, project } = this.#deps;

@@ -10,12 +10,17 @@ export const defaultMode = 0o644;
 /** Content of a file in the snapshot store: its hash; null is "no such file", undefined is "not stored". */
 export type StoredContent = string | null | undefined;
 
-/** What the agent's changes of one file add up to, without the changes of the user between and after them. */
+/**
+ * The net effect of the agent's changes of one file, without the changes of the user between and after them.
+ */
 export interface NetChange extends FileMetadata {
   readonly path: string;
   /** The path before, if the file was moved. */
   readonly fromPath?: string;
-  /** The file without the agent's changes. Where both changed the same lines: the lines before the agent's change. */
+  /**
+   * The file without the agent's changes. If both changed the same lines: the lines before the agent's
+   * change.
+   */
   readonly before: StoredContent;
   readonly after: StoredContent;
   /** As `before`, but with the user's lines where both changed the same. */

@@ -1,2 +1,2 @@
-/** What a rewind changes. */
+/** The parts of a session that a rewind changes. */
 export const rewindModes = ["files", "conversation", "both"] as const;

@@ -38,7 +38,7 @@ export type RewindOutcome =
   | { readonly outcome: "unknown message" | "not a turn" }
   | { readonly outcome: "task runs"; readonly problem: string };
 
-/** What a rewind changes, by the parts that its mode names. */
+/** The changes of a rewind, by the parts that its mode names. */
 export interface RewindResult {
   readonly files?: RewoundFiles;
   readonly droppedMessages?: number;

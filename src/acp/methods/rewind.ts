@@ -57,7 +57,7 @@ export async function rewindSession(
   return { answer, lastId };
 }
 
-/** Drops the messages after one. */
+/** Drops the messages after the given one. */
 export async function rewindTo(
   connection: AcpConnection,
   sessionId: string,

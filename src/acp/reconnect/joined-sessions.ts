@@ -20,7 +20,7 @@ export interface Opening {
   readonly request: ClientRequest;
   /** Opens the session in this process. Rejects with {@link SessionInUse} while the other one has it. */
   readonly retry: () => Promise<unknown>;
-  /** What the client sent as params of `initialize`. */
+  /** The client's params of `initialize`. */
   readonly initializeParams: unknown;
 }
 

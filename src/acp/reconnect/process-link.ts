@@ -77,7 +77,7 @@ export class ProcessLink {
     socket.pause();
     for (let message = this.#received.shift(); message; message = this.#received.shift()) {
       this.#handle(message);
-      // The response is sent to the client a few microtasks later, before what follows it.
+      // The response is sent to the client a few microtasks later, before later messages.
       await ("method" in message ? wire.outbox.waitUntilReady() : nextTurn());
     }
     this.#isWorking = false;

@@ -4,7 +4,7 @@ import { once } from "node:events";
 import { join } from "node:path";
 import { UserError } from "../../base/errors.ts";
 
-/** Where processes of one user meet. */
+/** The folder of the sockets through which processes of one user connect. */
 export interface SocketPlace {
   /** Only the user may enter it. */
   readonly folder: string;

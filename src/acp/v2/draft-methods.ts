@@ -181,7 +181,7 @@ async function queuePrompt(
   return { receipt: sessions.get(view.session).turns.prompt(view, content, queued) };
 }
 
-/** Drops the messages after one. Files are not changed. */
+/** Drops the messages after the given one. Files are not changed. */
 async function rewind(
   acp: AcpConnection,
   sessions: DraftSessions,

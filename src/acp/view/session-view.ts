@@ -180,7 +180,8 @@ export class SessionView {
     const isOfTurn = turnEvents.has(event.type) && !isOfJob;
     const treatment = this.state.treatmentOf(isOfTurn ? "turn" : isOfJob ? "background" : "session");
     if (treatment === "drop") return;
-    // Output of background work would fill the memory while a client makes no request. The end contains it.
+    // Output of background work would fill the memory while a client makes no request. The final update
+    // contains it.
     if (treatment === "hold" && isBackgroundOutput(event)) return;
     if (this.state.isReplaying && isOfTurn) {
       this.#afterReplay.push(() => this.#showAfterReplay(event));
@@ -190,7 +191,7 @@ export class SessionView {
     else this.#tasks.add(async () => this.#show(event, await this.#loadDiffs(event)));
   }
 
-  /** Whether the event is of work that may continue after the turn that started it. */
+  /** Whether the event is about work that may continue after the turn that started it. */
   #isOfJob(event: SessionEvent): boolean {
     if (event.type === "notice") return event.isOfJob === true;
     if (event.type === "child") return this.#background.has(event.callId);

@@ -317,7 +317,10 @@ function imageContent({ mime, url }: { mime: string; url: string }): ToolCallCon
   return [{ type: "content", content: { type: "image", mimeType: mime, data } }];
 }
 
-/** Returns what the protocol has no other fields for, without values that say nothing. */
+/**
+ * Returns the metadata that has no field of its own in the protocol, without values such as false and exit
+ * code 0.
+ */
 function toRawOutput(state: ToolPart["state"]): Pick<ToolCall, "rawOutput"> {
   if (state.status !== "completed") return {};
   const entries = Object.entries(state.metadata ?? {}).filter(

@@ -11,7 +11,7 @@ export type UpdateKind =
   | "turn"
   /** Whether a turn runs, for protocol versions that report it in updates. */
   | "turnState"
-  /** Of a call whose work continues after its turn. Precedes the questions of that work. */
+  /** About a call whose work continues after its turn. Precedes the questions of that work. */
   | "background"
   /** About the session: commands, options, title, usage, notices. */
   | "session";
@@ -19,8 +19,10 @@ export type UpdateKind =
 export type Treatment = "send" | "hold" | "drop";
 
 /**
- * How a view treats an update. Two states override the table: a paused view holds all that it would send, except history,
- * which precedes the response to its request, and after a load what jobs do; a closed view drops all.
+ * How a view treats an update. Two states override the table:
+ * - A paused view holds all updates that it would send, except history, which precedes the response to its request,
+ *   and after a load those of jobs.
+ * - A closed view drops all updates.
  */
 const treatments: Readonly<Record<Activity, Readonly<Record<UpdateKind, Treatment>>>> = {
   // Work of a turn may continue in the background after its answer.
@@ -70,7 +72,7 @@ export class ViewState {
     return this.#holds(kind) && treatment === "send" ? "hold" : treatment;
   }
 
-  /** What jobs do after a load is not part of the replay. */
+  /** Updates of jobs after a load are not part of the replay. */
   #holds(kind: UpdateKind): boolean {
     if (!this.#isPaused || kind === "history") return false;
     const isOfJob = kind === "background" || kind === "turnState";

@@ -8,7 +8,7 @@ export function sha256(content: string | Uint8Array): string {
   return createSha256().update(content).digest("hex");
 }
 
-/** For content that comes in pieces. */
+/** Hashes content that arrives in chunks. */
 export function createSha256(): Hash {
   return crypto().createHash("sha256");
 }

@@ -39,7 +39,7 @@ export class Asker {
     return askByLine(prompt, { input, output, signal, say: (line) => printer.line(line) });
   }
 
-  /** Prints what is asked. */
+  /** Prints the question. */
   question(text: string): void {
     this.say(this.#options.style.yellow(`? ${toScreenLine(text)}`));
   }
@@ -49,7 +49,7 @@ export class Asker {
     this.#options.printer.line(text);
   }
 
-  /** Prints what was answered. */
+  /** Prints the answer. */
   confirm(text: string): void {
     this.say(this.#options.style.cyan(`  → ${text}`));
   }

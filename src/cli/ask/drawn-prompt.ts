@@ -40,7 +40,7 @@ class DrawnPrompt {
   readonly #marked = new Set<number>();
   #selected = 0;
   #problem: string | undefined;
-  /** Whether keys count. */
+  /** Whether keys are handled. */
   #isOpen = false;
 
   constructor(prompt: Prompt, options: DrawnPromptOptions) {

@@ -6,7 +6,7 @@ export type FieldValue = string | number | boolean | string[];
 /** A field of a form, as a question. */
 export interface FormField {
   readonly name: string;
-  /** What is asked; lines. */
+  /** Lines of the question. */
   readonly question: readonly string[];
   readonly prompt: Prompt;
   /** The field that typed text belongs to, instead of this one. */

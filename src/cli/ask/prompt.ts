@@ -7,9 +7,9 @@ export interface PromptOption {
 /** A question with options, with text as an answer, or both. */
 export interface Prompt {
   readonly options: readonly PromptOption[];
-  /** What typed text is good for, such as "type another answer"; undefined if only options are accepted. */
+  /** Hint for typed text, such as "type another answer"; undefined if only options are accepted. */
   readonly textHint?: string;
-  /** What Escape does: "reject", "skip". */
+  /** Name of the action of Escape: "reject", "skip". */
   readonly escape: string;
   /** Whether several options can be chosen. */
   readonly isMultiple?: boolean;

@@ -28,14 +28,14 @@ const minDurationMs = 1_000;
 /** A word that has not ended after this time is printed as far as it is known. */
 const wordLimitMs = 150;
 
-/** A tool call as far as it is known. */
+/** The known part of a tool call. */
 interface PrintedCall {
   readonly update: ToolCallUpdate;
   readonly output: CallOutput;
   /** When it began to run. */
   startedAt?: number;
   exitCode?: number;
-  /** How the user decided about it, who need not read what the model reads about it. */
+  /** The user's decision about it; the text for the model about this decision is not printed. */
   decided?: "rejected" | "answered";
   slow?: NodeJS.Timeout;
 }
@@ -114,7 +114,7 @@ export class Printer {
     }
   }
 
-  /** Prints what is asked; the answers are printed by the prompt. */
+  /** Prints a question; the prompt prints the answers. */
   question({ toolCall }: RequestPermissionRequest): void {
     this.line(this.#style.yellow(`? ${removeControls(formatQuestion(toolCall))}`));
     this.#wrapped(toolCall.content ?? []);

@@ -17,9 +17,9 @@ export interface ScreenStream {
 }
 
 interface ScreenOptions {
-  /** Where answers go. */
+  /** Stream for answers. */
   readonly stdout: ScreenStream;
-  /** Where everything else goes, and where regions are drawn. */
+  /** Stream for everything else, and for drawn regions. */
   readonly stderr: ScreenStream;
   readonly env: Readonly<Record<string, string | undefined>>;
 }

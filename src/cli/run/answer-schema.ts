@@ -17,7 +17,7 @@ const problemLength = 300;
 
 /** The JSON schema of an answer. */
 export class AnswerSchema {
-  /** What the model reads after the prompt. */
+  /** Instructions for the model, which follow the prompt. */
   readonly instruction: string;
   readonly #validator: ZodType;
 

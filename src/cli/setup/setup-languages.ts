@@ -8,7 +8,7 @@ interface LanguageSetup {
   readonly app: App;
 }
 
-/** Flags of a setup that is not watched, or that is for an editor alone. */
+/** Flags of an unattended setup, or of one for an editor only. */
 const otherPurposes = ["editor", "ask-for", "key-from"];
 
 /** Asks whether installed language servers may run in the project of the working directory, if it has any. */

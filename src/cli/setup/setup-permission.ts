@@ -6,8 +6,8 @@ import type { Call } from "../command-line/command.ts";
 import type { Questions } from "../terminal/questions.ts";
 
 /**
- * What Fairlead asks for before it acts, with the rules and the approval setting that this needs. Without rules the
- * built-in default applies.
+ * What needs the user's consent, with the rules and the approval setting for it. Without rules the built-in
+ * default applies.
  */
 const levels = [
   {

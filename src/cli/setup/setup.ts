@@ -90,7 +90,10 @@ async function run(setup: Setup): Promise<void> {
   if (isReady) setup.questions.say('Ready. Try: fairlead run "explain this repository"');
 }
 
-/** Whether one command does all of it: `setup ollama`. Then nothing is asked that has a sensible answer. */
+/**
+ * Whether one command is enough, as in `setup ollama`: then only questions without a sensible default are
+ * asked.
+ */
 const isQuick = ({ call }: Setup): boolean => call.operands.length > 0;
 
 /** Returns the provider that the operand or the flag names; for `local`, the program that runs. */

@@ -27,7 +27,10 @@ export function findThoughtsStart(messages: readonly Message[]): number {
   return messages.findLastIndex((message) => message.info.time.created <= changedAt && startsTurn(message));
 }
 
-/** Returns reasoning that is sent in its place among the parts of a step. Chat completions has a field for all of it. */
+/**
+ * Returns reasoning that keeps its position among the parts of a step. Chat completions has one field for all
+ * of it.
+ */
 export function toReasoning(
   part: ReasoningPart,
   step: readonly Part[],

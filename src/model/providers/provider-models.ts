@@ -56,9 +56,9 @@ export class ProviderModels {
   }
 
   /**
-   * Parses `provider/model[:effort]`. The suffix is an effort if no model has that id and the model has that effort. The
-   * name of an effort that a known model lacks is an error. So is any other word if the model has efforts, and suffixes of
-   * its name mean nothing else.
+   * Parses `provider/model[:effort]`. The suffix is an effort if no model has that id and the model has that
+   * effort. An effort that a known model lacks is an error. Any other word is an error too if the model has
+   * efforts and its name can have no other suffixes.
    */
   parse(text: string): ParsedName {
     const whole = parseModelRef(text, false);

@@ -69,7 +69,7 @@ export class BashOutput {
     await this.#waitUntilReady();
   }
 
-  /** Passes what follows on to a new log. */
+  /** Passes later output on to a new log. */
   follow(): JobLog {
     const log = new JobLog(this.#terminal.openLine);
     this.#log = log;

@@ -46,7 +46,7 @@ const editFields = {
     .describe("Replace every occurrence of the old text; false when left out"),
 };
 
-/** What models call the texts of an edit: keys of other agents' tools. */
+/** Other names of an edit's texts: keys of other agents' tools, which models use. */
 export const otherNamesOfTexts = {
   oldString: ["old_str", "old_string", "old_text", "search", "old", "find", "search_text", "original"],
   newString: [

@@ -20,7 +20,7 @@ export function createReader({ workspace }: Pick<ToolContext, "workspace">): Rea
   };
 }
 
-/** Returns how queries of a call read files and wait; the call shows what the server is busy with. */
+/** Returns how queries of a call read files and wait; the call shows the server's current task. */
 export function createQueryContext(
   context: ToolContext,
   run: Pick<RunContext, "signal" | "output">,

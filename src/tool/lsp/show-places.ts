@@ -31,7 +31,7 @@ export interface ShownPlaces {
   readonly locations: readonly Location[];
 }
 
-/** What a result may show and from where. */
+/** Decides which files a result may show, and how their paths are written. */
 export interface Viewer {
   readonly context: ToolContext;
   readonly query: QueryContext;

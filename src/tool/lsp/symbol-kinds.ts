@@ -1,4 +1,4 @@
-/** Words for the protocol's SymbolKind. */
+/** Names of the protocol's SymbolKind. */
 export const kindNames: ReadonlyMap<number, string> = new Map(
   (
     "file module namespace package class method property field constructor enum interface function variable " +

@@ -31,7 +31,7 @@ export interface MergedFile {
 
 export interface MergePlan {
   readonly files: readonly MergedFile[];
-  /** Files that are left as they are, with the reason. */
+  /** Files that are not changed, with the reason. */
   readonly skipped: readonly { readonly path: string; readonly reason: string }[];
   /** Commit with the worktree's state. */
   readonly state: string;

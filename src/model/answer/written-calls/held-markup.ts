@@ -47,7 +47,10 @@ const continuation = /(?:^|\n)(?:`{3,}|[}\]])[ \t]*\n\s*[\p{L}\d*#>|-]/u;
 /** How many characters are searched for {@link continuation} before a new piece. */
 const overlap = 200;
 
-/** Whether a call may begin: no; open until more text arrives; unless text follows; until the answer ends. */
+/**
+ * Whether a call may begin, and how long that is uncertain: no; until more text arrives; unless text follows;
+ * until the answer ends.
+ */
 type Opening = "none" | "undecided" | "loose" | "marked";
 
 /**

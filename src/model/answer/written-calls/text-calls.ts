@@ -59,7 +59,7 @@ export class TextCalls {
     };
   }
 
-  /** Returns what was held back: of a kind, only the text before a position. */
+  /** Returns the held-back text of a kind; with a position, only the text before it. */
   #releaseBefore(kind: Kind, position: number): Record<Kind, string> {
     const shown = { text: "", reasoning: "" };
     for (const one of ["text", "reasoning"] as const) {
