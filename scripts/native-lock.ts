@@ -5,7 +5,7 @@ import { fileURLToPath } from "node:url";
 import type { Plugin } from "rolldown";
 
 const binding = fileURLToPath(new URL("native-lock-binding.cjs", import.meta.url));
-/** Systems that the program supports. musl is not among them: there a lease file replaces the native lock. */
+/** Systems that the program supports. musl's loader accepts the part for glibc, which needs only its C library. */
 const systems = ["darwin-arm64", "darwin-x64", "linux-arm64", "linux-x64", "win32-arm64", "win32-x64"];
 
 /** Bundles fs-native-extensions but for its native part. */

@@ -151,7 +151,7 @@ const linuxTrial =
   );
 
 const missingBubblewrap =
-  "Commands cannot run in a sandbox: bubblewrap (bwrap) is not installed. Install the package bubblewrap, for example with: sudo apt install bubblewrap, sudo dnf install bubblewrap, or sudo pacman -S bubblewrap.";
+  "Commands cannot run in a sandbox: bubblewrap (bwrap) is not installed. Install the package bubblewrap, for example with: sudo apt install bubblewrap, sudo dnf install bubblewrap, sudo pacman -S bubblewrap, or apk add bubblewrap.";
 const missingSeatbelt =
   "Commands cannot run in a sandbox: sandbox-exec, a part of macOS, is not on the PATH.";
 const namespaceAdvice =

@@ -4,6 +4,7 @@ import { tmpdir } from "node:os";
 import { delimiter, dirname, join } from "node:path";
 import { promisify } from "node:util";
 import { makeFolder } from "../../base/files/make-folder.ts";
+import { findProgram } from "../../workspace/process/find-program.ts";
 import type {
   RequestPermissionRequest,
   RequestPermissionResponse,
@@ -39,7 +40,7 @@ const repository: Readonly<Record<string, string>> = {
 
 /**
  * Plays a whole session in a minute: a real ACP client, the real server in its own process, real tools in a real
- * repository. Only the model is a script.
+ * folder, a repository if git is installed. Only the model is a script.
  */
 export async function demo(): Promise<number> {
   const folder = await mkdtemp(join(tmpdir(), "fairlead-demo-"));
@@ -190,7 +191,8 @@ async function makeRepository(folder: string): Promise<void> {
     await makeFolder(dirname(join(folder, name)));
     await writeFile(join(folder, name), content);
   }
-  await promisify(execFile)("git", ["init", "--quiet"], { cwd: folder });
+  const git = await findProgram("git", process.env);
+  if (git !== undefined) await promisify(execFile)(git, ["init", "--quiet"], { cwd: folder });
 }
 
 /** Environment with separate folders, so that the demo does not touch the user's configuration and sessions. */

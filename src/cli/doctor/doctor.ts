@@ -21,7 +21,7 @@ import { languageFindings } from "./language-findings.ts";
 import { sandboxFinding } from "./sandbox-findings.ts";
 import { sshFindings } from "./ssh-findings.ts";
 import { damageFindings, worktreeFindings } from "./store-findings.ts";
-import { findSystem, systemFinding } from "./system-findings.ts";
+import { findSystem, systemFindings } from "./system-findings.ts";
 import { styleFor } from "../terminal/style.ts";
 import { version } from "../command-line/version.ts";
 
@@ -31,7 +31,7 @@ export async function doctor(call: Call): Promise<number> {
   const home = { home: app.home, env: process.env, platform: process.platform };
   const findings = [
     { what: "Fairlead", found: `${version} on Node ${process.versions.node}` },
-    systemFinding(await findSystem(process.env)),
+    ...systemFindings(await findSystem(process.env)),
     folderFinding(project),
     ...modelFindings(project),
     ...(await providerFindings(project, call.has("offline"))),

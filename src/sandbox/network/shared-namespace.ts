@@ -39,7 +39,7 @@ export async function openSharedNamespace(
 ): Promise<SharedNamespace | string> {
   const nsenter = await findProgram("nsenter", env);
   if (nsenter === undefined)
-    return "nsenter is not on the PATH. Install the package util-linux, for example with: sudo apt install util-linux, sudo dnf install util-linux.";
+    return "nsenter is not on the PATH. Install the package util-linux, for example with: sudo apt install util-linux, sudo dnf install util-linux, or apk add util-linux.";
   const words = [
     "--unshare-user",
     "--unshare-net",

@@ -140,6 +140,11 @@ export async function acquireFileLease(path: string): Promise<Lease> {
 
 type TryLock = (fd: number, offset: number, length: number) => boolean;
 
+/** Whether the kernel can hold leases here. If not, lease files replace its locks. */
+export async function hasKernelLocks(): Promise<boolean> {
+  return (await loadTryLock()) !== undefined;
+}
+
 /** Loads the native lock; undefined where there is none for this machine. */
 async function loadTryLock(): Promise<TryLock | undefined> {
   try {
