@@ -4,7 +4,7 @@ import { type CatalogFile, catalogSchema } from "../src/model/catalog/known-mode
 
 type Entry = CatalogFile["models"][string][number];
 
-/** The catalogue of models as Markdown for people, provider by provider. */
+/** The catalog of models as Markdown for people, provider by provider. */
 export async function modelTable(): Promise<string> {
   const { date, models } = catalogSchema.parse(JSON.parse(await readFile("catalog/models.json", "utf8")));
   const opening = `Looked up on ${date}; \`catalog/models.json\` names the page of each figure. ⚠ marks figures that no page of the provider confirms, – unknown ones. Context and output are thousands of tokens, prices US dollars per million tokens of input / output; ✓ marks the default model. Thinking lists the efforts; the documented default of the vendor is bold.`;

@@ -184,7 +184,7 @@ export const commands: readonly Command[] = [
           "what needs your consent: all edits and commands, what cannot be undone (default), that and what leaves a sandbox, or nothing",
       },
       { name: "no-test", about: "store without a test request" },
-      { name: "organization", value: "URL", about: "use an organisation's configuration instead" },
+      { name: "organization", value: "URL", about: "use an organization's configuration instead" },
     ],
     more: [
       "Asks for everything that no flag gives; line by line if the terminal cannot draw.",
@@ -200,7 +200,7 @@ export const commands: readonly Command[] = [
     operands: { text: "[PROVIDER]", least: 0, most: 1, values: "providers" },
     flags: [
       { name: "all", about: "those of all providers" },
-      { name: "organization", about: "remove the organisation's configuration instead" },
+      { name: "organization", about: "remove the organization's configuration instead" },
     ],
     load: async () => (await import("./commands/logout.ts")).logout,
   },
@@ -281,7 +281,7 @@ export const commands: readonly Command[] = [
   },
   {
     names: ["sessions summary"],
-    about: "let a model summarise a session in two or three sentences",
+    about: "let a model summarize a session in two or three sentences",
     operands: session,
     flags: [
       { name: "model", value: "MODEL", values: "models", about: "the model that writes it" },

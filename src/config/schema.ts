@@ -85,7 +85,7 @@ const toolCallsSchema = z
   .enum(["native", "text"])
   .optional()
   .describe(
-    "How tool calls are exchanged: native over the API, or as text in the conversation, for servers that do not recognise them. Calls that the model writes as text are run only with text, under the same permissions.",
+    "How tool calls are exchanged: native over the API, or as text in the conversation, for servers that do not recognize them. Calls that the model writes as text are run only with text, under the same permissions.",
   );
 
 const modelConfigSchema = z

@@ -92,7 +92,7 @@ export async function compact(
   const { sessionId } = transcript;
   const onText = (delta: string) =>
     deps.emit({ sessionId, type: "summary", messageId: info.parentId, delta });
-  const answer = await summarise(deps, { ...plan, target, onText }, signal);
+  const answer = await summarize(deps, { ...plan, target, onText }, signal);
   if (answer.outcome === "failed") {
     await transcript.complete({
       ...info,
@@ -233,7 +233,7 @@ interface SummaryInput {
  * Asks for the summary in the conversation itself, so that the provider reads its prompt cache. A conversation that does
  * not fit, or that the provider rejects, is sent as shortened text instead.
  */
-async function summarise(
+async function summarize(
   deps: CompactingDeps,
   input: SummaryInput,
   signal: AbortSignal,

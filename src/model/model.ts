@@ -12,7 +12,7 @@ export interface Model {
   readonly family: Family;
   /** Which built-in tools it is offered: all, or the few that small models use well; all if undefined. */
   readonly toolSet?: ToolSet;
-  /** Whether its tool calls are exchanged as text, because its server does not recognise them. */
+  /** Whether its tool calls are exchanged as text, because its server does not recognize them. */
   readonly callsAsText?: true;
   /** Which tools it edits files with: `apply_patch`, or `edit`, `multiedit` and `write`. */
   readonly editsBy: "patch" | "replacement";

@@ -64,8 +64,8 @@ export async function rebuildSession(sources: RebuildSources): Promise<RebuiltSe
   const candidates = new Set(knownProject === undefined ? sources.projectIds : [knownProject]);
   const found = await collect(sources.messages, candidates);
   if (found.count === 0) return undefined;
-  const neighbour = rows.find((one) => one.projectId === knownProject);
-  const location = row ?? found.named ?? found.root ?? wanted ?? neighbour;
+  const neighbor = rows.find((one) => one.projectId === knownProject);
+  const location = row ?? found.named ?? found.root ?? wanted ?? neighbor;
   if (location === undefined) return undefined;
   const { cwd } = location;
   const projectId = knownProject ?? location.projectId;

@@ -115,6 +115,6 @@ const onlyUncertainCalls = (tool: string, { name }: Model): AgentError => ({
 
 const onlyLeaks = (tool: string, { parsers }: WrittenCalls, { name, ref }: Model): AgentError => ({
   code: "invalid-response",
-  message: `${name} wrote its calls of ${tool} as text repeatedly, and nothing was run, because the server did not recognise them as tool calls. ${adviseServer(ref.provider, parsers)} Or set "tool_calls": "text" under provider.${ref.provider}, so that such calls are run.`,
+  message: `${name} wrote its calls of ${tool} as text repeatedly, and nothing was run, because the server did not recognize them as tool calls. ${adviseServer(ref.provider, parsers)} Or set "tool_calls": "text" under provider.${ref.provider}, so that such calls are run.`,
   retryable: false,
 });

@@ -11,7 +11,7 @@ type Folders = Pick<ShellContext, "cwd" | "start" | "roots" | "home"> & {
   readonly shell: string;
 };
 
-/** Context for analysing a command line. */
+/** Context for analyzing a command line. */
 export function createShellContext(folders: Folders, platform = process.platform): ShellContext {
   const { cwd, start, roots, home, shell } = folders;
   const context = {

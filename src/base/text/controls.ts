@@ -3,7 +3,7 @@ const controls = /[^\P{Cc}\t\n]|[\u{202a}-\u{202e}\u{2066}-\u{2069}]/u;
 const allControls = new RegExp(controls, "gu");
 
 /**
- * Terminal escape sequences (colours, cursor movements, titles, hyperlinks): CSI, OSC, DCS and similar, then
+ * Terminal escape sequences (colors, cursor movements, titles, hyperlinks): CSI, OSC, DCS and similar, then
  * two-byte ones. No match extends past the start of the next sequence, so unterminated sequences cost linear time;
  * Node's own expression scans to the end for each of them.
  */

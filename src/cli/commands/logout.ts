@@ -11,7 +11,7 @@ export async function logout(call: Call): Promise<number> {
   const { folders } = openApp();
   if (call.has("organization")) {
     await rm(organizationFile(folders.data), { force: true });
-    await print("Removed the organisation's configuration.");
+    await print("Removed the organization's configuration.");
     return 0;
   }
   const stored = Object.keys(await loadCredentials(folders.data));

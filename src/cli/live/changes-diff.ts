@@ -69,8 +69,8 @@ function formatHunks({ oldText, newText }: { oldText?: string | null; newText: s
 /** Indents a line of a diff. In a terminal, changed lines are wrapped and others are cut. */
 function formatLine(line: string, { style, width }: Paper): string[] {
   const isChanged = line.startsWith("+") || line.startsWith("-");
-  const colour = line.startsWith("+") ? "green" : line.startsWith("-") ? "red" : "dim";
-  const paint = (text: string) => style[colour](indent + text);
+  const color = line.startsWith("+") ? "green" : line.startsWith("-") ? "red" : "dim";
+  const paint = (text: string) => style[color](indent + text);
   if (width === undefined) return [paint(removeControls(line))];
   const columns = Math.max(minColumns, width - indent.length);
   const text = toScreenLine(line);

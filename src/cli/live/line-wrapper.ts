@@ -104,7 +104,7 @@ export class LineWrapper {
   }
 }
 
-/** Wraps a whole text between words, which may have colours. */
+/** Wraps a whole text between words, which may have colors. */
 export function wrapLines(text: string, columns: number): string {
   const wrapper = new LineWrapper(() => columns);
   return wrapper.add(text) + wrapper.flush();

@@ -265,7 +265,7 @@ export class Printer {
     );
   }
 
-  /** Prints the card of `/changes`. On a terminal it is coloured, which the answer cannot be. */
+  /** Prints the card of `/changes`. On a terminal it is colored, which the answer cannot be. */
   #changes(card: ChangesCard): void {
     this.end();
     const { isTerminal, columns } = this.#screen;

@@ -13,7 +13,7 @@ const agent = "summary";
 
 const modelTimeoutMs = 180_000;
 
-/** Lets a model summarise a session in two or three sentences, as for a pull request. */
+/** Lets a model summarize a session in two or three sentences, as for a pull request. */
 export async function summarizeSession(call: Call): Promise<number> {
   const { app, project } = await openLocalApp(call.text("cwd"));
   const store = await app.store();

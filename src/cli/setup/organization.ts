@@ -9,13 +9,13 @@ import { lockFolderOf } from "../../storage/json/lock.ts";
 import { type Questions, QuestionsCancelledError } from "../terminal/questions.ts";
 import { UsageError } from "../command-line/usage.ts";
 
-/** Paths of the configuration on an organisation's server; the first one found is used. */
+/** Paths of the configuration on an organization's server; the first one found is used. */
 const wellKnownPaths = ["/.well-known/fairlead", "/.well-known/opencode"];
 
 const timeoutMs = 15_000;
 const limitBytes = 1_000_000;
 
-/** Fetches an organisation's configuration, shows it, and stores it as the lowest layer. Never fetched automatically. */
+/** Fetches an organization's configuration, shows it, and stores it as the lowest layer. Never fetched automatically. */
 export async function joinOrganization(address: string, app: App, questions: Questions): Promise<void> {
   if (!/^https?:\/\/./.test(address) || !URL.canParse(address))
     throw new UsageError("--organization takes an address such as https://ai.example.com", "setup");

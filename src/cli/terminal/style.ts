@@ -1,4 +1,4 @@
-/** Terminal colours. Texts stay unchanged outside terminals or with `NO_COLOR`. */
+/** Terminal colors. Texts stay unchanged outside terminals or with `NO_COLOR`. */
 export interface Style {
   dim(text: string): string;
   bold(text: string): string;
@@ -18,15 +18,15 @@ const codes: Readonly<Record<keyof Style, number>> = {
 };
 
 export const plainStyle: Style = createStyle(() => (text) => text);
-const colouredStyle = createStyle((name) => (text) => `\u001b[${codes[name]}m${text}\u001b[0m`);
+const coloredStyle = createStyle((name) => (text) => `\u001b[${codes[name]}m${text}\u001b[0m`);
 
 export function styleFor(
   stream: { isTTY?: boolean },
   env: Readonly<Record<string, string | undefined>>,
 ): Style {
-  const isColoured =
+  const isColored =
     (stream.isTTY === true && !env["NO_COLOR"] && env["TERM"] !== "dumb") || !!env["FORCE_COLOR"];
-  return isColoured ? colouredStyle : plainStyle;
+  return isColored ? coloredStyle : plainStyle;
 }
 
 function createStyle(paint: (name: keyof Style) => (text: string) => string): Style {

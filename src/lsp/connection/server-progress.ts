@@ -6,7 +6,7 @@ import { beginningOf } from "../../base/text/excerpt.ts";
 const taskLimit = 100;
 const titleLimit = 80;
 
-/** What a server reports about its long tasks, such as indexing the project. */
+/** A server's reports about its long tasks, such as indexing the project. */
 export class ServerProgress {
   readonly #tasks = new Map<string | number, Task>();
   readonly #startedAt = performance.now();

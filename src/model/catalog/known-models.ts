@@ -48,7 +48,7 @@ export type KnownModel = z.infer<typeof knownModelSchema>;
 
 const figuresSchema = z.enum(["limits", "cost", "abilities", "efforts", "api"]);
 
-/** The catalogue file. Each figure has a source page; all were looked up on the same day. */
+/** The catalog file. Each figure has a source page; all were looked up on the same day. */
 export const catalogSchema = z.strictObject({
   date: z.iso.date(),
   note: z.string(),
@@ -90,13 +90,13 @@ export class Catalog {
     return Object.hasOwn(this.#file.models, provider) ? (this.#file.models[provider] ?? []) : [];
   }
 
-  /** Reads the file. Returns an empty catalogue on errors: named models still work without it. */
+  /** Reads the file. Returns an empty catalog on errors: named models still work without it. */
   #read(): CatalogFile {
     try {
       return catalogSchema.parse(JSON.parse(readFileSync(this.#path, "utf8")));
     } catch (error) {
       const reason = messageOf(error);
-      this.#log.error("model catalogue not readable; reinstall the program", { reason });
+      this.#log.error("model catalog not readable; reinstall the program", { reason });
       return { date: "", note: "", models: {} };
     }
   }

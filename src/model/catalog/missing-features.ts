@@ -23,7 +23,7 @@ export function findMissingFeatures(model: Model, provider: Provider, isAsked: b
   if (abilities.tools && model.callsAsText)
     missing.push({
       feature: "native tool calls",
-      advice: `Its calls are read from its text. Remove "tool_calls": "text" from provider.${ref.provider} once the server recognises tool calls.`,
+      advice: `Its calls are read from its text. Remove "tool_calls": "text" from provider.${ref.provider} once the server recognizes tool calls.`,
     });
   if (lostOverChat.includes("thinking")) missing.push({ feature: "thinking", advice: overChat });
   if (cache === "none") missing.push({ feature: "prompt cache", advice: overChat });

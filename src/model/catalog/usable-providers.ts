@@ -12,7 +12,7 @@ export interface Provider {
   readonly local: boolean;
   /** Whether its address differs from the preset's. It may then serve other models. */
   readonly isCustom: boolean;
-  /** Whether it serves the models of the catalogue: at its own address, or where the editor sends its requests. */
+  /** Whether it serves the models of the catalog: at its own address, or where the editor sends its requests. */
   readonly servesCatalogue: boolean;
   readonly defaultModel: string | undefined;
   readonly apiKey: string | undefined;

@@ -3,7 +3,7 @@ import type { Catalog, KnownModel } from "./known-models.ts";
 /** Vendors of closed models, whose window and efforts are the same at every server. */
 const vendors = ["openai", "anthropic", "google", "xai"];
 
-/** Names of their models. Others are not looked up: reading the catalogue takes time at the start. */
+/** Names of their models. Others are not looked up: reading the catalog takes time at the start. */
 const vendorNames = /^(gpt-|chatgpt-|codex-|claude-|gemini-|grok-|o\d)/;
 
 /** Finds the vendor's data of a model that a gateway serves, by the gateway's id of it. */

@@ -31,7 +31,7 @@ export type ParsedName =
   | { outcome: "unknown-effort"; model: Model; effort: string }
   | { outcome: "invalid" };
 
-/** The models of the usable providers: data from the catalogue, the servers' own lists and the configuration. */
+/** The models of the usable providers: data from the catalog, the servers' own lists and the configuration. */
 export class ProviderModels {
   readonly #deps: ProviderModelsDeps;
   readonly #merged = new Map<string, ReadonlyMap<string, KnownModel>>();
@@ -171,7 +171,7 @@ export class ProviderModels {
     return vendor === undefined ? own : { ...vendor, ...own, name: vendor.name };
   }
 
-  /** Returns the models that the catalogue and the server list. The server overrides the catalogue. */
+  /** Returns the models that the catalog and the server list. The server overrides the catalog. */
   #own(provider: Provider): ReadonlyMap<string, KnownModel> {
     const merged = this.#merged.get(provider.id) ?? this.#merge(provider);
     this.#merged.set(provider.id, merged);
@@ -208,7 +208,7 @@ const packageApis: ReadonlyMap<string, Api> = new Map([
   ["@ai-sdk/anthropic", "messages"],
 ]);
 
-/** Precedence: the model's configuration, the provider's, the catalogue. Other addresses speak chat unless configured. */
+/** Precedence: the model's configuration, the provider's, the catalog. Other addresses speak chat unless configured. */
 function apiOf(
   { id, isCustom, config }: Provider,
   model: ModelConfig | undefined,

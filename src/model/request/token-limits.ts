@@ -53,7 +53,7 @@ export const isEffort = (value: unknown): value is Effort =>
   typeof value === "string" && Object.hasOwn(budgetShares, value);
 
 /**
- * Returns the tokens to think with, which count towards the limit of output tokens; 0 to not think. The rest of the answer
+ * Returns the tokens to think with, which count toward the limit of output tokens; 0 to not think. The rest of the answer
  * keeps at least as much as the smallest budget.
  */
 export function thinkingBudget(effort: Effort, limit: number): number {

@@ -5,7 +5,7 @@ const width = 900;
 const height = 120;
 const left = 60;
 const bottom = 18;
-/** Thinner bars would not be visible: neighbours are drawn as one. */
+/** Thinner bars would not be visible: neighbors are drawn as one. */
 const barLimit = 400;
 
 interface Bar {

@@ -32,13 +32,13 @@ const PASSWORD_IN_URL = /^[a-z][a-z0-9+.-]*:\/\/[^\s/:@]*:[^\s/@]+@/i;
 /** Variables that change how bash resolves command names, which the permission rules do not expect. */
 const COMMAND_RESOLUTION = /^(?:BASH_FUNC_.*|BASHOPTS|SHELLOPTS|GLOBIGNORE|CDPATH)$/;
 
-/** Variables of package runners and our launcher, which would change the behaviour of a command's own Node. */
+/** Variables of package runners and our launcher, which would change the behavior of a command's own Node. */
 const INTERNAL_VARIABLES =
   /^(npm_(?!config_registry$)|FAIRLEAD_(?!PROCESS$)|NODE_OPTIONS$|NODE_COMPILE_CACHE$|NODE_CHANNEL_|ELECTRON_RUN_AS_NODE$|ELECTRON_NO_ATTACH_CONSOLE$)/;
 
 /**
  * Prevents commands from waiting for input: git does not ask, pagers print, editors leave the text unchanged.
- * The terminal type is "dumb" without colours, because the output is read as text.
+ * The terminal type is "dumb" without colors, because the output is read as text.
  */
 const NON_INTERACTIVE: Environment = {
   GIT_TERMINAL_PROMPT: "0",

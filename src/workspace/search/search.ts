@@ -6,7 +6,7 @@ import { UnusualIgnoreRulesError } from "./unusual-ignore-rules.ts";
 import { type Matches, MAX_FILE_BYTES, MAX_FILES, type SearchEngine } from "./search-engine.ts";
 import type { Watchdog } from "../process/watchdog.ts";
 
-/** Finds files and lines in a folder, honouring .gitignore. Uses ripgrep if available, else JavaScript. */
+/** Finds files and lines in a folder, honoring .gitignore. Uses ripgrep if available, else JavaScript. */
 export interface Search {
   files(query: FilesQuery): Promise<{ paths: string[]; truncated: boolean }>;
   lines(query: LinesQuery): Promise<FoundLines>;

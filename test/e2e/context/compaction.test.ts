@@ -73,7 +73,7 @@ describe("an automatic compaction", () => {
       await editor.prompt(sessionId, "Hi");
       expect(requested).toEqual([]);
       model.reply(reply.say("Blue."), full(600)).reply(reply.say("Green."), full(700));
-      expect((await editor.prompt(sessionId, "Which colour? Word: rosebud")).stopReason).toBe("end_turn");
+      expect((await editor.prompt(sessionId, "Which color? Word: rosebud")).stopReason).toBe("end_turn");
       expect(model.requests.map(isSummary)).toEqual([false, true, false]);
       const after = textOf(model.requests.at(-1));
       expect(after).toContain("They said hi.");
@@ -100,7 +100,7 @@ describe("an automatic compaction", () => {
           }),
         )
         .reply(reply.say("Blue."));
-      const { stopReason } = await editor.prompt(sessionId, "Which colour? Word: rosebud");
+      const { stopReason } = await editor.prompt(sessionId, "Which color? Word: rosebud");
       expect([stopReason, requested.length]).toEqual(["end_turn", 1]);
       expect(textOf(model.requests.at(-1))).toContain("Word: rosebud");
       expect(agentText(editor.updates(sessionId))).toBe("Hello.Blue.");

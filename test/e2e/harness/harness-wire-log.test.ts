@@ -1,6 +1,6 @@
 import { describe, expect, test } from "vitest";
 import { zedLike } from "../../support/editor/clients.ts";
-import { normalise } from "../../support/wire/golden.ts";
+import { normalize } from "../../support/wire/golden.ts";
 import { BackgroundWatch } from "../../support/wire/background-rules.ts";
 import type { JsonObject } from "../../support/json.ts";
 import { wireViolations } from "../../support/wire/wire-checks.ts";
@@ -362,7 +362,7 @@ describe("the wire log", () => {
       method: "session/update",
       params: { sessionId: "<session-2>", update },
     });
-    expect(normalise(log, { cwd: "/tmp/home-1/repo", home: "/tmp/home-1" })).toEqual({
+    expect(normalize(log, { cwd: "/tmp/home-1/repo", home: "/tmp/home-1" })).toEqual({
       toAgent: [{ jsonrpc: "2.0", id: 0, method: "session/new", params: { cwd: "<cwd>" } }],
       fromAgent: [
         { jsonrpc: "2.0", id: 0, result: { sessionId: "<session-1>" } },

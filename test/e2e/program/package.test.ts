@@ -53,10 +53,10 @@ describe("the registry entry", () => {
   test("has an icon of 16 by 16 in the current color", async () => {
     const icon = await readFile(join(root, "registry/fairlead/icon.svg"), "utf8");
     expect(icon).toMatch(/^<svg [^>]*width="16" height="16" viewBox="0 0 16 16"/);
-    const colours = [...icon.matchAll(/(?:fill|stroke|color|stop-color)="([^"]*)"/g)].map(
-      ([, colour]) => colour,
+    const colors = [...icon.matchAll(/(?:fill|stroke|color|stop-color)="([^"]*)"/g)].map(
+      ([, color]) => color,
     );
-    expect(new Set(colours)).toEqual(new Set(["none", "currentColor"]));
+    expect(new Set(colors)).toEqual(new Set(["none", "currentColor"]));
     expect(icon).not.toMatch(/<style|style=|#[0-9a-f]{3}/i);
   });
 });

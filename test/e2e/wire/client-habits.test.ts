@@ -27,7 +27,7 @@ describe("a client like OpenClaw", () => {
       model.reply("Hello.");
       expect(await editor.prompt(sessionId, "Hi")).toMatchObject({ stopReason: "end_turn" });
       for (const wrong of [
-        { ...params, configId: "colour" },
+        { ...params, configId: "color" },
         { ...params, value: "soon" },
       ])
         expect(await expectFailure(editor.request("session/set_config_option", wrong))).toMatchObject({

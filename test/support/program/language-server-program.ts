@@ -19,7 +19,7 @@ const messageSchema = z.looseObject({
     .nullish(),
 });
 
-const [behaviour, startsFile] = process.argv.slice(2);
+const [behavior, startsFile] = process.argv.slice(2);
 if (startsFile !== undefined) writeFileSync(startsFile, `${process.pid}\n`, { flag: "a" });
 const texts = new Map<string, { text: string; version: number | undefined }>();
 
@@ -39,15 +39,15 @@ function errorsOf(uri: string): object[] {
 }
 
 function publish(uri: string): void {
-  if (behaviour === "is-asked" || behaviour === "stays-silent") return;
-  const version = behaviour === "pushes-versions" ? { version: texts.get(uri)?.version } : {};
+  if (behavior === "is-asked" || behavior === "stays-silent") return;
+  const version = behavior === "pushes-versions" ? { version: texts.get(uri)?.version } : {};
   const diagnostics = errorsOf(uri);
-  if (behaviour === "says-too-much" && diagnostics.length > 0) {
+  if (behavior === "says-too-much" && diagnostics.length > 0) {
     const range = { start: { line: 0, character: 0 } };
     const much = { range, severity: 1, code: "C".repeat(10_000) };
     for (let at = 0; at < 250; at++) diagnostics.push({ ...much, message: `${at} ${"M".repeat(9_998)}` });
   }
-  if (behaviour === "is-odd") {
+  if (behavior === "is-odd") {
     send({ method: "textDocument/publishDiagnostics", params: null });
     send({ method: "textDocument/publishDiagnostics", params: { uri: "not an address", diagnostics } });
     send({ id: 1, method: "workspace/configuration", params: { items: [{ section: "a.b" }] } });
@@ -63,15 +63,15 @@ function answer({ id, method, params }: z.infer<typeof messageSchema>): void {
   const document = params?.textDocument;
   switch (method ?? "") {
     case "initialize":
-      if (behaviour === "never-answers") return;
+      if (behavior === "never-answers") return;
       return send({
         id,
-        result: { capabilities: behaviour === "is-asked" ? { diagnosticProvider: {} } : {} },
+        result: { capabilities: behavior === "is-asked" ? { diagnosticProvider: {} } : {} },
       });
     case "textDocument/didOpen":
     case "textDocument/didChange": {
       if (document === undefined) return;
-      if (behaviour === "crashes-on-open") {
+      if (behavior === "crashes-on-open") {
         process.stderr.write("this language is too hard\n");
         process.exit(3);
       }
@@ -88,7 +88,7 @@ function answer({ id, method, params }: z.infer<typeof messageSchema>): void {
   }
 }
 
-if (behaviour === "prints-noise") process.stdout.write("Loading, please wait. ".repeat(1_000));
-if (behaviour === "announces-too-much") process.stdout.write("Content-Length: 99999999999\r\n\r\n{");
+if (behavior === "prints-noise") process.stdout.write("Loading, please wait. ".repeat(1_000));
+if (behavior === "announces-too-much") process.stdout.write("Content-Length: 99999999999\r\n\r\n{");
 
 readFramedMessages((text) => answer(messageSchema.parse(JSON.parse(text))));

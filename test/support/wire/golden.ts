@@ -53,7 +53,7 @@ export async function expectGolden(
   places: GoldenPlaces,
   update = updating,
 ): Promise<void> {
-  const golden = normalise(wire, places);
+  const golden = normalize(wire, places);
   for (const direction of ["fromAgent", "toAgent"] as const)
     await expectGoldenText(`${name}.${fileEnds[direction]}.json`, toLines(golden[direction]), update);
 }
@@ -66,7 +66,7 @@ export async function expectGoldenText(file: string, text: string, update = upda
 }
 
 /** Returns the messages of each direction without values that differ from run to run. */
-export function normalise(wire: WireLog, places: GoldenPlaces): Record<Direction, unknown[]> {
+export function normalize(wire: WireLog, places: GoldenPlaces): Record<Direction, unknown[]> {
   const messages = counted(wire).filter(({ json }) => places.counts?.(json) ?? true);
   const names = collectIdNames(messages.map(({ json }) => json));
   const more = Object.entries(places.names ?? {});

@@ -20,7 +20,7 @@ afterEach(async () => {
 });
 
 /** A folder with servers for `.txt` files that behave in this way. */
-async function place(behaviour: string, waits = { firstMs: 10_000, laterMs: 10_000 }) {
+async function place(behavior: string, waits = { firstMs: 10_000, laterMs: 10_000 }) {
   const folder = await temporaryFolder();
   const processes = openPipedProcesses({
     env: () => process.env,
@@ -39,7 +39,7 @@ async function place(behaviour: string, waits = { firstMs: 10_000, laterMs: 10_0
     waits: { ...waits, quietMs: { first: 100, least: 100, most: 100 } },
   });
   const starts = join(folder.path, "starts");
-  const test = { command: [process.execPath, program, behaviour, starts], extensions: ["txt"] };
+  const test = { command: [process.execPath, program, behavior, starts], extensions: ["txt"] };
   const keep = (text: string | null) => {
     if (text === null) return null;
     const bytes = Buffer.from(text);
@@ -71,9 +71,9 @@ async function place(behaviour: string, waits = { firstMs: 10_000, laterMs: 10_0
 
 const notice = (...lines: string[]) => ["test reports new errors:", ...lines].join("\n");
 
-describe.each(["pushes", "pushes-versions", "is-asked", "is-odd"])("a server that %s", (behaviour) => {
+describe.each(["pushes", "pushes-versions", "is-asked", "is-odd"])("a server that %s", (behavior) => {
   test("checks each edit, and reports only new errors", async () => {
-    await using at = await place(behaviour);
+    await using at = await place(behavior);
     expect(await at.edit("a.txt", "wrong one\nfine", "first\nwrong one\nwrong two")).toBe(
       notice('a.txt:3:1: "wrong two" is wrong (W1)'),
     );
@@ -111,8 +111,8 @@ describe("a faulty server", () => {
     ["crashes-on-open", "it ended with exit code 3: this language is too hard"],
     ["prints-noise", "it printed something that is not a message"],
     ["announces-too-much", "a message of 99999999999 bytes is too long"],
-  ])("that %s is reported once and not restarted", async (behaviour, reason) => {
-    await using at = await place(behaviour);
+  ])("that %s is reported once and not restarted", async (behavior, reason) => {
+    await using at = await place(behavior);
     expect(await at.edit("a.txt", "", "wrong")).toBe("");
     expect(await at.edit("a.txt", "wrong", "wrong again")).toBe("");
     expect(at.warnings).toEqual([
@@ -123,8 +123,8 @@ describe("a faulty server", () => {
 
   test.each(["never-answers", "stays-silent"])(
     "that %s delays edits for a bounded time",
-    async (behaviour) => {
-      await using at = await place(behaviour, { firstMs: 50, laterMs: 50 });
+    async (behavior) => {
+      await using at = await place(behavior, { firstMs: 50, laterMs: 50 });
       const late = "test has not checked this yet; its errors are shown with a later edit.";
       expect(await at.edit("a.txt", "", "one")).toBe(late);
       expect(await at.edit("a.txt", "one", "two")).toBe(late);

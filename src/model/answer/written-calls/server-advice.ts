@@ -1,6 +1,6 @@
 import type { ToolCallParsers } from "./formats.ts";
 
-/** Says which setting of the server makes it recognise tool calls. `provider` is the id of a preset, or any other. */
+/** Says which setting of the server makes it recognize tool calls. `provider` is the id of a preset, or any other. */
 export function adviseServer(provider: string, parsers: ToolCallParsers): string {
   const own = advice.get(provider);
   return own === undefined ? adviseAny(parsers) : own(parsers);
