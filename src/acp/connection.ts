@@ -1,13 +1,12 @@
 import { KeyedSerial } from "../base/async.ts";
 import type { Log } from "../base/log.ts";
 import { isSessionId } from "../message/ids.ts";
-import type { SessionHost } from "../session/session-host.ts";
 import type { Session } from "../session/session.ts";
 import type { Sessions } from "../session/sessions.ts";
 import type { Account } from "./methods/account.ts";
 import { createClientRequests, type Peer, type Requester } from "./client/requester.ts";
 import { editorBuffers } from "./client/editor-files.ts";
-import { createSessionHost } from "./client/session-host.ts";
+import type { Client } from "./client/client-host.ts";
 import { type ClientFeatures, noFeatures } from "./client-capabilities.ts";
 import { ClientPaths } from "./client-paths.ts";
 import { PendingPrompts } from "./pending-prompts.ts";
@@ -16,7 +15,7 @@ import type { Outbox } from "./transport/outbox.ts";
 import { type Channel, SessionView } from "./view/session-view.ts";
 
 export interface ConnectionDeps {
-  openSessions: (host: SessionHost) => Sessions;
+  openSessions: (client: Client) => Sessions;
   outbox: Outbox;
   requester: Requester;
   account: Account;
@@ -63,7 +62,7 @@ export class AcpConnection {
         return editorBuffers({ requester, gone, sessionId, pathOf }, this.client);
       },
     };
-    this.sessions = deps.openSessions(createSessionHost(this, deps.log));
+    this.sessions = deps.openSessions(this);
     this.createChannel = () => deps.outbox;
   }
 
@@ -101,7 +100,7 @@ export class AcpConnection {
       } finally {
         const view = this.#views.get(sessionId);
         view?.state.close();
-        view?.session.events.showTo(undefined);
+        view?.session.events.hide(view);
         this.#views.delete(sessionId);
       }
     });

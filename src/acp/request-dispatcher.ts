@@ -8,7 +8,7 @@ import { invalidRequest, methodNotFound, requestCancelled, SessionInUse, toReque
 import { requestsNewerVersion } from "./initialize.ts";
 import type { Call, ProtocolVersion, RequestHandler } from "./methods/method-table.ts";
 import type { JoinedSessions } from "./reconnect/joined-sessions.ts";
-import type { Incoming } from "./transport/wire.ts";
+import type { Incoming, MessageReceiver } from "./transport/wire.ts";
 
 export interface DispatcherDeps {
   send: (message: AnyMessage) => unknown;
@@ -20,6 +20,8 @@ export interface DispatcherDeps {
   log: Log;
   /** Called after the response to a request was sent. */
   onAnswered: (method: string) => void;
+  /** Called when the client disconnected and the handlers of all its messages were called. */
+  onEnd: () => void;
   /** Creates the client's sessions in other processes; without it they are refused. */
   loadJoinedSessions?: (() => Promise<JoinedSessions>) | undefined;
 }
@@ -28,7 +30,7 @@ export interface DispatcherDeps {
 const loggedLength = 100;
 
 /** Calls the handler of each message from the client, in order of arrival. */
-export class RequestDispatcher {
+export class RequestDispatcher implements MessageReceiver {
   readonly #deps: DispatcherDeps;
   /** A request must see what earlier requests changed. */
   readonly #messages = new TaskRunner();
@@ -51,11 +53,10 @@ export class RequestDispatcher {
     this.#messages.run(() => this.#dispatch(incoming));
   }
 
-  /** Calls `end` when the handlers of all messages were called. */
-  end(end: () => void): void {
+  end(): void {
     this.#messages.run(() => {
       void this.#joined?.then((joined) => joined.close());
-      end();
+      this.#deps.onEnd();
     });
   }
 

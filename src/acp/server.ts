@@ -1,8 +1,8 @@
 import { deferred } from "../base/async.ts";
 import type { Log } from "../base/log.ts";
-import type { SessionHost } from "../session/session-host.ts";
 import type { Sessions } from "../session/sessions.ts";
 import type { Account } from "./methods/account.ts";
+import type { Client } from "./client/client-host.ts";
 import { Requester } from "./client/requester.ts";
 import { AcpConnection, type ExplainDefaults } from "./connection.ts";
 import type { ProgramInfo } from "./initialize.ts";
@@ -27,7 +27,8 @@ export interface ServerDeps {
   wire: Wire;
   program: ProgramInfo;
   log: Log;
-  openSessions: (host: SessionHost) => Sessions;
+  /** Connects the client to the sessions of the process. */
+  openSessions: (client: Client) => Sessions;
   account: Account;
   /** Without it only the stable version is supported. */
   createDraftVersion?: CreateDraftVersion;
@@ -71,6 +72,7 @@ export function serveClient({
 }: ServerDeps): AcpServer {
   const { outbox } = wire;
   const gone = new AbortController();
+  const closed = deferred<void>();
   const requester = new Requester((message) => wire.send(message), log);
   const connection = new AcpConnection({
     openSessions,
@@ -95,18 +97,14 @@ export function serveClient({
     draft: createDraftVersion?.(connection, requester, program),
     log,
     onAnswered: (method) => warmUp.onAnswered(method),
+    onEnd: () => {
+      warmUp.end();
+      gone.abort();
+      closed.resolve();
+    },
     loadJoinedSessions: loadJoinedSessions && (() => loadJoinedSessions(wire, requester)),
   });
-  const closed = deferred<void>();
-  const end = () => {
-    warmUp.end();
-    gone.abort();
-    closed.resolve();
-  };
-  wire.connect(
-    (incoming) => dispatcher.receive(incoming),
-    () => dispatcher.end(end),
-  );
+  wire.connect(dispatcher);
   return {
     closed: closed.promise,
     abortTurns: (reason) => connection.abortTurns(reason),

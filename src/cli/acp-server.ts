@@ -1,8 +1,8 @@
 import { errorFields } from "../base/error-fields.ts";
+import { ClientHost } from "../acp/client/client-host.ts";
 import { serveClient, type ServerDeps } from "../acp/server.ts";
 import type { Account } from "../acp/methods/account.ts";
 import type { ProgramInfo } from "../acp/initialize.ts";
-import { SwitchableHost } from "../acp/reconnect/switchable-host.ts";
 import type { Wire } from "../acp/transport/wire.ts";
 import { App, type AppOptions } from "../app.ts";
 import { orAfter } from "../base/async.ts";
@@ -57,7 +57,7 @@ export async function openServer({
   ...options
 }: Omit<AppOptions, "version"> & { wire: Wire; program: ProgramInfo }): Promise<RunningServer> {
   const app = new App({ ...options, version: program.version });
-  const host = new SwitchableHost();
+  const host = new ClientHost(app.log);
   const sessions = app.openSessions(host);
   const place = { folder: app.folders.runtime, platform: options.platform };
   const account = createAccount(app);

@@ -1,3 +1,4 @@
+import type { ClientHost } from "../acp/client/client-host.ts";
 import type { ProgramInfo } from "../acp/initialize.ts";
 import {
   DisconnectedTurns,
@@ -5,7 +6,6 @@ import {
   type JoinedClient,
 } from "../acp/reconnect/disconnected-turns.ts";
 import type { SocketPlace } from "../acp/reconnect/session-socket.ts";
-import type { SwitchableHost } from "../acp/reconnect/switchable-host.ts";
 import { serveClient, type ServerDeps } from "../acp/server.ts";
 import { Wire } from "../acp/transport/wire.ts";
 import type { App } from "../app.ts";
@@ -16,7 +16,7 @@ import type { Sessions } from "../session/sessions.ts";
 export interface TurnsWithoutClientDeps {
   readonly app: App;
   readonly sessions: Sessions;
-  readonly host: SwitchableHost;
+  readonly host: ClientHost;
   readonly place: SocketPlace;
   readonly program: ProgramInfo;
   readonly account: ServerDeps["account"];

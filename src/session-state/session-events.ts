@@ -46,9 +46,14 @@ export class SessionEvents {
     this.#log = deps.log;
   }
 
-  /** Sets the only receiver of the events of this session and its children. */
-  showTo(viewer: SessionViewer | undefined): void {
+  /** Sets the viewer, which receives the events of this session and its children. */
+  showTo(viewer: SessionViewer): void {
     this.#viewer = viewer;
+  }
+
+  /** Removes the viewer; if one is given, only this one. */
+  hide(viewer = this.#viewer): void {
+    if (this.#viewer === viewer) this.#viewer = undefined;
   }
 
   /** Emits a change of the session or of one of its children. */

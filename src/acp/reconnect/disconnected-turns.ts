@@ -6,8 +6,8 @@ import type { Log } from "../../base/log.ts";
 import type { SessionId } from "../../message/ids.ts";
 import type { Session } from "../../session/session.ts";
 import type { Sessions } from "../../session/sessions.ts";
+import type { ClientHost } from "../client/client-host.ts";
 import { listenForProcesses, type ListeningSocket, type SocketPlace } from "./session-socket.ts";
-import type { SwitchableHost } from "./switchable-host.ts";
 
 /** A client that joined through the socket. */
 export interface JoinedClient {
@@ -19,7 +19,7 @@ export interface JoinedClient {
 
 export interface DisconnectedTurnsDeps {
   readonly sessions: Pick<Sessions, "allLive" | "close">;
-  readonly host: SwitchableHost;
+  readonly host: ClientHost;
   readonly place: SocketPlace;
   /** Time for which a turn continues without a client. */
   readonly minutes: number;
@@ -96,7 +96,7 @@ export class DisconnectedTurns {
     const { host, sessions } = this.#deps;
     host.disconnect();
     for (const session of sessions.allLive) {
-      session.events.showTo(undefined);
+      session.events.hide();
       void this.#follow(session);
     }
     this.#endIfIdle();

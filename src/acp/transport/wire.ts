@@ -18,17 +18,23 @@ export interface Incoming {
   readonly isAnswered: boolean;
 }
 
+/** Receives the client's messages. */
+export interface MessageReceiver {
+  receive(incoming: Incoming): void;
+  /** Called once, when the client disconnected. */
+  end(): void;
+}
+
 /** The JSON-RPC connection to the client. Answers `initialize` at once and queues messages until a handler is connected. */
 export class Wire {
   readonly outbox: Outbox;
   /** Resolves when the first message arrived (and was answered if it is `initialize`) or the client disconnected. */
   readonly started: Promise<void>;
   readonly #waiting: Incoming[] = [];
-  #receive: ((incoming: Incoming) => void) | undefined;
+  #receiver: MessageReceiver | undefined;
   #isFirst = true;
   #start: () => void = () => undefined;
   #isEnded = false;
-  #onEnd: (() => void) | undefined;
   #requestsNewerVersion = false;
   /** Ids of the client's unanswered requests. */
   readonly #unanswered = new Set<string | number>();
@@ -54,12 +60,11 @@ export class Wire {
     return this.#requestsNewerVersion;
   }
 
-  /** Delivers the queued and all later messages. `end` is called once, when the client disconnected. */
-  connect(receive: (incoming: Incoming) => void, end: () => void): void {
-    this.#receive = receive;
-    this.#onEnd = end;
-    for (const incoming of this.#waiting.splice(0)) receive(incoming);
-    if (this.#isEnded) end();
+  /** Delivers the queued and all later messages. */
+  connect(receiver: MessageReceiver): void {
+    this.#receiver = receiver;
+    for (const incoming of this.#waiting.splice(0)) receiver.receive(incoming);
+    if (this.#isEnded) receiver.end();
   }
 
   /** Sends a response or a request. */
@@ -119,8 +124,8 @@ export class Wire {
     if (id !== null) this.#unanswered.add(id);
     const isAnswered = this.#isFirst && this.#answerInitialize(message, program);
     this.#isFirst = false;
-    if (this.#receive === undefined) this.#waiting.push({ message, isAnswered });
-    else this.#receive({ message, isAnswered });
+    if (this.#receiver === undefined) this.#waiting.push({ message, isAnswered });
+    else this.#receiver.receive({ message, isAnswered });
     this.#start();
   }
 
@@ -140,7 +145,7 @@ export class Wire {
     if (this.#isEnded) return;
     this.#isEnded = true;
     this.#start();
-    this.#onEnd?.();
+    this.#receiver?.end();
   }
 }
 

@@ -14,6 +14,7 @@ import {
   type ToolPart,
 } from "../../message/part.ts";
 import type { Session } from "../../session/session.ts";
+import type { SessionViewer } from "../../session-state/session-events.ts";
 import { presentCall } from "../../tool/presentation.ts";
 import { toChangesCall } from "../../undo/changes-call.ts";
 import type { ClientFeatures } from "../client-capabilities.ts";
@@ -52,7 +53,7 @@ export interface BackgroundCall {
  * use the same conversion. Updates are sent in the order of their events: an event whose card needs files from the disk
  * makes later ones wait.
  */
-export class SessionView {
+export class SessionView implements SessionViewer {
   readonly session: Session;
   readonly state = new ViewState();
   /** Resolves when the client can receive more. */

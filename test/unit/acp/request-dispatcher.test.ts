@@ -16,7 +16,9 @@ function dispatch(requests: Record<string, RequestHandler> = {}, log: Log = sile
   const requester = new Requester(send, log);
   const stable = versionOf(1, requests);
   const draft = versionOf(2, requests);
-  const dispatcher = new RequestDispatcher({ send, requester, stable, draft, log, onAnswered: () => {} });
+  const ignore = () => {};
+  const calls = { onAnswered: ignore, onEnd: ignore };
+  const dispatcher = new RequestDispatcher({ send, requester, stable, draft, log, ...calls });
   const receive = (message: object) =>
     dispatcher.receive({ message: { jsonrpc: "2.0", method: "", ...message }, isAnswered: false });
   const initialize = (protocolVersion: number) =>
