@@ -6,11 +6,10 @@ import {
   providerDataSchema,
   type Tokens,
 } from "../../message/part.ts";
-import { AnswerText } from "../answer/answer-text.ts";
+import { AnswerText, type TaggedText } from "../answer/answer-text.ts";
 import { CallArguments, describeCutOff, parseArguments } from "../answer/call-arguments.ts";
 import { toFinishReason } from "../answer/finish-reason.ts";
 import type { RefusedCall } from "../answer/refused-call.ts";
-import type { TaggedText } from "../answer/think-tags.ts";
 import type { TextCalls } from "../answer/written-calls/text-calls.ts";
 import type { StepEvent } from "../model.ts";
 import type { StreamPart } from "../wires/wire.ts";

@@ -1,6 +1,6 @@
 import * as fc from "fast-check";
 import { expect, test } from "vitest";
-import { ThinkTags } from "../../../src/model/answer/think-tags.ts";
+import { ThinkTags } from "../../../src/model/answer/answer-text.ts";
 
 /** Returns thoughts and text of an answer that arrives in these chunks. */
 function notice(pieces: readonly string[]) {
