@@ -89,7 +89,7 @@ export const notOnWindows: readonly { readonly reason: string; readonly files: r
       "test/e2e/extension/{formatters,hooks,notify}.test.ts",
       "test/e2e/program/{archive,docs,editor-pages,hostile-environment,launcher}.test.ts",
       "test/e2e/setup/{setup,setup-answers,setup-local,setup-search}.test.ts",
-      "test/e2e/tool/{language-servers,lsp-tool,near-right}.test.ts",
+      "test/e2e/tool/{language-servers,lsp-tool,near-right,without-bash}.test.ts",
       "test/e2e/wire/client-habits.test.ts",
       "test/tool/{command-changes,formatters}.test.ts",
       "test/unit/lsp/project-servers.test.ts",

@@ -250,6 +250,7 @@ export class Projects {
       skills: skills.skills,
       search: loaded.config.search,
       sandbox,
+      findShell: () => workspace.processes.findShell(),
       queries: async () => (await servers?.())?.queries(),
       sources: { loaded, isTrusted, root, home: workspace.home },
       folders: { directory: workspace.cwd, worktree: root, projectId: projectIdOf(root) },

@@ -14,6 +14,8 @@ export interface ProjectToolsOptions {
   readonly skills: readonly Skill[];
   readonly search: Config["search"];
   readonly sandbox: () => Promise<ProjectSandbox>;
+  /** Returns the path of the shell that runs commands. */
+  readonly findShell: () => Promise<string>;
   /** Questions to language servers; undefined if none may run. */
   readonly queries: () => Promise<LanguageQueries | undefined>;
   /** Search locations of plugins and custom tools. */
@@ -48,10 +50,15 @@ async function loadBuiltIn({
   skills,
   search,
   queries,
+  findShell,
   sandbox: loadSandbox,
 }: ProjectToolsOptions): Promise<readonly Tool[]> {
-  const [{ builtInTools }, languages] = await Promise.all([import("../tool/registry.ts"), queries()]);
-  return builtInTools({ loadSandbox, skills, search, languages });
+  const [{ builtInTools }, languages, shell] = await Promise.all([
+    import("../tool/registry.ts"),
+    queries(),
+    findShell(),
+  ]);
+  return builtInTools({ loadSandbox, shell, skills, search, languages });
 }
 
 /** Finds plugin modules, with a stamp that changes when they do. Returns undefined when there are none. */

@@ -1,7 +1,6 @@
 import type { Config } from "../config/schema.ts";
 import { applyPatchTool } from "./patch/apply-patch.ts";
-import { bashTool } from "./bash/bash.ts";
-import type { LoadSandbox } from "./bash/sandboxed-command.ts";
+import { bashTool, type BashToolOptions } from "./bash/bash.ts";
 import { shellAnalysis } from "./command-analysis.ts";
 import { editTool } from "./edit/edit.ts";
 import { jobTool } from "./job/job.ts";
@@ -25,18 +24,18 @@ import { searchTools } from "./web/websearch.ts";
 import { writeTool } from "./edit/write.ts";
 
 /** Creates the built-in tools. */
-export function builtInTools(deps: {
-  skills: readonly Skill[];
-  search: Config["search"];
-  /** Commands are not confined without it. */
-  loadSandbox?: LoadSandbox;
-  /** Undefined if no language server may run. */
-  languages?: LanguageQueries | undefined;
-}): Tool[] {
+export function builtInTools(
+  deps: {
+    skills: readonly Skill[];
+    search: Config["search"];
+    /** Undefined if no language server may run. */
+    languages?: LanguageQueries | undefined;
+  } & BashToolOptions,
+): Tool[] {
   const { languages } = deps;
   return [
     applyPatchTool,
-    bashTool(shellAnalysis, deps.loadSandbox),
+    bashTool(shellAnalysis, deps),
     editTool,
     globTool,
     grepTool,

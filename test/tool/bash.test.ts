@@ -305,3 +305,11 @@ test("handles 50 MB in bounded time and sends little of it", async () => {
   const [name = ""] = readdirSync(join(folder, "outputs"));
   expect(readFileSync(join(folder, "outputs", name)).length).toBe(52_428_800);
 });
+
+test("the description names the shell where there is no bash", () => {
+  const analysis = { analyze: async () => [], findShown: async () => [] };
+  const { description } = bashTool(analysis);
+  expect(bashTool(analysis, { shell: "/usr/local/bin/bash" }).description).toBe(description);
+  for (const shell of ["/bin/sh", "C:\\Windows\\System32\\cmd.exe"])
+    expect(bashTool(analysis, { shell }).description).toContain(`commands run in ${shell}`);
+});

@@ -1,6 +1,7 @@
 import { z } from "zod";
 import description from "../../../prompts/tools/bash.md";
 import type { PermissionRequest } from "../../permission/rule.ts";
+import { dialectOf } from "../../shell/syntax/dialect.ts";
 import { resolveFolder } from "../search/folder.ts";
 import { changesNoFiles, listWrittenPaths } from "./record-changes.ts";
 import { maxTimeoutMs, runCommand } from "./run-command.ts";
@@ -38,8 +39,17 @@ const inputSchema = z.object({
 });
 type Input = z.infer<typeof inputSchema>;
 
-/** Commands are not confined without `loadSandbox`. */
-export function bashTool({ analyze, findShown }: ShellAnalysis, loadSandbox?: LoadSandbox): Tool {
+export interface BashToolOptions {
+  /** Commands are not confined without it. */
+  readonly loadSandbox?: LoadSandbox | undefined;
+  /** Name or path of the shell, to which the description refers if it does not have the syntax of bash. */
+  readonly shell?: string | undefined;
+}
+
+export function bashTool(
+  { analyze, findShown }: ShellAnalysis,
+  { loadSandbox, shell = "bash" }: BashToolOptions = {},
+): Tool {
   return defineTool<Input>({
     name: "bash",
     otherNames: [
@@ -69,7 +79,8 @@ export function bashTool({ analyze, findShown }: ShellAnalysis, loadSandbox?: Lo
       background: ["run_in_background", "is_background", "detached"],
       description: ["explanation", "reason"],
     },
-    description,
+    description:
+      dialectOf(shell) === "bash" ? description : `${description.trim()}\n\n${nameMissingBash(shell)}`,
     input: inputSchema,
     kind: "execute",
     concurrency: "exclusive",
@@ -104,6 +115,9 @@ export function bashTool({ analyze, findShown }: ShellAnalysis, loadSandbox?: Lo
     },
   });
 }
+
+const nameMissingBash = (shell: string): string =>
+  `This machine has no bash: commands run in ${shell}. Use its syntax only.`;
 
 /**
  * Throws {@link ToolFailure} if the command now needs a permission that was neither granted nor asked for, because
