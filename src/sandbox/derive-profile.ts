@@ -180,7 +180,7 @@ function isIrreversible({ subjects }: PermissionRequest): boolean {
 function resolveExisting(paths: readonly string[]): string[] {
   const existing = paths.flatMap((path) => {
     try {
-      return realpathSync(path);
+      return realpathSync.native(path);
     } catch {
       return [];
     }

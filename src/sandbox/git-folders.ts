@@ -23,8 +23,8 @@ function findCommonFolder(file: string): string | undefined {
         .trim(),
     );
     const back = resolve(folder, readFileSync(join(folder, "gitdir"), "utf8").trim());
-    if (realpathSync(back) !== realpathSync(file)) return undefined;
-    return realpathSync(resolve(folder, readFileSync(join(folder, "commondir"), "utf8").trim()));
+    if (realpathSync.native(back) !== realpathSync.native(file)) return undefined;
+    return realpathSync.native(resolve(folder, readFileSync(join(folder, "commondir"), "utf8").trim()));
   } catch {
     return undefined;
   }

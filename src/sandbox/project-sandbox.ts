@@ -220,7 +220,7 @@ export class ProjectSandbox {
     const filter = createReadFilter(rules());
     const found = addHookFolders(await this.#find(filter));
     const { network } = typeof sandbox === "object" ? sandbox : {};
-    const cwd = realpathSync(start);
+    const cwd = realpathSync.native(start);
     const hosts = listHosts(network);
     const program = { start: cwd, program: argv[0], reads, requests: [], network: network === true, hosts };
     const profile = this.#derive(program, filter, found, await system.temporary());

@@ -136,7 +136,7 @@ function listNames(folder: string): string[] {
 /** Returns the real path; nothing for a link without a target. */
 function resolveLink(path: string): string[] {
   try {
-    return [realpathSync(path)];
+    return [realpathSync.native(path)];
   } catch {
     return [];
   }

@@ -7,8 +7,12 @@ const writableDevices = [
   "/dev/stdout",
   "/dev/stderr",
   "/dev/tty",
+  "/dev/ptmx",
   "/dev/dtracehelper",
 ];
+
+/** Opening a file in it repeats a descriptor that the process has: `/dev/stdout` is a link to one. */
+const descriptorFolder = "/dev/fd";
 
 /** Returns a profile for `sandbox-exec`, in its language. The last rule that matches decides. */
 export function createSeatbeltProfile(profile: SandboxProfile): string {
@@ -24,6 +28,7 @@ export function createSeatbeltProfile(profile: SandboxProfile): string {
     rule("allow file-write*", [
       ...folders.map(subpath),
       ...writableDevices.map(literal),
+      subpath(descriptorFolder),
       '(regex #"^/dev/ttys[0-9]+$")',
     ]),
     ...optionalRule("deny file-write*", readOnly.map(subpath)),
@@ -34,10 +39,14 @@ export function createSeatbeltProfile(profile: SandboxProfile): string {
   ].join("\n");
 }
 
-/** Allows connections to ports of this computer, and no sockets of services, not even in writable folders. */
+/**
+ * Allows connections to ports of this computer, and no sockets of services, not even in writable folders. `local` is the
+ * process's own end of a connection, so that an outbound rule with it would allow connections to every host.
+ */
 const networkRules = [
   "(deny network*)",
-  '(allow network* (local ip "localhost:*"))',
+  '(allow network-bind (local ip "localhost:*"))',
+  '(allow network-inbound (local ip "localhost:*"))',
   '(allow network-outbound (remote ip "localhost:*"))',
 ];
 

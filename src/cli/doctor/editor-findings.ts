@@ -74,7 +74,7 @@ function findProgram(program: string, { env, platform }: Home): string | undefin
 }
 
 function isSame(one: string, other: string): boolean {
-  return existsSync(one) && existsSync(other) && realpathSync(one) === realpathSync(other);
+  return existsSync(one) && existsSync(other) && realpathSync.native(one) === realpathSync.native(other);
 }
 
 /** Settings of Neovim and Emacs searched per editor, and their size in bytes. */

@@ -88,7 +88,7 @@ export function startCommand(env: Env): StartCommand {
 }
 
 function isSameFile(one: string, other: string): boolean {
-  return existsSync(one) && realpathSync(one) === realpathSync(other);
+  return existsSync(one) && realpathSync.native(one) === realpathSync.native(other);
 }
 
 function zedServer(start: StartCommand) {

@@ -1,7 +1,7 @@
 import { mkdir, symlink, utimes } from "node:fs/promises";
 import { realpathSync } from "node:fs";
 import { join } from "node:path";
-import { describe, expect, test } from "vitest";
+import { describe, expect, test, vi } from "vitest";
 import type { PermissionRequest } from "../../../src/permission/rule.ts";
 import { findBlockedReason } from "../../../src/sandbox/blocked.ts";
 import { createBubblewrapArguments } from "../../../src/sandbox/bubblewrap.ts";
@@ -65,7 +65,9 @@ describe("a profile as text", () => {
   (literal "/dev/stdout")
   (literal "/dev/stderr")
   (literal "/dev/tty")
+  (literal "/dev/ptmx")
   (literal "/dev/dtracehelper")
+  (subpath "/dev/fd")
   (regex #"^/dev/ttys[0-9]+$"))
 (deny file-write*
   (subpath "/work/a/.git/hooks"))
@@ -76,9 +78,12 @@ describe("a profile as text", () => {
   (subpath "/home/u/.ssh")
   (subpath "/home/u/.ssh/id"))
 (deny network*)
-(allow network* (local ip "localhost:*"))
+(allow network-bind (local ip "localhost:*"))
+(allow network-inbound (local ip "localhost:*"))
 (allow network-outbound (remote ip "localhost:*"))
 `);
+    // The own end of an outbound connection is always local, so such a rule would allow every host.
+    expect(text).not.toMatch(/allow network(?:\*|-outbound) \(local/);
     expect(createSeatbeltProfile({ ...profile, network: true })).not.toContain("network");
   });
 
@@ -171,6 +176,21 @@ describe("a profile", () => {
     expect(derived.readOnly).toContain(join(root, ".git/hooks"));
     expect(derived.hidden).toEqual([join(root, "sub/prod.env")]);
     expect(derived.network).toBe(true);
+  });
+
+  test("names files as the disk does, whatever their case in a rule or a setting", async () => {
+    await using folder = await temporaryFolder({ "Secrets/key": "", "work/a.txt": "" });
+    const root = realpathSync(join(folder.path, "work"));
+    const asTyped = join(folder.path, "secrets");
+    const resolveNative = realpathSync.native;
+    const native = vi.spyOn(realpathSync, "native");
+    native.mockImplementation((path) =>
+      path === asTyped ? join(folder.path, "Secrets") : resolveNative(path),
+    );
+    const additions = { writable: [asTyped], hidden: [asTyped], network: false, hosts: [] };
+    const derived = await derive(root, [], { additions }).finally(() => native.mockRestore());
+    expect(derived.hidden).toContain(join(folder.path, "Secrets"));
+    expect(derived.writable).toEqual([root, join(folder.path, "Secrets")]);
   });
 
   test("shows only the named files of a hidden folder", async () => {
