@@ -15,16 +15,17 @@ const openFiles = "/proc/self/fd";
 
 /**
  * Runs the task with a path that reaches only this folder, even if links are created meanwhile. Systems
- * without /proc use the folder's own path.
+ * without /proc use the folder's own path, and check before and after making folders where it leads.
  * - `path` is an absolute real path; `make` creates missing folders.
  * - Throws system errors such as ENOENT, and a {@link UserError} if the path leads elsewhere by now.
  */
 export async function withFolder<T>(
   path: string,
-  { make }: { make: boolean },
+  { make, platform = process.platform }: { make: boolean; platform?: NodeJS.Platform },
   task: (folder: string) => Promise<T>,
 ): Promise<T> {
-  if (process.platform !== "linux") {
+  if (platform !== "linux") {
+    assertLeadsTo(realPathSync(path), path);
     if (make) await makeFolder(path);
     assertLeadsTo(realPathSync(path), path);
     return task(path);

@@ -7,6 +7,7 @@ import { expect, test } from "vitest";
 import { deferred } from "../../../src/base/async.ts";
 import { UserError } from "../../../src/base/errors.ts";
 import { openFiles } from "../../../src/workspace/files/disk-files.ts";
+import { withFolder } from "../../../src/workspace/files/held-folder.ts";
 import { exchangeByLink } from "../../../src/workspace/files/exchange.ts";
 import { sha256 } from "../../../src/base/text/hash.ts";
 import { readLimitBytes, StaleFile } from "../../../src/workspace/files/files.ts";
@@ -71,6 +72,22 @@ test("the target of a link is neither read, written nor removed by the link's pa
   expect(await readFile(join(outside, "a"), "utf8")).toBe("old");
 });
 
+test("no system makes folders through a link", async () => {
+  await using folder = await temporaryFolder({ "outside/a": "" });
+  const outside = join(folder.path, "outside");
+  await symlink(outside, join(folder.path, "linked"));
+  const path = join(folder.path, "linked/deep/er");
+  const make = (platform: NodeJS.Platform, at: string) =>
+    withFolder(at, { make: true, platform }, async () => {});
+  for (const platform of ["linux", "darwin", "win32"] as const) {
+    await expect(make(platform, path)).rejects.toThrow(UserError);
+    expect(await readdir(outside)).toEqual(["a"]);
+    const real = join(folder.path, platform, "deep");
+    await make(platform, real);
+    expect(await readdir(real)).toEqual([]);
+  }
+});
+
 test("a write error names the file's own path, whatever path was used", async () => {
   await using folder = await temporaryFolder({ "a\nb/c": "old" });
   const files = openFiles();
@@ -100,7 +117,10 @@ function exchange(one: string, other: string): void {
   }
 }
 
-test("writes nothing elsewhere while links replace folders again and again", async () => {
+/** Other systems cannot hold folders open. */
+const onLinux = test.runIf(process.platform === "linux");
+
+onLinux("writes nothing elsewhere while links replace folders again and again", async () => {
   await using folder = await temporaryFolder({ "inside/a": "old", "outside/a": "old" });
   const place = join(folder.path, "inside");
   const link = join(folder.path, "link");
