@@ -26,14 +26,26 @@ export interface Home {
 export function userFolders(where: Home): UserFolders {
   const base = baseFolders(where);
   const runtime = xdgFolder("XDG_RUNTIME_DIR", where);
+  const local = join(base.state, "fairlead", "run");
   return {
     config: join(base.config, "fairlead"),
     data: join(base.data, "fairlead"),
     cache: join(base.cache, "fairlead"),
     state: join(base.state, "fairlead"),
-    runtime: runtime === undefined ? join(base.state, "fairlead", "run") : join(runtime, "fairlead"),
+    runtime: runtime === undefined ? shortenForSockets(local, where) : join(runtime, "fairlead"),
     worktrees: join(base.data, "fairlead-worktrees"),
   };
+}
+
+/** Bytes that the path of a folder for sockets may have: macOS accepts 103 for a socket, and 13 name it. */
+const longestSocketFolder = 90;
+
+/** Returns the folder, or a short one of the user if sockets in it would have too long a path. */
+function shortenForSockets(folder: string, { platform }: Home): string {
+  const uid = process.getuid?.();
+  if (platform === "win32" || uid === undefined || Buffer.byteLength(folder) <= longestSocketFolder)
+    return folder;
+  return `/tmp/fairlead-${uid}`;
 }
 
 /** Folder in which each program has its own configuration folder. */

@@ -560,6 +560,10 @@ test("the folders follow XDG, and Windows has its own", () => {
   });
   const runtime = { XDG_RUNTIME_DIR: "/run/user/1000" };
   expect(userFolders({ env: runtime, home, platform: "linux" }).runtime).toBe("/run/user/1000/fairlead");
+  for (const platform of ["linux", "darwin"] as const)
+    expect(userFolders({ env: {}, home: `/home/${"a".repeat(60)}`, platform }).runtime).toBe(
+      `/tmp/fairlead-${userInfo().uid}`,
+    );
   expect(
     userFolders({ env: { XDG_DATA_HOME: "/d", XDG_STATE_HOME: "/s" }, home, platform: "linux" }),
   ).toMatchObject({
