@@ -43,7 +43,7 @@ export async function serveEditor(args: readonly string[]): Promise<void> {
   });
   process.on("uncaughtException", (error) => end(reportCrash(server, error)));
   process.on("unhandledRejection", (error) => server.logError("unhandled rejection", error));
-  void server.closed.then(() => end({ code: 0, reason: "The program ended because its input did." }));
+  void server.closed.then(() => end({ code: 0, reason: "The program ended because its input ended." }));
   await shutDown(server, await ending, hurry.promise);
 }
 

@@ -39,7 +39,12 @@ export const commands: readonly Command[] = [
         values: "choosable-agents",
         about: "the agent: build (default), plan, or one of yours",
       },
-      { name: "mode", value: "NAME", values: "choosable-agents", about: "the same; editors' name for it" },
+      {
+        name: "mode",
+        value: "NAME",
+        values: "choosable-agents",
+        about: "the same as --agent; ACP's name for it",
+      },
       {
         name: "model",
         short: "m",
@@ -112,7 +117,7 @@ export const commands: readonly Command[] = [
       {
         name: "schema",
         value: "FILE",
-        about: "answer with JSON that is valid by this JSON Schema, and print it alone",
+        about: "answer with JSON that matches this JSON Schema, and print only that",
       },
       {
         name: "format",
@@ -199,7 +204,7 @@ export const commands: readonly Command[] = [
     about: "remove stored credentials",
     operands: { text: "[PROVIDER]", least: 0, most: 1, values: "providers" },
     flags: [
-      { name: "all", about: "those of all providers" },
+      { name: "all", about: "remove the keys of all providers" },
       { name: "organization", about: "remove the organization's configuration instead" },
     ],
     load: async () => (await import("./commands/logout.ts")).logout,
@@ -263,7 +268,7 @@ export const commands: readonly Command[] = [
     names: ["sessions list", "sessions"],
     about: "list the sessions of this folder, newest first",
     flags: [
-      { name: "all", about: "list those of all folders" },
+      { name: "all", about: "list the sessions of all folders" },
       { name: "archived", about: "show archived sessions too" },
       { name: "limit", value: "N", number: "count", about: "maximum number (50)" },
       cwd,
@@ -303,7 +308,7 @@ export const commands: readonly Command[] = [
     ],
     more: [
       ...sessionNames,
-      "Without SESSION: last. Edits by you are not in it. Exit code 1 if a file cannot be in the patch.",
+      "Without SESSION: last. Your own edits are not included. Exit code 1 if a file cannot be in the patch.",
       "Example: fairlead sessions diff last | git apply -R",
     ],
     load: async () => (await import("./sessions/session-diff.ts")).diffSession,
@@ -533,7 +538,7 @@ export const commands: readonly Command[] = [
     names: ["mcp logout"],
     about: "remove the authorization of a remote MCP server",
     operands: { text: "[NAME|URL]", least: 0, most: 1, values: "servers" },
-    flags: [{ name: "all", about: "those of all servers" }],
+    flags: [{ name: "all", about: "remove the authorizations of all servers" }],
     load: async () => (await import("./mcp/mcp.ts")).logoutMcp,
   },
   {

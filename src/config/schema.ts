@@ -155,7 +155,7 @@ const providerConfigSchema = z
     options: z
       .looseObject({
         baseURL: z.string().optional().describe("Where the API is, without /chat/completions."),
-        apiKey: z.string().optional().describe("Better {env:NAME} or {file:path} than the key itself."),
+        apiKey: z.string().optional().describe("Prefer {env:NAME} or {file:path} to the key itself."),
         apiKeyCommand: z
           .array(z.string())
           .min(1)
@@ -191,7 +191,7 @@ const oauthSchema = z.union([
       .string()
       .optional()
       .describe("ID of a client that you registered (default: registered automatically)."),
-    clientSecret: z.string().optional().describe("Better {env:NAME} or {file:path} than the secret itself."),
+    clientSecret: z.string().optional().describe("Prefer {env:NAME} or {file:path} to the secret itself."),
     scope: z.string().optional().describe("Requested instead of the server's scopes; separated by spaces."),
     redirectUri: z
       .string()
@@ -274,7 +274,7 @@ const searchEndpointSchema = z
     headers: z
       .record(z.string(), z.string())
       .optional()
-      .describe("Sent with each search; keys better as {env:NAME}."),
+      .describe("Sent with each search; prefer {env:NAME} for keys."),
     body: z
       .unknown()
       .optional()
@@ -378,7 +378,7 @@ const ignoredKeys = {
 
 export const configSchema = z
   .strictObject({
-    $schema: z.string().optional().describe("Where this schema is, for editors."),
+    $schema: z.string().optional().describe("Address of this schema, for editors."),
     model: z.string().optional().describe("The model to start with: provider/model."),
     small_model: z.string().optional().describe("The model for titles and the like: provider/model."),
     approval: approvalModeSchema
@@ -387,7 +387,7 @@ export const configSchema = z
         "The approval setting of new sessions (ask). Used in your own configuration only, not in a project's.",
       ),
     default_agent: z.string().optional().describe("The agent to start with."),
-    subagent_depth: z.number().int().nonnegative().optional().describe("How deep tasks may start tasks."),
+    subagent_depth: z.number().int().nonnegative().optional().describe("Maximum nesting depth of tasks."),
     subagent_idle_seconds: z
       .number()
       .positive()
@@ -602,7 +602,7 @@ export const configSchema = z
       .describe("US dollars after which the user is asked whether to continue."),
     retry: z
       .strictObject({
-        attempts: z.number().int().positive().optional().describe("Tries of one model call (5)."),
+        attempts: z.number().int().positive().optional().describe("Attempts of one model call (5)."),
         delay_ms: z
           .number()
           .int()

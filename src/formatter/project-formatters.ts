@@ -139,7 +139,7 @@ export class ProjectFormatters {
     const others = await this.#recordOthers(await tracked?.finish(), path);
     const isEmptied = after?.bytes.length === 0 && before.bytes.length > 0;
     if (problem !== undefined || after === undefined || isEmptied) {
-      const reason = problem ?? (isEmptied ? "it emptied the file" : "it left no text file");
+      const reason = problem ?? (isEmptied ? "it emptied the file" : "the file is no longer text");
       const restored = await this.#restore(path, before);
       return {
         ...unchanged(change, this.#describeFailure(formatter, change, reason, restored)),

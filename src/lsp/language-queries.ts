@@ -306,7 +306,7 @@ export class LanguageQueries {
     await server.refresh([path], read);
     if (server.textOf(path) === undefined)
       throw new UserError(
-        `${path} cannot be shown to a language server: it is no text, or too long. Use grep instead.`,
+        `${path} cannot be shown to a language server: it is not text, or too long. Use grep instead.`,
       );
   }
 

@@ -107,8 +107,7 @@ function fromConfig({ mcp = {}, experimental }: Pick<Config, "mcp" | "experiment
   const list = { servers: [] as ServerSettings[], disabled: [] as string[], problems: [] as string[] };
   for (const [name, server] of Object.entries(mcp)) {
     if (server.enabled === false) list.disabled.push(name);
-    else if (!("type" in server))
-      list.problems.push(`mcp.${name}: it is switched on, but no file says what it is`);
+    else if (!("type" in server)) list.problems.push(`mcp.${name}: it is enabled, but no file defines it`);
     else if (server.type === "remote" && server.sandbox)
       list.problems.push(
         `mcp.${name}: not used: a remote server does not run in this computer's sandbox; remove "sandbox" from its entry`,

@@ -401,10 +401,10 @@ function hintFor(code: string, untrusted: boolean): string {
   if (untrusted)
     return ": its certificate is not trusted. Set NODE_EXTRA_CA_CERTS if the network has its own.";
   if (code === "ECONNREFUSED") return ": nothing listens there. Is the server running?";
-  if (code === "ENOTFOUND" || code === "EAI_AGAIN") return ": host not found. Is there a network?";
+  if (code === "ENOTFOUND" || code === "EAI_AGAIN") return ": host not found. Check the network connection.";
   if (code.startsWith("ERR_PROXY_")) return ": the proxy does not let it through. Is HTTPS_PROXY right?";
   if (code === "ETIMEDOUT") return ": the connection timed out. Is the address right, and the network up?";
   if (code.startsWith("ERR_SSL_"))
-    return ": it speaks no TLS that could be understood. Should the base URL begin with http://?";
+    return ": it did not answer with valid TLS. Should the base URL begin with http://?";
   return ": the connection broke off.";
 }

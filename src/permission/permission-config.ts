@@ -32,6 +32,6 @@ export function repairLongPattern(
 ): { pattern: string; action: Action; problem: string } | undefined {
   if (pattern.length <= patternLimit) return undefined;
   const action = value === "deny" ? "deny" : "ask";
-  const problem = `the pattern is longer than ${patternLimit} characters; until it is shorter, all that begins like it is ${action}`;
+  const problem = `the pattern is longer than ${patternLimit} characters; until it is shorter, the action for everything with the same beginning is ${action}`;
   return { pattern: `${pattern.slice(0, patternLimit - 1)}*`, action, problem };
 }

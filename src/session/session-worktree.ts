@@ -36,6 +36,6 @@ export async function requireInCheckout({ main }: Worktree, cwd: string): Promis
 export function describeWorktree({ root, branch, main, untracked }: Worktree): string {
   const files =
     untracked === 1 ? "1 untracked file or folder" : `${untracked ?? 0} untracked files or folders`;
-  const missing = untracked === undefined ? "" : ` ${files} of the checkout did not come along.`;
-  return `This session works in the worktree ${root} on the branch ${branch}, apart from ${main}: files in its cards are there.${missing} /merge brings its changes to ${main} after your yes, /merge drop discards them.`;
+  const missing = untracked === undefined ? "" : ` Not copied from the checkout: ${files}.`;
+  return `This session works in the worktree ${root} on the branch ${branch}, apart from ${main}: files in its cards are there.${missing} /merge merges its changes into ${main} after you confirm, /merge drop discards them.`;
 }

@@ -118,7 +118,7 @@ export const failingCalls: readonly FailingCall[] = [
   call("skill", { name: "juggling" }, "There is no skill"),
   call("todowrite", { todos: [{ content: "x", status: "wild" }] }, "status"),
   call("question", { questions: [] }, "questions"),
-  call("webfetch", { url: "example" }, "is no address"),
+  call("webfetch", { url: "example" }, "is not an address"),
   call("webfetch", { url: "ftp://example.com/" }, "http and https"),
   call("webfetch", { url: "http://me:secret@example.com/" }, "user name or password"),
   call("webfetch", { url: "http://nowhere.invalid/" }, "nowhere.invalid"),

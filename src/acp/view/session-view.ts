@@ -503,7 +503,7 @@ type Diffs = readonly ToolCallContent[];
 
 const noDiffs: Diffs = [];
 
-const turnEnded = "The turn ended before it was known how this call did.";
+const turnEnded = "The turn ended before the outcome of this call was known.";
 
 /** Event types that belong to a turn. */
 const turnEvents: ReadonlySet<SessionEvent["type"]> = new Set([

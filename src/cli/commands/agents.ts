@@ -50,7 +50,7 @@ export async function showAgent(call: Call): Promise<number> {
   if (agent === undefined) {
     const near = nearest(name, [...project.agents.keys()]);
     const hint =
-      near === undefined ? `there are ${[...project.agents.keys()].join(", ")}` : `did you mean ${near}?`;
+      near === undefined ? `agents: ${[...project.agents.keys()].join(", ")}` : `did you mean ${near}?`;
     throw new UserError(`There is no agent "${name}"; ${hint}`);
   }
   if (call.has("json")) {

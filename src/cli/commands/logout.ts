@@ -32,6 +32,6 @@ function selectProviders(call: Call, stored: readonly string[]): readonly string
   if (provider === undefined && stored.length > 1)
     throw new UsageError(`keys of ${stored.join(", ")} are stored; name one, or --all`, "logout");
   if (provider !== undefined && !stored.includes(provider))
-    throw new UsageError(`no key of ${provider} is stored; there are ${stored.join(", ")}`, "logout");
+    throw new UsageError(`no key of ${provider} is stored; stored keys: ${stored.join(", ")}`, "logout");
   return provider === undefined ? stored : [provider];
 }

@@ -23,7 +23,7 @@ export async function models(call: Call): Promise<number> {
   if (known.length > 0) return areListed ? 0 : 1;
   const chosen = project.models.defaultModel();
   if (all.length > 0)
-    writeNotice(`the provider ${provider} has no models here; there are ${listProviders(all)}`);
+    writeNotice(`the provider ${provider} has no models here; providers with models: ${listProviders(all)}`);
   else writeNotice(chosen.outcome === "none" ? chosen.error.message : "No model is listed.");
   return 1;
 }

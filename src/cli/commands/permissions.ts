@@ -64,7 +64,7 @@ async function openCheck(
   for (const problem of project.problems) writeNotice(problem);
   const agent = project.agents.get(name ?? project.defaultAgent);
   if (agent === undefined)
-    throw new UsageError(`there is no agent "${name}"; there are ${[...project.agents.keys()].join(", ")}`);
+    throw new UsageError(`there is no agent "${name}"; agents: ${[...project.agents.keys()].join(", ")}`);
   const approvals = (await app.records.openApprovals(project.id)).rules();
   const shell = await findShell(process.env);
   const context = createShellContext({ ...project.workspace, shell });

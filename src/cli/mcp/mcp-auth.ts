@@ -91,7 +91,7 @@ function formatInvitation({ name, url }: RemoteServer, address: string): string 
     `  ${style.bold(address)}`,
     "",
     style.dim(
-      "If your browser is on another computer, it ends at a page that does not load: paste its address here.",
+      "If your browser is on another computer, it ends at a page that does not load: paste the address of that page here.",
     ),
     "",
   ].join("\n");

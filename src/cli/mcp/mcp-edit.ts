@@ -20,7 +20,7 @@ export async function addMcp(call: Call): Promise<number> {
   if (target === "") throw new UsageError("mcp add needs NAME URL, NAME -- COMMAND… or --from", call.name);
   if (!/^[\w.-]+$/.test(name))
     throw new UsageError(
-      `"${name}" is no name for a server; use letters, digits, "-", "_" and "."`,
+      `"${name}" is not a valid server name; use letters, digits, "-", "_" and "."`,
       call.name,
     );
   const server = isWebAddress(target)

@@ -107,11 +107,11 @@ function findRefusalReason(request: RequestPermissionRequest, policy: Policy): s
   const why = isAttended ? `--permission ${permission} asks nobody` : "no terminal to ask on";
   const tool = toolOf(request);
   // --permission allow answers rules only: it does not trust a folder, raise the budget or answer the model's questions.
-  if (tool === consentTool) return `${why} (--trust would trust it)`;
-  if (tool === budgetTool) return `${why} (--max-cost would raise it)`;
+  if (tool === consentTool) return `${why} (--trust trusts it)`;
+  if (tool === budgetTool) return `${why} (--max-cost raises it)`;
   if (tool === questionTool) return why;
   if (isLoop(request)) return `${why} whether to continue a loop`;
-  return permission === "allow" ? undefined : `${why} (--allow or --permission allow would allow it)`;
+  return permission === "allow" ? undefined : `${why} (--allow or --permission allow allows it)`;
 }
 
 /** Whether the call would run with another policy. */

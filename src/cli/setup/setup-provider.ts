@@ -42,7 +42,7 @@ export async function chooseProvider(
   if (preset !== undefined && baseURL === undefined) return fromPreset(preset, catalog, env);
   if (preset === undefined && id !== customId && baseURL === undefined)
     throw new UsageError(
-      `there is no provider "${id}"${suggestProvider(id)}; there are ${presets.map((one) => one.id).join(", ")}. Another one needs --base-url`,
+      `there is no provider "${id}"${suggestProvider(id)}; known: ${presets.map((one) => one.id).join(", ")}. Another one needs --base-url`,
       "setup",
     );
   return createCustomProvider(id, baseURL ?? (await askForAddress(questions)), questions);

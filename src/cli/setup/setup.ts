@@ -397,7 +397,7 @@ async function showEditorConfig({ call, questions, app }: Setup): Promise<void> 
   if (!(await questions.confirm(`Write this into ${file}?`, false))) return;
   try {
     await setInFile(file, editor.settings.of(start), lockFolderOf(app.folders.data));
-    questions.say(`Written. Fairlead is among the agents of ${editor.name} now.`);
+    questions.say(`Written. Fairlead is now one of the agents of ${editor.name}.`);
   } catch (error) {
     questions.say(messageOf(error));
   }

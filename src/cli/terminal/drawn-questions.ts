@@ -59,7 +59,7 @@ async function choose(
   let search = "";
   const paste = new PastedAnswer((text) => accepts?.(text) === true);
   const typed = (): Choice[] =>
-    accepts?.(search) === true ? [{ value: search, label: "Take what is typed" }] : [];
+    accepts?.(search) === true ? [{ value: search, label: "Use the typed text" }] : [];
   try {
     const answer = await prompts.autocomplete({
       message: question,

@@ -78,7 +78,7 @@ export class BoundedMessageReader extends AbstractMessageReader {
     const bytes = this.#joinChunks();
     const end = bytes.subarray(0, headerLimitBytes).indexOf(headerEnd);
     if (end === -1) {
-      if (bytes.length >= headerLimitBytes) throw new Error("it printed something that is not a message");
+      if (bytes.length >= headerLimitBytes) throw new Error("it printed output that is not a message");
       return undefined;
     }
     const header = this.#takeBytes(end + headerEnd.length).toString("latin1");
@@ -113,7 +113,7 @@ export class BoundedMessageReader extends AbstractMessageReader {
 /** The connection validates further; here it must only be a JSON-RPC object. */
 function toMessage(value: unknown): Message {
   const version = messageSchema.safeParse(value);
-  if (!version.success) throw new Error("it printed something that is not a message");
+  if (!version.success) throw new Error("it printed output that is not a message");
   return version.data;
 }
 

@@ -23,7 +23,7 @@ export class ConnectError extends Error {
   override readonly name = "ConnectError";
   readonly failure: ConnectFailure;
   constructor(failure: ConnectFailure) {
-    super(failure.kind === "failed" ? failure.reason : "it wants to know who asks");
+    super(failure.kind === "failed" ? failure.reason : "it requires authorization");
     this.failure = failure;
   }
 }

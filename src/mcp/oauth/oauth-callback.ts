@@ -79,7 +79,7 @@ function judge(request: IncomingMessage, { path, hosts, state }: Expected): Verd
   if (given.length !== 1 || !isSame(given[0] ?? "", state)) {
     return {
       status: 400,
-      text: "This does not belong to the authorization that is under way. Begin it again from Fairlead.",
+      text: "This page does not belong to the current authorization. Start again from Fairlead.",
     };
   }
   return judgeAnswer(url.searchParams);
@@ -146,7 +146,7 @@ async function listenAt(server: Server, port: number, address: string): Promise<
 
 function toWords(thrown: unknown, { port }: CallbackAddress): string {
   if (codeOf(thrown) === "EADDRINUSE")
-    return `Port ${port}, to which the browser is to return, is used by another program. End that program, or set another port in "oauth" of the server.`;
+    return `Port ${port}, to which the browser must return, is in use by another program. End that program, or set another port in "oauth" of the server.`;
   return `No address of this computer could be opened for the browser to return to: ${messageOf(thrown)}.`;
 }
 

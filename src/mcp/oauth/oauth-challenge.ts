@@ -12,7 +12,7 @@ export class AuthorizationNeeded extends UserError {
   readonly challenge: Challenge;
 
   constructor(name: string, challenge: Challenge) {
-    super(`The MCP server "${name}" wants to be authorized: run "fairlead mcp auth ${name}".`);
+    super(`The MCP server "${name}" requires authorization: run "fairlead mcp auth ${name}".`);
     this.challenge = challenge;
   }
 }

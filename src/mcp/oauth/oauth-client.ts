@@ -119,7 +119,7 @@ export class OAuthFlowClient implements OAuthClientProvider {
     const canRegister = acceptsDocument || metadata?.registration_endpoint !== undefined;
     if (metadata && !canRegister && this.#client === undefined)
       throw new UserError(
-        `${hostOf(authorizationServerUrl)} lets no program register itself. Register one there by hand and set "oauth.clientId" of the server "${server.name}".`,
+        `${hostOf(authorizationServerUrl)} does not let programs register themselves. Register one there by hand and set "oauth.clientId" of the server "${server.name}".`,
       );
     this.#discovered = found;
   }

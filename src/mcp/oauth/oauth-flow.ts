@@ -248,7 +248,7 @@ function withoutOAuth({ name, oauth }: RemoteServer): string {
 
 function toReason(thrown: unknown): string {
   if (thrown instanceof IssuerMismatchError && thrown.kind === "authorization_response")
-    return "The browser came back from another authorization server than it was sent to. Nothing was sent there; begin again.";
+    return "The browser returned from a different authorization server. Nothing was sent there; start again.";
   if (thrown instanceof OAuthError)
     return sanitize(`The authorization server returned ${thrown.code}: ${thrown.message}`);
   return sanitize(messageOf(thrown));

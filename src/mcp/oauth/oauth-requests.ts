@@ -55,7 +55,7 @@ export function checkEndpoint(serverUrl: string, endpoint: string): URL {
   const isWeb = url?.protocol === "https:" || url?.protocol === "http:";
   if (url === null || !isWeb)
     throw new UserError(
-      `${hostOf(serverUrl)} names ${endpoint.slice(0, 200)} for its authorization, which is no web address.`,
+      `${hostOf(serverUrl)} names ${endpoint.slice(0, 200)} for its authorization, which is not a web address.`,
     );
   if (url.protocol === "http:" && new URL(serverUrl).protocol === "https:")
     throw new UserError(

@@ -34,7 +34,7 @@ function findProblemIn(
   names: Set<string>,
 ): string | undefined {
   if (!isParameter) return `"${keyword}" is only allowed for parameters`;
-  if (typeof name !== "string" || !headerName.test(name)) return `"${keyword}" is no name of a header`;
+  if (typeof name !== "string" || !headerName.test(name)) return `"${keyword}" is not a valid header name`;
   if (!headerTypes.includes(type)) return `"${keyword}" is only allowed for texts, integers and booleans`;
   if (names.has(name.toLowerCase())) return `two parameters have the "${keyword}" ${name}`;
   names.add(name.toLowerCase());

@@ -27,7 +27,7 @@ export class SchemaCheck {
     const whole = { ...(isRecord(newer) && newer), type };
     return this.#isValid(whole) && refersInside(whole)
       ? { schema: whole }
-      : { problem: "its schema is no valid JSON schema" };
+      : { problem: "its schema is not a valid JSON schema" };
   }
 
   #isValid(schema: JsonSchema): boolean {

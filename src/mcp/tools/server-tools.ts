@@ -91,7 +91,7 @@ export class ServerTools {
     if (this.#omittedReported === more) return;
     this.#omittedReported = more;
     this.#deps.report(
-      `The MCP servers offer ${used + more} tools together, more than can be offered to a model: the first ${used} are used. Switch servers off that you do not need ("enabled": false).`,
+      `The MCP servers offer ${used + more} tools together, more than can be offered to a model: the first ${used} are used. Disable servers that you do not need ("enabled": false).`,
     );
   }
 }

@@ -109,7 +109,7 @@ function parsePattern(pattern: string): RegExp {
   try {
     return new RegExp(pattern);
   } catch (error) {
-    throw new ToolFailure(`The pattern is no valid regular expression: ${messageOf(error)}`);
+    throw new ToolFailure(`The pattern is not a valid regular expression: ${messageOf(error)}`);
   }
 }
 

@@ -174,7 +174,7 @@ async function askAboutFile(
     default: {
       const text = await query.read(path);
       if (text === undefined)
-        throw new ToolFailure(`${title} is no text, or too long for a language server. Use grep instead.`);
+        throw new ToolFailure(`${title} is not text, or too long for a language server. Use grep instead.`);
       return askAboutPlace(asking, await findInFile({ path, title, text }, input, queries, query));
     }
   }

@@ -59,7 +59,7 @@ async function prepareRename(queries: LanguageQueries, input: Input, context: To
   const title = titleOf(context, resolved);
   const query = createQueryContext(context, { signal: context.signal, output: () => {} });
   const text = await query.read(path);
-  if (text === undefined) throw new ToolFailure(`${title} is no text, or too long for a language server.`);
+  if (text === undefined) throw new ToolFailure(`${title} is not text, or too long for a language server.`);
   const place = await findInFile({ path, title, text }, { ...input, isUnique: true }, queries, query);
   const { line, character } = place.position;
   const oldName = nameAt(text, line + 1, character + 1) || symbol;

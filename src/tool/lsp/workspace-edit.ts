@@ -102,7 +102,7 @@ class PlannedFiles {
   async get(uri: string): Promise<PlannedFile> {
     const path = toPath(uri);
     if (path === undefined)
-      throw new ToolFailure(`The server changes ${uri}, which is no file. ${unchanged}`);
+      throw new ToolFailure(`The server changes ${uri}, which is not a file. ${unchanged}`);
     const resolved = await resolveToolPath(this.#context, path);
     const known = this.#files.get(resolved.path);
     if (known !== undefined) return known;

@@ -52,7 +52,7 @@ export async function fetchText(
   if (fetched.end === "elsewhere") throw new ToolFailure(`it redirects to ${fetched.to.href}, another site`);
   const { status, content } = fetched;
   if (!isGood(status)) throw new ToolFailure(`it answered with status ${status}`);
-  if (content.kind !== "text") throw new ToolFailure(`it is no text but ${content.mime}`);
+  if (content.kind !== "text") throw new ToolFailure(`it is not text but ${content.mime}`);
   return content.text;
 }
 
@@ -68,7 +68,7 @@ interface Fetch {
 function parseUrl(raw: string): URL {
   const text = raw.trim();
   if (!URL.canParse(text))
-    throw new ToolFailure(`${raw} is no address. Give a whole one: https://host/path.`);
+    throw new ToolFailure(`${raw} is not an address. Give a complete one: https://host/path.`);
   const url = new URL(text);
   assertUsable(url);
   url.hash = "";
@@ -170,7 +170,7 @@ function redirectTarget({ status, headers }: WebResponse, from: URL): URL | unde
   if (![301, 302, 303, 307, 308].includes(status) || location === undefined) return undefined;
   if (!URL.canParse(location, from.href))
     throw new ToolFailure(
-      `${from.href} redirects to ${JSON.stringify(location)}, which is no address. Use another one.`,
+      `${from.href} redirects to ${JSON.stringify(location)}, which is not an address. Use another one.`,
     );
   const target = new URL(location, from);
   assertUsable(target);

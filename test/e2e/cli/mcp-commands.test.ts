@@ -40,7 +40,7 @@ describe("fairlead mcp add", () => {
   });
 
   test.each([
-    [["a b", "https://a.example"], "is no name for a server"],
+    [["a b", "https://a.example"], "is not a valid server name"],
     [["notes", "https://a.example", "more"], "an address takes no arguments"],
     [["notes", "https://a.example", "--env", "A=1"], "--env is for programs"],
     [["notes", "--header", "A=1", "--", "server"], "--header is for addresses"],

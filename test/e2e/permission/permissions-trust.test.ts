@@ -273,7 +273,7 @@ describe("fairlead run", () => {
         fairlead(home.path, ["run", "--cwd", repository.path, ...args, "Go"]);
       model.reply(branch("one")).reply("Done.");
       const allowed = await run("--permission", "allow");
-      expect(allowed.stderr).toContain("--trust would trust it");
+      expect(allowed.stderr).toContain("--trust trusts it");
       expect((await fairlead(home.path, ["trust"])).stdout).toBe("No folder is trusted.");
       model.reply(branch("two")).reply("Done.");
       const trusted = await run("--trust", "--permission", "deny");

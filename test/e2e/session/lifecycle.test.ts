@@ -629,7 +629,7 @@ describe("the end of the program", () => {
       const exit = end === "stdin" ? editor.close() : editor.kill(end);
       expect(await exit).toEqual({ code: 0, signal: null });
       expect(performance.now() - began).toBeLessThan(3_000);
-      const reason = end === "stdin" ? "because its input did" : `was ended by ${end}`;
+      const reason = end === "stdin" ? "because its input ended" : `was ended by ${end}`;
       expect(await turn).toMatch(new RegExp(`^cancelled$|^The program (ended )?${reason}\\.$`));
       calls = toolCalls(editor.updates(sessionId));
     });

@@ -52,7 +52,7 @@ describe("a session in a worktree", () => {
       const folder = /works in the worktree (\S+) on/.exec(said)?.[1] ?? "";
       expect(printed).toContain(`${folder}\nchanged before\n`);
       expect(existsSync(folder)).toBe(true);
-      expect(said).toContain("1 untracked file or folder of the checkout did not come along");
+      expect(said).toContain("Not copied from the checkout: 1 untracked file or folder.");
       expect(JSON.stringify(model.requests.at(-1))).toContain("Speak plainly.");
       await play(editor, model, sessionId, edit("a.txt", "one", "1"));
       await play(editor, model, sessionId, write("src/d.txt", "d\n"));

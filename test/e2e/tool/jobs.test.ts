@@ -73,7 +73,7 @@ test("waits for a line that matches, for the end, and until its time is up", asy
     );
     expect(results[2]).toContain("[A line that you have read before matches: begin]");
     expect(results[3]).toMatch(/^ready on 3000\n/);
-    expect(results[4]).toContain("The pattern is no valid regular expression");
+    expect(results[4]).toContain("The pattern is not a valid regular expression");
     expect(results[5]).toMatch(/^Job 7 not found\. The jobs are:\n- 1: echo begin/);
     expect(results[7]).toContain("ended with exit code 3");
     expect(toolCalls(editor.updates(sessionId))[0]).toMatchObject({ status: "failed" });

@@ -229,7 +229,7 @@ describe("permission", () => {
     ["file:///etc/passwd", "Only http and https"],
     ["ftp://host/x", "Only http and https"],
     ["https://user:word@host/", "user name or password"],
-    ["example.org", "is no address"],
+    ["example.org", "is not an address"],
   ])("is not even asked for %s", async (url, problem) => {
     expect(await failure(url)).toContain(problem);
   });
@@ -273,7 +273,7 @@ describe("a redirect", () => {
       "/file": redirect("file:///etc/passwd"),
       "/round": redirect("/round"),
     });
-    expect(await failure(`${server.url}/bad`)).toContain("which is no address");
+    expect(await failure(`${server.url}/bad`)).toContain("which is not an address");
     expect(await failure(`${server.url}/file`)).toContain("Only http and https");
     expect(await failure(`${server.url}/round`)).toContain("redirects more than 10 times");
     expect(server.requests.filter((request) => request === "GET /round")).toHaveLength(11);

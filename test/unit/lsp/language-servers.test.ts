@@ -109,7 +109,7 @@ test("checks both ends of a move and several files of one change", async () => {
 describe("a faulty server", () => {
   test.each([
     ["crashes-on-open", "it ended with exit code 3: this language is too hard"],
-    ["prints-noise", "it printed something that is not a message"],
+    ["prints-noise", "it printed output that is not a message"],
     ["announces-too-much", "a message of 99999999999 bytes is too long"],
   ])("that %s is reported once and not restarted", async (behavior, reason) => {
     await using at = await place(behavior);

@@ -328,8 +328,8 @@ describe("an authorization", () => {
 test.each([
   ["https://notes.example/mcp", "http://notes.example/authorize", "which is not encrypted"],
   ["https://notes.example/mcp", "http://127.0.0.1:8080/token", "which is not encrypted"],
-  ["http://notes.example/mcp", "javascript:alert(1)", "which is no web address"],
-  ["https://notes.example/mcp", "notes.example/token", "which is no web address"],
+  ["http://notes.example/mcp", "javascript:alert(1)", "which is not a web address"],
+  ["https://notes.example/mcp", "notes.example/token", "which is not a web address"],
 ])("a server at %s cannot send the user or a code to %s", (server, endpoint, reason) => {
   expect(() => checkEndpoint(server, endpoint)).toThrow(reason);
 });

@@ -116,7 +116,7 @@ describe("the list of servers", () => {
       ],
       disabled: ["off"],
       problems: [
-        "mcp.odd: it is switched on, but no file says what it is",
+        "mcp.odd: it is enabled, but no file defines it",
         `mcp.far: not used: a remote server does not run in this computer's sandbox; remove "sandbox" from its entry`,
         "mcp.two: the editor gives a server of this name, which is used instead",
       ],
