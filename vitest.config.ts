@@ -55,7 +55,7 @@ export const notOnWindows: readonly { readonly reason: string; readonly files: r
     reason: "only Linux and macOS have a sandbox",
     files: [
       "test/e2e/sandbox/{everyday-commands,kernel-evidence,network-hosts,sandbox-settings}.test.ts",
-      "test/e2e/sandbox/{sandboxed-level,sandboxed-plugins,sandboxed-servers}.test.ts",
+      "test/e2e/sandbox/{sandboxed-level,sandboxed-plugins,sandboxed-servers,system-sandbox}.test.ts",
       "test/unit/sandbox/{profile,working-hour}.test.ts",
     ],
   },

@@ -2,6 +2,9 @@ import { basename } from "node:path";
 import type { SandboxProfile } from "./profile.ts";
 
 const readOnlyErrors = /read-only file ?system|\bEROFS\b|Errno 30\b|os error 30\b/i;
+/** What Seatbelt answers to everything that it refuses. */
+const seatbeltErrors = /operation not permitted|\bEPERM\b/i;
+const connectionErrors = /\bconnect|\bsocket\b|\bsend(?:to|msg)?\b/i;
 const refusedErrors = /permission denied|operation not permitted|\bEACCES\b|\bEPERM\b|Access is denied/i;
 const busyErrors = /device or resource busy|\bEBUSY\b/i;
 const networkErrors =
@@ -13,7 +16,11 @@ const loopback = /\b(?:localhost|127(?:\.\d+){3})\b|\[::1\]|::1\b/;
 const outputLimit = 20_000;
 
 /** Returns why the sandbox made a command fail, as far as its output shows it; undefined if it shows nothing of it. */
-export function findBlockedReason(output: string, profile: SandboxProfile): string | undefined {
+export function findBlockedReason(
+  output: string,
+  profile: SandboxProfile,
+  platform = process.platform,
+): string | undefined {
   const lines = output.slice(-outputLimit).split("\n");
   const find = (isIt: (line: string) => boolean) => lines.find(isIt);
   const named = (paths: readonly string[]) => (line: string) =>
@@ -24,14 +31,20 @@ export function findBlockedReason(output: string, profile: SandboxProfile): stri
   if (refused !== undefined) return `it may not read ${hidden(refused) ?? ""}`;
   const busy = find((line) => busyErrors.test(line) && fixed(line) !== undefined);
   if (busy !== undefined) return `it may not change ${fixed(busy) ?? ""}`;
-  const readOnly = find((line) => readOnlyErrors.test(line));
+  const isConnection = (line: string) => connectionErrors.test(line) || networkErrors.test(line);
+  const isRefusedBySeatbelt = (line: string) => platform === "darwin" && seatbeltErrors.test(line);
+  const readOnly = find(
+    (line) => readOnlyErrors.test(line) || (isRefusedBySeatbelt(line) && !isConnection(line)),
+  );
   if (readOnly !== undefined) {
     const path = fixed(readOnly);
     return path === undefined
       ? "it may write only in the workspace and in the folder for temporary files"
       : `it may not change ${path}`;
   }
-  const isOffline = !profile.network && find((line) => networkErrors.test(line) && !loopback.test(line));
+  const isOffline =
+    !profile.network &&
+    find((line) => (networkErrors.test(line) || isRefusedBySeatbelt(line)) && !loopback.test(line));
   return isOffline ? "it has no network" : undefined;
 }
 

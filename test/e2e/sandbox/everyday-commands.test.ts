@@ -1,9 +1,9 @@
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { execa } from "execa";
 import { openConfinedLines } from "./confined-lines.ts";
-import { findSandboxProblem } from "./sandbox-problem.ts";
+import { findBubblewrapProblem } from "./sandbox-problem.ts";
 
-const problem = await findSandboxProblem();
+const problem = await findBubblewrapProblem();
 
 /**
  * Everyday commands with the program that they need, in order: later ones use the results of earlier ones.

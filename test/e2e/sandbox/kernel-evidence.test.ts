@@ -11,9 +11,9 @@ import { tries } from "../../support/run-length.ts";
 import { temporaryFolder, type TemporaryFolder } from "../../support/temp.ts";
 import { openConfinedLines } from "./confined-lines.ts";
 import { compareCalls, createTracer } from "./kernel-calls.ts";
-import { findSandboxProblem } from "./sandbox-problem.ts";
+import { findBubblewrapProblem } from "./sandbox-problem.ts";
 
-const problem = (await findSandboxProblem()) ?? findTracerProblem();
+const problem = (await findBubblewrapProblem()) ?? findTracerProblem();
 
 /** Targets outside that the lines try to write. */
 const outside = `/var/tmp/fairlead-evidence-${process.pid}`;

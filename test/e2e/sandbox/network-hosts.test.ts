@@ -2,9 +2,9 @@ import { describe, expect, test } from "vitest";
 import { storiesOfOneAgent, type StoryContext } from "../../support/editor/story.ts";
 import { listen, type Listening } from "../../support/listen.ts";
 import * as reply from "../../support/model/reply.ts";
-import { findSandboxProblem } from "./sandbox-problem.ts";
+import { findBubblewrapProblem } from "./sandbox-problem.ts";
 
-const problem = await findSandboxProblem();
+const problem = await findBubblewrapProblem();
 const story = storiesOfOneAgent();
 
 /**

@@ -6,12 +6,12 @@ import { story, type StoryContext } from "../../support/editor/story.ts";
 import { toObject } from "../../support/json.ts";
 import * as reply from "../../support/model/reply.ts";
 import { fairlead } from "../../support/program/cli.ts";
-import { findSandboxProblem } from "./sandbox-problem.ts";
+import { findBubblewrapProblem } from "./sandbox-problem.ts";
 import { thoughtText } from "../../support/transcript.ts";
 import { temporaryFolder, writeConfig } from "../../support/temp.ts";
 import { startModelServer } from "../../support/model/model-server.ts";
 
-const problem = await findSandboxProblem();
+const problem = await findBubblewrapProblem();
 
 /** A PATH with a shell and no sandbox. */
 async function pathWithoutSandbox(folder: string): Promise<string> {

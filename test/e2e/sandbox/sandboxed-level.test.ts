@@ -10,9 +10,9 @@ import * as reply from "../../support/model/reply.ts";
 import { findLeftoversWith, findProcessesWith } from "../../support/program/processes.ts";
 import { temporaryFolder } from "../../support/temp.ts";
 import { thoughtText } from "../../support/transcript.ts";
-import { findSandboxProblem } from "./sandbox-problem.ts";
+import { findBubblewrapProblem } from "./sandbox-problem.ts";
 
-const problem = await findSandboxProblem();
+const problem = await findBubblewrapProblem();
 const story = storiesOfOneAgent();
 
 const bash = (command: string) => reply.call("bash", { command });

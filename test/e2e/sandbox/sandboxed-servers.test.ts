@@ -7,9 +7,9 @@ import { listen } from "../../support/listen.ts";
 import * as reply from "../../support/model/reply.ts";
 import { temporaryFolder } from "../../support/temp.ts";
 import { thoughtText } from "../../support/transcript.ts";
-import { findSandboxProblem } from "./sandbox-problem.ts";
+import { findBubblewrapProblem } from "./sandbox-problem.ts";
 
-const problem = await findSandboxProblem();
+const problem = await findBubblewrapProblem();
 
 /** An MCP server whose tool tries operations that a sandbox may refuse, and returns their outcome. */
 const server = `

@@ -327,7 +327,30 @@ test.each([
   ["curl: (7) Failed to connect to localhost port 80", undefined],
   ["3 tests failed", undefined],
 ])("what the sandbox blocked is found in the output: %s", (output, reason) => {
-  const found = findBlockedReason(`start\n${output}\n`, profile);
+  const found = findBlockedReason(`start\n${output}\n`, profile, "linux");
   if (reason === undefined) expect(found).toBeUndefined();
   else expect(found).toContain(reason);
+});
+
+test.each([
+  ["bash: /etc/x: Operation not permitted", "it may write only in the workspace"],
+  ["Error: EPERM: operation not permitted, open '/etc/x'", "it may write only in the workspace"],
+  ["PermissionError: [Errno 1] Operation not permitted: 'x'", "it may write only in the workspace"],
+  [
+    "error: could not write config file .git/hooks/a: Operation not permitted",
+    "it may not change /work/a/.git/hooks",
+  ],
+  ["mv: rename .git to x: Operation not permitted", "it may not change /work/a/.git"],
+  ["cat: .env: Operation not permitted", "it may not read /work/a/.env"],
+  ["Error: connect EPERM 93.184.215.14:443 - Local (0.0.0.0:0)", "it has no network"],
+  ["nc: connectx to 93.184.215.14 port 443 (tcp) failed: Operation not permitted", "it has no network"],
+  ["curl: (6) Could not resolve host: example.org", "it has no network"],
+  ["connect ECONNREFUSED 127.0.0.1:8080", undefined],
+  ["cat: secret: Permission denied", undefined],
+])("what Seatbelt blocked is found in the output: %s", (output, reason) => {
+  const found = findBlockedReason(`start\n${output}\n`, profile, "darwin");
+  if (reason === undefined) expect(found).toBeUndefined();
+  else expect(found).toContain(reason);
+  if (/not permitted|EPERM/.test(output) && !/\.env/.test(output))
+    expect(findBlockedReason(output, profile, "linux")).toBeUndefined();
 });
