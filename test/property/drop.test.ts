@@ -89,7 +89,7 @@ function commandLine(dice: Dice): string {
   return dice.oneOf([
     `echo ${word} > ${f}`,
     `printf ${word} >> ${f}`,
-    `sed -i '1s/^/${word}/' ${f}`,
+    `sed -i.bak '1s/^/${word}/' ${f} && rm ${f}.bak`,
     `rm -f ${f}`,
     `mv ${f} moved-${dice.below(3)}.txt`,
     `cp ${f} ${g}`,
@@ -161,9 +161,9 @@ test(
         const word = `agent${dice.below(1000)}`;
         // In this test the agent does not change lines of the user.
         const line = dice.oneOf([
-          `sed -i '${at}{/mine/!s/.*/${word}/}' a.txt`,
-          `sed -i '${at}a ${word}' a.txt`,
-          `sed -i '${at}{/mine/!d}' a.txt`,
+          `sed -i.bak '${at}{/mine/!s/.*/${word}/;}' a.txt && rm a.txt.bak`,
+          `sed -i.bak '${at}s/$/\\\n${word}/' a.txt && rm a.txt.bak`,
+          `sed -i.bak '${at}{/mine/!d;}' a.txt && rm a.txt.bak`,
         ]);
         changes.push(...((await place.run(line)).changes ?? []));
       }

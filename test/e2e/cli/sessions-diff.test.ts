@@ -16,7 +16,7 @@ const files = {
   "logo.bin": new Uint8Array([0, 1, 2, 3, 254, 255, 0]),
 };
 const command = [
-  "sed -i -e 's/line 3$/three/' -e '25d' a.txt",
+  "sed -i.bak -e 's/line 3$/three/' -e '25d' a.txt && rm a.txt.bak",
   "printf ' and more' >> 'no end'",
   "rm gone.txt",
   "mkdir sub && mv old.txt sub/new.txt",

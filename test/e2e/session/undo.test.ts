@@ -140,7 +140,7 @@ describe("/undo", () => {
       const { sessionId } = await editor.newSession();
       await repository.write({ b: "edited before\n" });
       const command =
-        "echo made > new; sed -i s/one/1/ a; rm b; echo more >> c; git -c user.name=a -c user.email=a@example.com commit -qam all";
+        "echo made > new; sed -i.bak s/one/1/ a; rm a.bak b; echo more >> c; git -c user.name=a -c user.email=a@example.com commit -qam all";
       model.reply(reply.call("bash", { command })).reply("Ran.");
       await editor.prompt(sessionId, "Run it");
       await repository.write({ c: "mine\n" });
@@ -192,7 +192,9 @@ describe("/undo", () => {
   test("shows the changes of a command on its card, after its output", async () => {
     await story({ files: { a: "one\n" }, ...allowAll }, async ({ editor, model }) => {
       const { sessionId } = await editor.newSession();
-      model.reply(reply.call("bash", { command: "sed -i s/one/1/ a && echo done" })).reply("Ran.");
+      model
+        .reply(reply.call("bash", { command: "sed -i.bak s/one/1/ a && rm a.bak && echo done" }))
+        .reply("Ran.");
       await editor.prompt(sessionId, "Run it");
       const [card] = toolCalls(editor.updates(sessionId));
       expect(card?.content?.map(({ type }) => type)).toEqual(["content", "diff"]);

@@ -9,8 +9,9 @@ import { agentText, toolCalls } from "../../support/transcript.ts";
 
 const draftStory = draftStoriesOfOneAgent();
 
-/** Leaves the process group and the parent, like a daemon. */
-const daemon = "setsid sleep 1000 >/dev/null 2>&1 & echo pid $!; exec sleep 1000";
+/** Leaves the parent, and on Linux, where such processes are found, the process group too. */
+const leave = process.platform === "linux" ? "setsid " : "";
+const daemon = `${leave}sleep 1000 >/dev/null 2>&1 & echo pid $!; exec sleep 1000`;
 
 async function startJob({ editor, model }: StoryContext): Promise<{ sessionId: string; pid: number }> {
   const { sessionId } = await editor.newSession();

@@ -380,7 +380,7 @@ describe("attachments", () => {
   });
 
   test("sends embedded text to the model unchanged, whatever is on disk", async () => {
-    const content = await sent({ "a.txt": "old\n" }, (cwd) => [
+    const content = await sent({ "a.txt": "of the disk\n" }, (cwd) => [
       text("Look"),
       {
         type: "resource",
@@ -388,7 +388,7 @@ describe("attachments", () => {
       },
     ]);
     expect(content).toContain("unsaved\n");
-    expect(content).not.toContain("old");
+    expect(content).not.toContain("of the disk");
   });
 
   const image: ContentBlock = { type: "image", mimeType: "image/png", data: "iVBORw0KGgo=" };

@@ -15,9 +15,11 @@ export interface RunningProcess {
 async function runningProcesses(): Promise<RunningProcess[]> {
   if (process.platform === "linux") return linuxProcesses();
   if (process.platform === "win32") return [];
-  const { stdout } = await execa("ps", ["-axo", "pid=,ppid=,command="]);
+  // Without a terminal the ps of macOS cuts lines after 79 characters unless it is asked twice for wide ones.
+  const columns = ["pid=", "ppid=", "stat=", "command="].flatMap((column) => ["-o", column]);
+  const { stdout } = await execa("ps", ["-axww", ...columns]);
   return stdout.split("\n").flatMap((line) => {
-    const [, pid, parent, command] = /^\s*(\d+)\s+(\d+)\s+(.*)$/.exec(line) ?? [];
+    const [, pid, parent, command] = /^\s*(\d+)\s+(\d+)\s+[^Z\s]\S*\s+(.*)$/.exec(line) ?? [];
     return command === undefined ? [] : [{ pid: Number(pid), parent: Number(parent), command }];
   });
 }

@@ -36,7 +36,7 @@ const idKeys = new Map([
 ]);
 const timeText = /\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?Z/g;
 const durationText = /\b\d+(\.\d+)? ?(ms|s|seconds)\b/g;
-/** The estimated size after a compaction, which changes with every prompt. */
+/** The estimated size after a compaction, which changes with every prompt and with the length of paths. */
 const sizeText = /(?<=→ )[\d.]+k? tokens/g;
 /** A pattern contains the command of its server, which contains the path of this checkout. */
 const serverText = /(?<=\w@)[0-9a-f]{12}\b/g;
@@ -73,9 +73,22 @@ export function normalize(wire: WireLog, places: GoldenPlaces): Record<Direction
   const clean = cleaner([...names, [places.cwd, "<cwd>"], [places.home, "<home>"], ...more, ...machine]);
   const of = (wanted: Direction) => {
     const wantedMessages = messages.filter(({ direction }) => direction === wanted);
-    return separateCalls(firstTails(mergeChunks(wantedMessages.map(({ json }) => clean(json)))));
+    const cleaned = hideEstimates(wantedMessages.map(({ json }) => clean(json)));
+    return separateCalls(firstTails(mergeChunks(cleaned)));
   };
   return { fromAgent: of("fromAgent"), toAgent: of("toAgent") };
+}
+
+/** Replaces the estimated size that follows a compaction. */
+function hideEstimates(messages: unknown[]): unknown[] {
+  const updateOf = (message: unknown) => toObject(toObject(toObject(message).params).update);
+  return messages.map((message, index) => {
+    const follows = String(updateOf(messages[index - 1]).title).startsWith("Summarized the conversation");
+    const update = updateOf(message);
+    if (!follows || update.sessionUpdate !== "usage_update") return message;
+    const params = toObject(toObject(message).params);
+    return { ...toObject(message), params: { ...params, update: { ...update, used: "<size>" } } };
+  });
 }
 
 /**
