@@ -3,6 +3,7 @@ import { readdir, realpath, stat } from "node:fs/promises";
 import { join, relative, sep } from "node:path";
 import { createSha256 } from "../base/text/hash.ts";
 import { codeOf } from "../base/errors.ts";
+import { toSlashes } from "../base/files/paths.ts";
 import { isRecord } from "../base/text/record.ts";
 import { readRegularFile } from "../base/files/regular-file.ts";
 import { parseConfigFile } from "./files/config-file.ts";
@@ -134,7 +135,7 @@ class CoveredFiles {
   }
 
   #noteLoad(path: string, configFolder: string): void {
-    const shown = relative(this.#root, path);
+    const shown = toSlashes(relative(this.#root, path));
     const kind = relative(configFolder, path).split(sep).at(0) ?? "";
     if (moduleFolders.has(kind) && isModuleFile(path)) this.loads.push(`load the module ${shown}`);
     if (commandFolders.has(kind) && this.text(path)?.includes("!`"))

@@ -1,5 +1,5 @@
 import { lstat } from "node:fs/promises";
-import { basename, isAbsolute, parse } from "node:path";
+import { basename, isAbsolute, parse, sep } from "node:path";
 import { fileURLToPath } from "node:url";
 import { isMissing, UserError } from "../base/errors.ts";
 import { formatPath, isInside, resolvePath, type ResolvedPath } from "../workspace/paths.ts";
@@ -89,6 +89,11 @@ export function toPlainPath(raw: string): string {
     }
   }
   return bare.replaceAll("\\", "/");
+}
+
+/** Whether the path is written as paths are on a system with this separator. */
+export function isPlainPath(raw: string, separator: string = sep): boolean {
+  return toPlainPath(raw) === toSlashes(raw, separator);
 }
 
 /** Splits `:3`, `:3:7`, `:3-5` and `#L3-L5` from a path. */

@@ -6,10 +6,17 @@ import { distance } from "fastest-levenshtein";
 import { codeOf, messageOf, UserError } from "../base/errors.ts";
 import { isOwnConfiguration } from "../permission/own-configuration.ts";
 import type { PermissionRequest, Subject } from "../permission/rule.ts";
-import { isInside, isKernelPath, formatPath, resolvePath, toAbsolute } from "../workspace/paths.ts";
+import {
+  isInside,
+  isKernelPath,
+  formatPath,
+  namesStream,
+  resolvePath,
+  toAbsolute,
+} from "../workspace/paths.ts";
 import type { ResolvedPath } from "../workspace/paths.ts";
 import type { Workspace } from "../workspace/workspace.ts";
-import { findNearPaths, nearPathNote, type NearPath, toPlainPath } from "./near-path.ts";
+import { findNearPaths, isPlainPath, nearPathNote, type NearPath, toPlainPath } from "./near-path.ts";
 import { ToolFailure } from "./tool.ts";
 import type { Access, PreparedCall, ToolContext } from "./tool.ts";
 
@@ -43,12 +50,16 @@ export async function resolveToolPath({ workspace }: InWorkspace, raw: string): 
  *
  * - the permission itself, for the path relative to the working directory (absolute if outside), with `/`;
  * - `external_directory` for its folder, if it is under no root.
+ *
+ * Throws {@link ToolFailure} for an edit of a stream.
  */
 export function pathPermissions(
   { workspace }: InWorkspace,
   resolved: ResolvedPath,
   permission: "read" | "edit",
 ): PermissionRequest[] {
+  if (permission === "edit" && namesStream(resolved.path))
+    throw new ToolFailure(streamProblem(resolved.path));
   const own: PermissionRequest =
     permission === "edit" && [resolved.path, resolved.unresolved].some((path) => isOwnConfiguration(path))
       ? {
@@ -180,7 +191,7 @@ export async function requirePlainPath(context: ToolContext, raw: string): Promi
   const plain = toPlainPath(raw);
   const isNumbered = /.(?::\d+(?:[-:]\d+)?|#L\d+(?:-L?\d+)?)$/.test(plain);
   const [near] = isNumbered ? await findNearPaths(context, raw, context.signal) : [];
-  if (plain === raw && near === undefined) return;
+  if (isPlainPath(raw) && near === undefined) return;
   const suggestion = near === undefined ? plain : titleOf(context, near.resolved);
   throw new ToolFailure(
     `${JSON.stringify(raw)} is not a plain path. Did you mean ${suggestion}? ${writeHint}`,
@@ -212,6 +223,9 @@ export async function missingPathMessage(
   const names = near.map((name) => formatPath(workspace.cwd, `${folder}${sep}${name}`));
   return `${raw} does not exist. Did you mean ${names.join(" or ")}?`;
 }
+
+const streamProblem = (path: string): string =>
+  `${path} names a stream of a file: Windows allows no colon in names. Nothing was written; give a path without it.`;
 
 const ownConfigurationReason = "it changes the agent's own configuration or what git runs";
 

@@ -1,5 +1,5 @@
 import { lstat, readlink, realpath, stat } from "node:fs/promises";
-import { basename, dirname, join, relative, resolve, sep } from "node:path";
+import { basename, dirname, join, relative, resolve, sep, win32 } from "node:path";
 import type { Stats } from "node:fs";
 import { codeOf, isMissing, UserError } from "../base/errors.ts";
 import { isBelow, toSlashes } from "../base/files/paths.ts";
@@ -34,6 +34,8 @@ const kernelFolders = ["/proc", "/sys", "/dev"];
  */
 export async function resolvePath(raw: string, base: PathBase): Promise<ResolvedPath> {
   const unresolved = toAbsolute(raw, base);
+  if (namesStream(unresolved))
+    return { path: unresolved, unresolved, exists: false, kind: "missing", size: 0 };
   const path = await withReadableErrors(raw, () => findRealPath(unresolved, linkLimit));
   const found = await withReadableErrors(raw, () => statOrMissing(path));
   return {
@@ -68,6 +70,14 @@ export function toAbsolute(raw: string, { cwd, home }: PathBase): string {
   if (raw === "~") return home;
   if (raw.startsWith("~/") || raw.startsWith(`~${sep}`)) return resolve(home, raw.slice(2));
   return resolve(cwd, raw);
+}
+
+/**
+ * Whether the absolute path names a stream, which is a second content of a file on Windows: `a.txt:notes`. The path
+ * `.env::$DATA` is the content of `.env` by a name that no rule for `.env` matches.
+ */
+export function namesStream(path: string, platform: NodeJS.Platform = process.platform): boolean {
+  return platform === "win32" && path.slice(win32.parse(path).root.length).includes(":");
 }
 
 /** Whether the path, as written, is a kernel file. */

@@ -1,4 +1,5 @@
 import { readFile } from "node:fs/promises";
+import { resolve } from "node:path";
 import { pathToFileURL } from "node:url";
 import { describe, expect, test } from "vitest";
 import { parseFileLink, toParts } from "../../src/user-input/attachments.ts";
@@ -18,22 +19,26 @@ async function parts(place: ToolPlace, ...blocks: PromptBlock[]) {
   return (await toParts(blocks, place.context)).map((part) => ({ ...part, id: undefined }));
 }
 
+/** `file:///`, on Windows with the drive. */
+const root = pathToFileURL(resolve("/")).href;
+const file = resolve("/a/b.ts");
+
 describe("a link to a file", () => {
   test.each([
-    ["file:///a/b.ts", { path: "/a/b.ts" }],
-    ["file:///a%20b/%C3%B6.ts", { path: "/a b/ö.ts" }],
-    ["file:///a/b.ts#L10", { path: "/a/b.ts", lines: { first: 10, last: 10 } }],
-    ["file:///a/b.ts#L10:20", { path: "/a/b.ts", lines: { first: 10, last: 20 } }],
-    ["file:///a/b.ts#L10-L20", { path: "/a/b.ts", lines: { first: 10, last: 20 } }],
-    ["file:///a/b.ts#L20:10", { path: "/a/b.ts", lines: { first: 20, last: 20 } }],
-    ["file:///a/b.ts#L0", { path: "/a/b.ts", lines: { first: 1, last: 1 } }],
-    ["file:///a/b.ts#section", { path: "/a/b.ts" }],
-    ["file:///a/b.ts?x=1", { path: "/a/b.ts" }],
+    [`${root}a/b.ts`, { path: file }],
+    [`${root}a%20b/%C3%B6.ts`, { path: resolve("/a b/ö.ts") }],
+    [`${root}a/b.ts#L10`, { path: file, lines: { first: 10, last: 10 } }],
+    [`${root}a/b.ts#L10:20`, { path: file, lines: { first: 10, last: 20 } }],
+    [`${root}a/b.ts#L10-L20`, { path: file, lines: { first: 10, last: 20 } }],
+    [`${root}a/b.ts#L20:10`, { path: file, lines: { first: 20, last: 20 } }],
+    [`${root}a/b.ts#L0`, { path: file, lines: { first: 1, last: 1 } }],
+    [`${root}a/b.ts#section`, { path: file }],
+    [`${root}a/b.ts?x=1`, { path: file }],
     ["zed:///agent/file?path=%2Fa%2Fb.ts", { path: "/a/b.ts" }],
     ["zed:///agent/symbol/f?path=/a/b.ts#L3:9", { path: "/a/b.ts", lines: { first: 3, last: 9 } }],
     ["zed:///agent/thread/1", undefined],
     ["https://example.com/a.ts", undefined],
-    ["file:///a%2Fb.ts", undefined],
+    [`${root}a%2Fb.ts`, undefined],
     ["/a/b.ts", undefined],
     ["", undefined],
   ])("%s is parsed as %j", (uri, expected) => {
@@ -118,7 +123,7 @@ describe("other blocks", () => {
     const [, notice] = await parts(place, { type: "embedded", uri: "zed:///agent/untitled-buffer", text });
     if (notice?.type !== "text") throw new Error("no text");
     expect(notice.text.length).toBeLessThan(50_000);
-    const path = /\/\S+tool_\w+/.exec(notice.text)?.[0] ?? "";
+    const path = /(?:[A-Z]:)?[\\/]\S+tool_\w+/.exec(notice.text)?.[0] ?? "";
     expect(await readFile(path, "utf8")).toBe(text);
   });
 

@@ -8,6 +8,7 @@ import { planRevert, reverse, revertFile } from "../../src/undo/revert.ts";
 import { applyPatchTool } from "../../src/tool/patch/apply-patch.ts";
 import { readTool } from "../../src/tool/read/read.ts";
 import { call, toolPlace, type ToolPlace } from "../tool/tool-place.ts";
+import { lacksFileModes, lacksPipesAndDevices } from "../support/platform/platform.ts";
 
 const step = (path: string, before: FileStep["before"], after: FileStep["after"]): FileStep => ({
   path,
@@ -52,27 +53,30 @@ describe("the plan of an undo", () => {
     expect(planRevert([step("/a", undefined, "2")])).toEqual([{ path: "/a", reach: "none" }]);
   });
 
-  test("creates a deleted or moved file with its former rights", async () => {
-    await using place = await toolPlace({ "run.sh": "one\n", "secret.txt": "two\n" });
-    await chmod(place.path("run.sh"), 0o755);
-    await chmod(place.path("secret.txt"), 0o600);
-    for (const filePath of ["run.sh", "secret.txt"]) await call(readTool, { filePath }, place);
-    const moved = ["*** Update File: run.sh", "*** Move to: bin/run.sh", "@@", "-one", "+1"];
-    const patchText = ["*** Begin Patch", ...moved, "*** Delete File: secret.txt", "*** End Patch"].join(
-      "\n",
-    );
-    const { changes = [] } = await call(applyPatchTool, { patchText }, place);
-    const plan = planRevert(fileSteps(changes));
-    const modes = (...names: string[]) =>
-      Promise.all(names.map(async (name) => (await stat(place.path(name))).mode & 0o777));
-    const revert = async (reverts: typeof plan) => {
-      for (const one of reverts) if (one.reach !== "none") await revertFile(place.context.workspace, one);
-    };
-    await revert(plan);
-    expect(await modes("run.sh", "secret.txt")).toEqual([0o755, 0o600]);
-    await revert(plan.map(reverse));
-    expect(await modes("bin/run.sh")).toEqual([0o755]);
-  });
+  test.skipIf(lacksFileModes)(
+    "makes a file that was deleted or moved with the rights that it had",
+    async () => {
+      await using place = await toolPlace({ "run.sh": "one\n", "secret.txt": "two\n" });
+      await chmod(place.path("run.sh"), 0o755);
+      await chmod(place.path("secret.txt"), 0o600);
+      for (const filePath of ["run.sh", "secret.txt"]) await call(readTool, { filePath }, place);
+      const moved = ["*** Update File: run.sh", "*** Move to: bin/run.sh", "@@", "-one", "+1"];
+      const patchText = ["*** Begin Patch", ...moved, "*** Delete File: secret.txt", "*** End Patch"].join(
+        "\n",
+      );
+      const { changes = [] } = await call(applyPatchTool, { patchText }, place);
+      const plan = planRevert(fileSteps(changes));
+      const modes = (...names: string[]) =>
+        Promise.all(names.map(async (name) => (await stat(place.path(name))).mode & 0o777));
+      const revert = async (reverts: typeof plan) => {
+        for (const one of reverts) if (one.reach !== "none") await revertFile(place.context.workspace, one);
+      };
+      await revert(plan);
+      expect(await modes("run.sh", "secret.txt")).toEqual([0o755, 0o600]);
+      await revert(plan.map(reverse));
+      expect(await modes("bin/run.sh")).toEqual([0o755]);
+    },
+  );
 
   test("restores a moved file at its old path", () => {
     const steps = fileSteps([
@@ -145,8 +149,16 @@ describe("an undone file", () => {
     await rm(place.path("b"));
     await mkdir(place.path("b"));
     expect(await outcome(place.path("b"))).toEqual({ kept: "it is now a folder" });
+  });
+
+  test.skipIf(lacksPipesAndDevices)("is not changed if it is now a pipe", async () => {
+    await using place = await toolPlace();
+    const { workspace } = place.context;
+    const [back, left] = [await stored(place, "old"), await stored(place, "new")];
     await promisify(execFile)("mkfifo", [place.path("pipe")]);
-    expect(await outcome(place.path("pipe"))).toEqual({ kept: "it is no longer a regular file" });
+    expect(await revertFile(workspace, { path: place.path("pipe"), left, back })).toEqual({
+      kept: "it is no longer a regular file",
+    });
   });
 
   test("is not changed if its earlier content is gone", async () => {

@@ -4,6 +4,7 @@ import { describe, expect, test } from "vitest";
 import { applyPatchTool } from "../../src/tool/patch/apply-patch.ts";
 import { readTool } from "../../src/tool/read/read.ts";
 import { sha256 } from "../../src/base/text/hash.ts";
+import { shownMode } from "../support/platform/platform.ts";
 import { call, description, prepare, run, shouting, toolPlace } from "./tool-place.ts";
 import type { ToolPlace } from "./tool-place.ts";
 
@@ -97,7 +98,7 @@ describe("a patch of several files", () => {
           after: hashOf("C\n"),
           additions: 1,
           deletions: 1,
-          mode: 0o755,
+          mode: shownMode(0o755),
         },
         {
           path: place.path("d.ts"),
@@ -112,7 +113,7 @@ describe("a patch of several files", () => {
     expect(await place.text("new/a.ts")).toBe("one\ntwo\n");
     expect(await place.text("b.ts")).toBe("keep\nnew\n");
     expect(await place.text("moved/c.ts")).toBe("C\n");
-    expect((await stat(place.path("moved/c.ts"))).mode & 0o777).toBe(0o755);
+    expect((await stat(place.path("moved/c.ts"))).mode & 0o777).toBe(shownMode(0o755));
     expect(await exists(place.path("c.ts"))).toBe(false);
     expect(await exists(place.path("d.ts"))).toBe(false);
     const { snapshots } = place.context.workspace;
@@ -125,7 +126,7 @@ describe("a patch of several files", () => {
     await read(place, "b.ts", "c.ts", "d.ts");
     const requested = (name: string) => ({
       permission: "edit",
-      subjects: [{ text: name, also: [place.path(name)] }],
+      subjects: [{ text: name, also: [place.rulePath(name)] }],
       always: [name],
     });
     expect(await description(applyPatchTool, all, place)).toEqual({

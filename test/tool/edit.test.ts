@@ -41,7 +41,9 @@ test("the question shows the whole texts before and after, and nothing has chang
     kind: "edit",
     locations: [{ path: place.path("a"), line: 2 }],
     preview: { diffs: [{ path: place.path("a"), oldText: "one\ntwo\n", newText: "one\n2\n" }] },
-    permissions: [{ permission: "edit", subjects: [{ text: "a", also: [place.path("a")] }], always: ["a"] }],
+    permissions: [
+      { permission: "edit", subjects: [{ text: "a", also: [place.rulePath("a")] }], always: ["a"] },
+    ],
   });
   expect(await place.text("a")).toBe("one\ntwo\n");
 });

@@ -1,5 +1,7 @@
 import { readdir } from "node:fs/promises";
+import { join, relative } from "node:path";
 import { expect, test } from "vitest";
+import { toSlashes } from "../../src/base/files/paths.ts";
 import { applyPatchTool } from "../../src/tool/patch/apply-patch.ts";
 import { readTool } from "../../src/tool/read/read.ts";
 import { planRevert, revertFile } from "../../src/undo/revert.ts";
@@ -274,7 +276,7 @@ async function allFiles(place: ToolPlace): Promise<Files> {
   const entries = await readdir(place.path("."), { recursive: true, withFileTypes: true });
   const names = entries
     .filter((entry) => entry.isFile())
-    .map((entry) => `${entry.parentPath}/${entry.name}`.slice(place.path(".").length).replace(/^\/+/, ""));
+    .map((entry) => toSlashes(relative(place.cwd, join(entry.parentPath, entry.name))));
   return Object.fromEntries(
     await Promise.all(names.map(async (name) => [name, await place.text(name)] as const)),
   );

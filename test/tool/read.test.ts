@@ -29,7 +29,7 @@ test("the call is described before it runs", async () => {
     permissions: [
       {
         permission: "read",
-        subjects: [{ text: "src/a.ts", also: [place.path("src/a.ts")] }],
+        subjects: [{ text: "src/a.ts", also: [place.rulePath("src/a.ts")] }],
         always: ["src/a.ts"],
       },
     ],

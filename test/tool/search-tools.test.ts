@@ -13,6 +13,7 @@ import {
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import { afterEach, beforeEach, expect, test } from "vitest";
+import { toSlashes } from "../../src/base/files/paths.ts";
 import { openSearch } from "../../src/workspace/search/search.ts";
 import { globTool } from "../../src/tool/search/glob.ts";
 import { grepTool } from "../../src/tool/search/grep.ts";
@@ -88,7 +89,7 @@ test("glob lists files newest first, relative to the working directory", async (
 
 test("glob returns absolute paths outside", async () => {
   expect(await run(globTool, { pattern: "*", path: "../outside" })).toBe(
-    join(folder, "outside", "secret.ts"),
+    toSlashes(join(folder, "outside", "secret.ts")),
   );
 });
 
@@ -163,16 +164,16 @@ test("list shows a tree of folders and files", async () => {
     [{ permission: "list", subjects: [{ text: "." }], always: ["*"] }],
   ]);
   expect(await run(listTool, {})).toBe(
-    `${cwd}/\n  src/\n    new file.ts\n    old.ts\n  .gitignore\n  readme.md`,
+    `${toSlashes(cwd)}/\n  src/\n    new file.ts\n    old.ts\n  .gitignore\n  readme.md`,
   );
-  expect(await run(listTool, { ignore: ["src", "*.md"] })).toBe(`${cwd}/\n  .gitignore`);
+  expect(await run(listTool, { ignore: ["src", "*.md"] })).toBe(`${toSlashes(cwd)}/\n  .gitignore`);
 });
 
 test("list closes folders that do not fit and counts their entries", async () => {
   for (let index = 0; index < 200; index++) write(`work/many/${index}.txt`, "");
   expect(await run(listTool, {})).toBe(
     [
-      `${cwd}/`,
+      `${toSlashes(cwd)}/`,
       "  many/ (200 files)",
       "  src/",
       "    new file.ts",
@@ -187,7 +188,7 @@ test("list closes folders that do not fit and counts their entries", async () =>
 
 test("list reports an empty folder", async () => {
   mkdirSync(join(cwd, "empty"));
-  expect(await run(listTool, { path: "empty" })).toBe(`${cwd}/empty/\n  (no files)`);
+  expect(await run(listTool, { path: "empty" })).toBe(`${toSlashes(cwd)}/empty/\n  (no files)`);
 });
 
 test.each([
@@ -198,7 +199,7 @@ test.each([
 ])("%s needs permission to search outside", async (name, tool, input, more) => {
   const { permissions } = await prepare(tool, { ...input, path: "../outside" });
   expect(permissions.map(({ permission }) => permission)).toEqual([name, ...more, "external_directory"]);
-  expect(permissions.at(-1)?.subjects[0]?.text).toContain(join(folder, "outside"));
+  expect(permissions.at(-1)?.subjects[0]?.text).toContain(toSlashes(join(folder, "outside")));
 });
 
 test.each([

@@ -1,6 +1,7 @@
 import type { Jobs } from "../../src/tool/job/jobs.ts";
 import { mkdir, readFile } from "node:fs/promises";
 import { join } from "node:path";
+import { toSlashes } from "../../src/base/files/paths.ts";
 import { newSessionId } from "../../src/message/ids.ts";
 import type { Todo } from "../../src/message/message.ts";
 import { type Tool, type ToolContext, type ToolResult, appendNotes } from "../../src/tool/tool.ts";
@@ -22,6 +23,8 @@ export interface ToolPlace extends AsyncDisposable {
   readonly cwd: string;
   readonly context: ToolContext;
   path(name: string): string;
+  /** The path as rules and permissions write it, with `/`. */
+  rulePath(name: string): string;
   bytes(name: string): Promise<Buffer>;
   text(name: string): Promise<string>;
   write(files: Files): Promise<void>;
@@ -37,6 +40,7 @@ export async function toolPlace(files: Files = {}): Promise<ToolPlace> {
     cwd,
     context: toolContext(folder.path, cwd),
     path,
+    rulePath: (name) => toSlashes(path(name)),
     bytes: (name) => readFile(path(name)),
     text: (name) => readFile(path(name), "utf8"),
     write: (more) =>

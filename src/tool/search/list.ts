@@ -1,3 +1,4 @@
+import { toSlashes } from "../../base/files/paths.ts";
 import { titleOfPath } from "../../base/text/call-titles.ts";
 import { z } from "zod";
 import description from "../../../prompts/tools/list.md";
@@ -51,7 +52,11 @@ export const listTool: Tool = defineTool<z.infer<typeof inputSchema>>({
         return {
           status: "completed",
           notes: folder.note,
-          output: [`${folder.path}/`, ...(lines.length > 0 ? lines : ["  (no files)"]), ...notes].join("\n"),
+          output: [
+            `${toSlashes(folder.path)}/`,
+            ...(lines.length > 0 ? lines : ["  (no files)"]),
+            ...notes,
+          ].join("\n"),
           metadata: { count: lines.length, truncated: notes.length > 0 },
         };
       },

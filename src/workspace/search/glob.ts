@@ -1,3 +1,4 @@
+import { sep } from "node:path";
 import { Minimatch } from "minimatch";
 import { toSlashes } from "../../base/files/paths.ts";
 
@@ -8,10 +9,11 @@ export type PathFilter = (path: string) => boolean;
  * Globs in the syntax of ripgrep's `-g`: without a slash they match a name in any folder, with one they are
  * relative to the searched folder; `!` excludes files and folders; the last matching glob decides.
  * Unlike in ripgrep, a glob never includes what .gitignore excludes, and it may start with the searched
- * folder's path.
+ * folder's path. On Windows a backslash separates folders and escapes nothing. `separator` is that of the system.
  */
-export function toPathFilter(globs: readonly string[], folder: string): PathFilter {
-  const rules = globs.map((glob) => toRule(makeRelative(glob, toSlashes(folder))));
+export function toPathFilter(globs: readonly string[], folder: string, separator: string = sep): PathFilter {
+  const root = toSlashes(folder, separator);
+  const rules = globs.map((glob) => toRule(makeRelative(toSlashes(glob, separator), root)));
   const byDefault = rules.every((rule) => rule.excludes);
   return (path) => {
     const rule = rules.findLast((rule) => rule.matches(path));

@@ -2,6 +2,7 @@ import { statSync } from "node:fs";
 import { stat } from "node:fs/promises";
 import { join } from "node:path";
 import { once } from "../../base/async.ts";
+import { toSlashes } from "../../base/files/paths.ts";
 import { UnusualIgnoreRulesError } from "./unusual-ignore-rules.ts";
 import { type Matches, MAX_FILE_BYTES, MAX_FILES, type SearchEngine } from "./search-engine.ts";
 import type { Watchdog } from "../process/watchdog.ts";
@@ -192,7 +193,7 @@ function createProgress(onProgress: OnProgress | undefined, intervalMs: number):
 
 /** The part of a glob that matches names only, if there is one. */
 function getNameGlob(include: string | undefined): string | undefined {
-  const name = include?.split("/").at(-1);
+  const name = include === undefined ? undefined : toSlashes(include).split("/").at(-1);
   if (!name || include?.startsWith("!") || name.includes("**")) return undefined;
   return /^[\w*?.-]*(?:\{[\w*?.,-]*\}[\w*?.-]*)?$/.test(name) ? name : undefined;
 }

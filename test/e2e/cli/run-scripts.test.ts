@@ -10,6 +10,7 @@ import { type ModelServer, startModelServer } from "../../support/model/model-se
 import * as reply from "../../support/model/reply.ts";
 import { environment } from "../../support/program/environment.ts";
 import { gitRepository, temporaryFolder, writeConfig } from "../../support/temp.ts";
+import { lacksSignals, lacksWatchdog } from "../../support/platform/platform.ts";
 
 const program = fileURLToPath(new URL("../../../bin/fairlead.js", import.meta.url));
 
@@ -120,7 +121,7 @@ describe("stdout of a run in a pipe", () => {
     });
   });
 
-  test("is empty after SIGTERM, with exit code 143", async () => {
+  test.skipIf(lacksSignals)("is empty after SIGTERM, with exit code 143", async () => {
     await inPlace(async ({ model, start }) => {
       const gate = reply.gate();
       model.reply(reply.say("Beginning"), gate, reply.say(" and end"));
@@ -291,30 +292,35 @@ describe("the session of a run", () => {
     });
   });
 
-  test("leaves nothing on disk with --ephemeral, also when the run is killed", async () => {
-    await inPlace(async ({ model, home, temporary, run, start }) => {
-      const sessions = async () => (await start(["sessions", "--all"]).ended).stdout;
-      const stored = async () => {
-        const names = await readdir(join(home, ".local"), { recursive: true });
-        const files = names.filter((name) => /(message|snapshot|tool-output|journal)\/./.test(name));
-        const logs = await readFile(join(home, ".local/state/fairlead/fairlead.log"), "utf8").catch(() => "");
-        return [...files, ...(logs.includes("Write it") ? ["log"] : [])];
-      };
-      model.reply(reply.call("write", { filePath: "new.txt", content: "new\n" })).reply("Written.");
-      expect((await run("--ephemeral", "Write it")).stdout).toBe("Written.\n");
-      expect([await readdir(temporary), await sessions(), await stored()]).toEqual([[], "", []]);
+  test.skipIf(lacksWatchdog)(
+    "leaves nothing on disk with --ephemeral, also when the run is killed",
+    async () => {
+      await inPlace(async ({ model, home, temporary, run, start }) => {
+        const sessions = async () => (await start(["sessions", "--all"]).ended).stdout;
+        const stored = async () => {
+          const names = await readdir(join(home, ".local"), { recursive: true });
+          const files = names.filter((name) => /(message|snapshot|tool-output|journal)\/./.test(name));
+          const logs = await readFile(join(home, ".local/state/fairlead/fairlead.log"), "utf8").catch(
+            () => "",
+          );
+          return [...files, ...(logs.includes("Write it") ? ["log"] : [])];
+        };
+        model.reply(reply.call("write", { filePath: "new.txt", content: "new\n" })).reply("Written.");
+        expect((await run("--ephemeral", "Write it")).stdout).toBe("Written.\n");
+        expect([await readdir(temporary), await sessions(), await stored()]).toEqual([[], "", []]);
 
-      const gate = reply.gate();
-      model.reply(reply.say("Beginning"), gate, reply.say(" and end"));
-      const { child, ended } = start(["run", "--ephemeral", "Talk"]);
-      await gate.reached();
-      expect(await readdir(temporary)).toHaveLength(1);
-      child.kill("SIGKILL");
-      await ended;
-      gate.release();
-      await expect.poll(() => readdir(temporary)).toEqual([]);
-    });
-  });
+        const gate = reply.gate();
+        model.reply(reply.say("Beginning"), gate, reply.say(" and end"));
+        const { child, ended } = start(["run", "--ephemeral", "Talk"]);
+        await gate.reached();
+        expect(await readdir(temporary)).toHaveLength(1);
+        child.kill("SIGKILL");
+        await ended;
+        gate.release();
+        await expect.poll(() => readdir(temporary)).toEqual([]);
+      });
+    },
+  );
 });
 
 describe("/changes in a run", () => {

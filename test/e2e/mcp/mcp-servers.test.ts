@@ -1,5 +1,6 @@
 import { readFile, writeFile } from "node:fs/promises";
 import { join } from "node:path";
+import { pathToFileURL } from "node:url";
 import type { CreateElicitationRequest } from "@agentclientprotocol/sdk";
 import { describe, expect, test } from "vitest";
 import { plain, zedLike } from "../../support/editor/clients.ts";
@@ -35,7 +36,7 @@ describe("the reference server everything", () => {
       expect(echo).toBe("Echo: hello");
       expect(sum).toBe("The sum of 2 and 3 is 5.");
       expect(image).toContain("[image/png is attached, converted to image/png]");
-      expect(roots).toContain(`file://${repository.path}`);
+      expect(roots).toContain(pathToFileURL(repository.path).href);
       expect(long).toContain("completed");
       expect(wrong).toContain("Invalid arguments");
       expect(resource).toContain('<resource uri="demo://resource/dynamic/text/3">');

@@ -6,6 +6,7 @@ import { expect, test } from "vitest";
 import * as reply from "../../support/model/reply.ts";
 import { storiesOfOneAgent } from "../../support/editor/story.ts";
 import { temporaryFolder } from "../../support/temp.ts";
+import { lacksPipesAndDevices } from "../../support/platform/platform.ts";
 
 const story = storiesOfOneAgent();
 
@@ -50,7 +51,7 @@ const patching = {
 async function fill(folder: string): Promise<string[]> {
   await writeFile(join(folder, "file"), "old\n");
   await mkdir(join(folder, "folder"));
-  await promisify(execFile)("mkfifo", [join(folder, "pipe")]);
+  if (!lacksPipesAndDevices) await promisify(execFile)("mkfifo", [join(folder, "pipe")]);
   await mkdir(join(folder, "elsewhere"));
   await writeFile(join(folder, "elsewhere/file"), "old\n");
   await symlink(join(folder, "elsewhere/file"), join(folder, "link"));

@@ -2,6 +2,7 @@ import { mkdir, readdir, readFile, rm, symlink } from "node:fs/promises";
 import { join } from "node:path";
 import type { RequestPermissionOutcome } from "@agentclientprotocol/sdk";
 import { describe, expect, test } from "vitest";
+import { toSlashes } from "../../../src/base/files/paths.ts";
 import { toList } from "../../support/json.ts";
 import * as reply from "../../support/model/reply.ts";
 import { storiesOfOneAgent } from "../../support/editor/story.ts";
@@ -408,8 +409,8 @@ describe("rules", () => {
       model
         .reply(reply.call("read", { filePath: inside }))
         .reply(reply.call("write", { filePath: join(home.path, "new.txt"), content: "x" }))
-        .reply(bash(`cat ${inside}`))
-        .reply(bash(`echo x > ${join(home.path, "new.txt")}`))
+        .reply(bash(`cat ${toSlashes(inside)}`))
+        .reply(bash(`echo x > ${toSlashes(join(home.path, "new.txt"))}`))
         .reply("No.");
       await editor.prompt(sessionId, "Go");
       expect(editor.permissionRequests).toHaveLength(4);

@@ -6,6 +6,7 @@ import type { Editor } from "../../support/editor/editor.ts";
 import * as reply from "../../support/model/reply.ts";
 import { type StoryContext, storiesOfOneAgent } from "../../support/editor/story.ts";
 import { agentText, toolCalls } from "../../support/transcript.ts";
+import { lacksFileModes } from "../../support/platform/platform.ts";
 
 const story = storiesOfOneAgent();
 
@@ -161,7 +162,7 @@ describe("/changes", () => {
     });
   });
 
-  test("describes binary files, modes, links and moves", async () => {
+  test.skipIf(lacksFileModes)("describes binary files, modes, links and moves", async () => {
     const kinds = { "old.txt": numbered(9), "run.sh": "true\n", "logo.bin": new Uint8Array([0, 1, 2]) };
     await story({ files: kinds, ...allowAll }, async (context) => {
       const { editor, model, repository } = context;

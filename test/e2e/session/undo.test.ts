@@ -171,7 +171,8 @@ describe("/undo", () => {
   test("reports unknown changes of a command that ran when the program was killed", async () => {
     await story({ files: { a: "one\n", b: "two\n" }, ...allowAll }, async ({ editor, model, repository }) => {
       const { sessionId } = await editor.newSession();
-      const command = "echo more >> a; sleep 600";
+      // Without a watchdog, as on Windows, it goes on after the kill.
+      const command = "echo more >> a; until test -e done; do sleep 0.2; done";
       model.reply(reply.call("bash", { command: "echo more >> b" })).reply(reply.call("bash", { command }));
       editor.prompt(sessionId, "Run it").catch(() => "the kill answers it");
       const text = (name: string) => readFile(join(repository.path, name), "utf8");
@@ -186,6 +187,7 @@ describe("/undo", () => {
         `- \`${command}\`: the program ended while it ran, so its changes are unknown`,
       );
       expect([await text("a"), await text("b")]).toEqual(["one\nmore\n", "two\n"]);
+      await repository.write({ done: "" });
     });
   });
 

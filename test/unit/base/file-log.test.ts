@@ -6,6 +6,7 @@ import { withFields } from "../../../src/base/log.ts";
 import { removeSecretForms } from "../../../src/base/secrets/secret-forms.ts";
 import { Secrets } from "../../../src/base/secrets/secrets.ts";
 import { temporaryFolder } from "../../support/temp.ts";
+import { shownMode } from "../../support/platform/platform.ts";
 
 const megabyte = 1024 * 1024;
 
@@ -28,7 +29,7 @@ test("lines have session, turn and level, and no secrets; a terminal gets them a
   const line = { sessionId: "ses_1", turnId: "msg_1", key: "[key]", ms: 5, msg: "asked with [key]" };
   expect(await linesOf(path)).toEqual([expect.objectContaining({ level: 30, pid: process.pid, ...line })]);
   expect(mirrored).toEqual(["info asked with [key] sessionId=ses_1 turnId=msg_1 key=[key] ms=5"]);
-  expect((await stat(path)).mode & 0o777).toBe(0o600);
+  expect((await stat(path)).mode & 0o777).toBe(shownMode(0o600));
 });
 
 test.for([

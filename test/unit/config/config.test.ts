@@ -3,6 +3,7 @@ import { tmpdir, userInfo } from "node:os";
 import { dirname, join } from "node:path";
 import { afterEach, beforeEach, expect, test } from "vitest";
 import { z } from "zod";
+import { toSlashes } from "../../../src/base/files/paths.ts";
 import { setInFile } from "../../../src/config/edit.ts";
 import { loadConfig, type LoadConfigOptions } from "../../../src/config/load.ts";
 import { parseMarkdown } from "../../../src/config/files/markdown.ts";
@@ -77,7 +78,7 @@ test("layers override one another from the global file up to the administrator's
   const env = { FAIRLEAD_CONFIG: join(root, "extra.json"), FAIRLEAD_CONFIG_CONTENT: '{"model":"p/content"}' };
   const loaded = await load({ env });
   expect(loaded.problems).toEqual([]);
-  expect(loaded.sources.map(({ path }) => path.replace(`${root}/`, ""))).toEqual([
+  expect(loaded.sources.map(({ path }) => toSlashes(path.replace(join(root, "/"), "")))).toEqual([
     ...files.slice(0, -1),
     "FAIRLEAD_CONFIG_CONTENT",
     "etc/fairlead.json",
@@ -100,7 +101,9 @@ test("layers override one another from the global file up to the administrator's
   ]);
   expect(loaded.config.model).toBe("p/etc/fairlead.json");
   expect(Object.keys(loaded.config.agent ?? {})).toHaveLength(files.length);
-  expect(loaded.folders.map(({ path, scope }) => `${scope} ${path.replace(`${root}/`, "")}`)).toEqual([
+  expect(
+    loaded.folders.map(({ path, scope }) => `${scope} ${toSlashes(path.replace(join(root, "/"), ""))}`),
+  ).toEqual([
     "global home/.config/opencode",
     "global home/.config/fairlead",
     "home home/.opencode",
@@ -548,9 +551,13 @@ test("an untrusted project may reduce steps, not add them", async () => {
   expect((await load()).config).toMatchObject({ max_steps: 2, agent: { build: { steps: 1 } } });
 });
 
+/** Folders with `/` on every system. */
+const slashed = (folders: object) =>
+  Object.fromEntries(Object.entries(folders).map(([name, path]) => [name, toSlashes(String(path))]));
+
 test("the folders follow XDG, and Windows has its own", () => {
   const home = "/home/ada";
-  expect(userFolders({ env: {}, home, platform: "darwin" })).toEqual({
+  expect(slashed(userFolders({ env: {}, home, platform: "darwin" }))).toEqual({
     config: "/home/ada/.config/fairlead",
     data: "/home/ada/.local/share/fairlead",
     cache: "/home/ada/.cache/fairlead",
@@ -559,19 +566,21 @@ test("the folders follow XDG, and Windows has its own", () => {
     worktrees: "/home/ada/.local/share/fairlead-worktrees",
   });
   const runtime = { XDG_RUNTIME_DIR: "/run/user/1000" };
-  expect(userFolders({ env: runtime, home, platform: "linux" }).runtime).toBe("/run/user/1000/fairlead");
+  expect(slashed(userFolders({ env: runtime, home, platform: "linux" }))).toMatchObject({
+    runtime: "/run/user/1000/fairlead",
+  });
   for (const platform of ["linux", "darwin"] as const)
-    expect(userFolders({ env: {}, home: `/home/${"a".repeat(60)}`, platform }).runtime).toBe(
+    expect(toSlashes(userFolders({ env: {}, home: `/home/${"a".repeat(60)}`, platform }).runtime)).toBe(
       `/tmp/fairlead-${userInfo().uid}`,
     );
   expect(
-    userFolders({ env: { XDG_DATA_HOME: "/d", XDG_STATE_HOME: "/s" }, home, platform: "linux" }),
+    slashed(userFolders({ env: { XDG_DATA_HOME: "/d", XDG_STATE_HOME: "/s" }, home, platform: "linux" })),
   ).toMatchObject({
     data: "/d/fairlead",
     state: "/s/fairlead",
   });
   expect(
-    userFolders({ env: { APPDATA: "/roaming", LOCALAPPDATA: "/local" }, home, platform: "win32" }),
+    slashed(userFolders({ env: { APPDATA: "/roaming", LOCALAPPDATA: "/local" }, home, platform: "win32" })),
   ).toEqual({
     config: "/roaming/fairlead",
     data: "/local/fairlead",
@@ -580,7 +589,7 @@ test("the folders follow XDG, and Windows has its own", () => {
     runtime: "/local/State/fairlead/run",
     worktrees: "/local/fairlead-worktrees",
   });
-  expect(managedFolder({ env: {}, home, platform: "linux" })).toBe("/etc/fairlead");
+  expect(toSlashes(managedFolder({ env: {}, home, platform: "linux" }))).toBe("/etc/fairlead");
 });
 
 test("a variable that names no absolute path is ignored, as the XDG standard says", () => {
@@ -591,7 +600,7 @@ test("a variable that names no absolute path is ignored, as the XDG standard say
     const where = { env, home, platform: "linux" as const };
     expect([path, userFolders(where)]).toEqual([path, userFolders({ ...where, env: {} })]);
     expect(ignoredVariables(where)).toEqual(names);
-    expect(configHome(where)).toBe("/home/ada/.config");
+    expect(toSlashes(configHome(where))).toBe("/home/ada/.config");
   }
   const windows = { env: { XDG_DATA_HOME: "D:\\data" }, platform: "win32" as const };
   expect(ignoredVariables(windows)).toEqual([]);

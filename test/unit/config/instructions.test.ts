@@ -123,7 +123,7 @@ test("a project's link to a file outside of it is not followed", async () => {
   await symlink(join(base, "secret.txt"), join(root, "AGENTS.md"));
   expect(await load()).toEqual({
     instructions: [],
-    notes: [`${root}/AGENTS.md links to a file outside of ${root} and was ignored`],
+    notes: [`${join(root, "AGENTS.md")} links to a file outside of ${root} and was ignored`],
   });
 });
 
@@ -133,7 +133,7 @@ test("a configured path in the project is not followed out of it, an absolute on
   await symlink(shared, join(root, "docs/rules.md"));
   expect(await load({ configured: ["docs/*.md"] })).toEqual({
     instructions: [],
-    notes: [`${root}/docs/rules.md links to a file outside of ${root} and was ignored`],
+    notes: [`${join(root, "docs/rules.md")} links to a file outside of ${root} and was ignored`],
   });
   expect(await load({ configured: [join(root, "docs/rules.md")] })).toEqual({
     instructions: [{ path: shared, text: "shared" }],
@@ -145,7 +145,7 @@ test("a folder in place of a file is reported", async () => {
   await mkdir(join(root, "AGENTS.md"));
   expect(await load()).toEqual({
     instructions: [],
-    notes: [`${root}/AGENTS.md cannot be read: it is not a file`],
+    notes: [`${join(root, "AGENTS.md")} cannot be read: it is not a file`],
   });
 });
 
@@ -188,7 +188,7 @@ test("the number of files is limited", async () => {
   const { instructions, notes } = await load({ configured: ["rules/*.md"] });
   expect(instructions).toHaveLength(FILES_LIMIT);
   expect(notes).toEqual([
-    `only ${FILES_LIMIT} instruction files are read; ${root}/rules/${FILES_LIMIT}.md and later ones were ignored`,
+    `only ${FILES_LIMIT} instruction files are read; ${join(root, `rules/${FILES_LIMIT}.md`)} and later ones were ignored`,
   ]);
 });
 
@@ -265,7 +265,7 @@ test("rules of Cursor and Copilot apply always, to files, or when the model read
     ].join("\n"),
   ]);
   expect(loaded.notes).toEqual([
-    `${root}/.cursor/rules/out.mdc links to a file outside of ${root} and was ignored`,
+    `${join(root, ".cursor/rules/out.mdc")} links to a file outside of ${root} and was ignored`,
   ]);
 
   const already = new Set([join(root, "AGENTS.md"), always]);
@@ -314,8 +314,8 @@ test("CLAUDE.md imports files, five deep, once, and not from code or outside", a
     "readme",
   ]);
   expect(notes).toEqual([
-    `${root}/CLAUDE.md imports ../outside.md, which is outside of ${root} and was ignored`,
-    `${root}/CLAUDE.md imports docs/missing.md, which is not a file`,
+    `${join(root, "CLAUDE.md")} imports ../outside.md, which is outside of ${root} and was ignored`,
+    `${join(root, "CLAUDE.md")} imports docs/missing.md, which is not a file`,
   ]);
 });
 

@@ -1,6 +1,7 @@
 import { readdirSync, readFileSync } from "node:fs";
 import { dirname, join, relative, resolve } from "node:path";
 import { expect, test } from "vitest";
+import { toSlashes } from "../../../src/base/files/paths.ts";
 import {
   dateReminder,
   fill,
@@ -141,7 +142,10 @@ test("reminders are marked as messages of the program", () => {
 
 function promptFiles(): string[] {
   const files = readdirSync(promptFolder, { recursive: true, encoding: "utf8" });
-  return files.filter((path) => path.endsWith(".md") && !path.startsWith("tools")).sort();
+  return files
+    .map((path) => toSlashes(path))
+    .filter((path) => path.endsWith(".md") && !path.startsWith("tools"))
+    .sort();
 }
 
 function readPrompt(path: string): string {
@@ -159,6 +163,6 @@ function importedPrompts(): Set<string> {
 function importsOf(source: string): string[] {
   const specifiers = readFileSync(source, "utf8").matchAll(/from "([^"]+\.md)"/g);
   return [...specifiers].map(([, specifier = ""]) =>
-    relative(promptFolder, resolve(dirname(source), specifier)),
+    toSlashes(relative(promptFolder, resolve(dirname(source), specifier))),
   );
 }

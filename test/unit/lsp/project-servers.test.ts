@@ -1,11 +1,12 @@
 import { noSandbox } from "../../tool/lsp/no-sandbox.ts";
-import { chmod, mkdir, symlink, writeFile } from "node:fs/promises";
-import { delimiter, join } from "node:path";
+import { mkdir, symlink } from "node:fs/promises";
+import { basename, delimiter, join } from "node:path";
 import { describe, expect, test } from "vitest";
 import type { Config } from "../../../src/config/schema.ts";
 import { findFiles } from "../../../src/lsp/servers/find-files.ts";
 import { ProjectServers } from "../../../src/lsp/project-servers.ts";
 import type { ServerAnswers } from "../../../src/lsp/servers/select-servers.ts";
+import { commandEnding, writeProgram } from "../../support/platform/path-program.ts";
 import { type Files, temporaryFolder } from "../../support/temp.ts";
 
 /** A project, and a PATH with these programs. */
@@ -16,10 +17,7 @@ async function open(files: Files, programs: readonly string[], config?: Config["
   await folder.write(
     Object.fromEntries(Object.entries(files).map(([name, text]) => [`project/${name}`, text])),
   );
-  for (const name of programs) {
-    await writeFile(join(bin, name), "#!/bin/sh\n");
-    await chmod(join(bin, name), 0o755);
-  }
+  for (const name of programs) await writeProgram(bin, name);
   let answers: ServerAnswers = { agreed: [], declined: [] };
   const openWith = (more: { path?: string; config?: Config["lsp"] } = {}) =>
     new ProjectServers({
@@ -43,8 +41,8 @@ test("installed servers for the project's languages are offered, one per languag
   await using place = await open({ "main.go": "", "src/deep/a.py": "", "a.yaml": "" }, programs);
   expect(await namesIn(place.servers)).toEqual(["pyright: open", "gopls: open"]);
   expect((await place.servers.offered())?.servers).toEqual([
-    { name: "pyright", program: join(place.bin, "pyright-langserver") },
-    { name: "gopls", program: join(place.bin, "gopls") },
+    { name: "pyright", program: join(place.bin, `pyright-langserver${commandEnding}`) },
+    { name: "gopls", program: join(place.bin, `gopls${commandEnding}`) },
   ]);
   expect(await place.servers.queries()).toBeUndefined();
 });
@@ -82,11 +80,11 @@ describe("the configuration decides which servers are used", () => {
 });
 
 test("a program inside the project, or a link into it, is not used", async () => {
-  await using place = await open({ "main.go": "", "bin/gopls": "#!/bin/sh\n" }, [], true);
+  await using place = await open({ "main.go": "" }, [], true);
   const own = join(place.root, "bin");
-  await chmod(join(own, "gopls"), 0o755);
+  const program = await writeProgram(own, "gopls");
   expect(await namesIn(place.openWith({ path: own }))).toEqual([]);
-  await symlink(join(own, "gopls"), join(place.bin, "gopls"));
+  await symlink(program, join(place.bin, basename(program)));
   expect(await namesIn(place.openWith({ path: [place.bin, own].join(delimiter) }))).toEqual([]);
 });
 

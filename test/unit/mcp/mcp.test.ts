@@ -1,3 +1,4 @@
+import { resolve } from "node:path";
 import { describe, expect, test } from "vitest";
 import { parseArguments } from "../../../src/mcp/tools/prompts.ts";
 import { listSecrets, createServerList } from "../../../src/mcp/server-settings.ts";
@@ -109,7 +110,7 @@ describe("the list of servers", () => {
           command: "a",
           args: ["b"],
           environment: {},
-          cwd: "/work/sub",
+          cwd: resolve("/work/sub"),
           timeoutMs: 5,
         },
         two,

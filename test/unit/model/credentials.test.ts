@@ -3,6 +3,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach, expect, test } from "vitest";
 import { credentialsPath, loadCredentials, saveCredential } from "../../../src/model/keys/credentials.ts";
+import { shownMode } from "../../support/platform/platform.ts";
 
 let folder: string;
 beforeEach(async () => {
@@ -20,8 +21,8 @@ test("keys are stored for this user only, next to each other, and can be removed
   await saveCredential(data, "__proto__x", "sk-2");
   await saveCredential(data, "openai", "sk-3");
   expect(await loadCredentials(data)).toEqual({ openai: { apiKey: "sk-3" }, __proto__x: { apiKey: "sk-2" } });
-  expect((await stat(credentialsPath(data))).mode & 0o777).toBe(0o600);
-  expect((await stat(data)).mode & 0o777).toBe(0o700);
+  expect((await stat(credentialsPath(data))).mode & 0o777).toBe(shownMode(0o600));
+  expect((await stat(data)).mode & 0o777).toBe(shownMode(0o700));
   await saveCredential(data, "openai", undefined);
   expect(await loadCredentials(data)).toEqual({ __proto__x: { apiKey: "sk-2" } });
   expect(await readdir(data)).toEqual(["credentials.json", "storage"]);

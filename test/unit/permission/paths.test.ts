@@ -3,11 +3,13 @@ import { mkdir, symlink } from "node:fs/promises";
 import { join } from "node:path";
 import { promisify } from "node:util";
 import { expect, test } from "vitest";
+import { toSlashes } from "../../../src/base/files/paths.ts";
 import { isOwnConfiguration } from "../../../src/permission/own-configuration.ts";
 import { missingPathMessage, pathPermissions, resolveToolPath } from "../../../src/tool/paths.ts";
-import { isInside, formatPath, resolvePath } from "../../../src/workspace/paths.ts";
+import { isInside, formatPath, namesStream, resolvePath } from "../../../src/workspace/paths.ts";
 import { temporaryFolder } from "../../support/temp.ts";
 import { toolPlace } from "../../tool/tool-place.ts";
+import { lacksOddNames, lacksPipesAndDevices } from "../../support/platform/platform.ts";
 
 test("absolute, relative and home paths lead to the same file", async () => {
   await using folder = await temporaryFolder({ "a/b.txt": "" });
@@ -62,13 +64,24 @@ test("a path below a file is missing", async () => {
   expect((await resolvePath("a.txt/b", { cwd: folder.path, home: "/" })).kind).toBe("missing");
 });
 
-test("devices, pipes and files of the kernel are special", async () => {
+test.skipIf(lacksPipesAndDevices)("devices, pipes and files of the kernel are special", async () => {
   await using folder = await temporaryFolder();
   await promisify(execFile)("mkfifo", [join(folder.path, "pipe")]);
   await symlink("/dev/zero", join(folder.path, "zero"));
   for (const raw of ["pipe", "zero", "/dev/null", "/proc/self/environ", "/sys", "/proc/self/no-such"]) {
     expect((await resolvePath(raw, { cwd: folder.path, home: "/" })).kind, raw).toBe("special");
   }
+});
+
+test.each([
+  ["C:\\work\\.env::$DATA", true],
+  ["C:\\work\\notes:3", true],
+  ["\\\\?\\C:\\work\\a:b", true],
+  ["C:\\work\\.env", false],
+  ["\\\\server\\share\\a", false],
+])("on Windows %s names a stream: %s", (path, expected) => {
+  expect(namesStream(path, "win32")).toBe(expected);
+  expect(namesStream(path, "linux")).toBe(false);
 });
 
 test("paths are compared by whole components", () => {
@@ -96,7 +109,7 @@ test("a path inside asks only for itself, and offers only itself", async () => {
   expect(pathPermissions(place.context, resolved, "edit")).toEqual([
     {
       permission: "edit",
-      subjects: [{ text: "src/a.ts", also: [place.path("src/a.ts")] }],
+      subjects: [{ text: "src/a.ts", also: [toSlashes(place.path("src/a.ts"))] }],
       always: ["src/a.ts"],
     },
   ]);
@@ -108,29 +121,34 @@ test("a new file in a linked folder whose target is outside is outside", async (
   await mkdir(target);
   await symlink(target, place.path("link"));
   const resolved = await resolveToolPath(place.context, "link/new.txt");
-  const also = [place.path("link/new.txt"), "link/new.txt"];
-  const path = join(target, "new.txt");
+  const linked = toSlashes(place.path("link/new.txt"));
+  const also = [linked, "link/new.txt"];
+  const path = toSlashes(join(target, "new.txt"));
+  const outside = toSlashes(target);
   expect(pathPermissions(place.context, resolved, "edit")).toEqual([
     { permission: "edit", subjects: [{ text: path, also, named: "link/new.txt" }], always: [path] },
     {
       permission: "external_directory",
-      subjects: [
-        { text: target, also: [path, place.path("link/new.txt")], named: place.path("link/new.txt") },
-      ],
-      always: [target, `${target}/*`],
+      subjects: [{ text: outside, also: [path, linked], named: linked }],
+      always: [outside, `${outside}/*`],
     },
   ]);
 });
 
-test("a name with wildcards and a folder that contains the home folder are not offered", async () => {
-  await using place = await toolPlace({ "a*.ts": "" });
-  const starred = pathPermissions(place.context, await resolveToolPath(place.context, "a*.ts"), "read");
-  const above = pathPermissions(place.context, await resolveToolPath(place.context, place.outside), "read");
-  expect([...starred, ...above.slice(1)].map(({ permission, always }) => ({ permission, always }))).toEqual([
-    { permission: "read", always: [] },
-    { permission: "external_directory", always: [] },
-  ]);
-});
+test.skipIf(lacksOddNames)(
+  "a name with wildcards and a folder that contains the home folder are not offered",
+  async () => {
+    await using place = await toolPlace({ "a*.ts": "" });
+    const starred = pathPermissions(place.context, await resolveToolPath(place.context, "a*.ts"), "read");
+    const above = pathPermissions(place.context, await resolveToolPath(place.context, place.outside), "read");
+    expect([...starred, ...above.slice(1)].map(({ permission, always }) => ({ permission, always }))).toEqual(
+      [
+        { permission: "read", always: [] },
+        { permission: "external_directory", always: [] },
+      ],
+    );
+  },
+);
 
 test("an edit of the agent's own configuration asks each time, reading it does not", async () => {
   await using place = await toolPlace();
@@ -160,7 +178,7 @@ test.each([
   expect(isOwnConfiguration(path)).toBe(expected);
 });
 
-test("devices are refused to tools", async () => {
+test.skipIf(lacksPipesAndDevices)("devices are refused to tools", async () => {
   await using place = await toolPlace();
   await expect(resolveToolPath(place.context, "/dev/zero")).rejects.toThrow(
     "Give the path of a file or folder",

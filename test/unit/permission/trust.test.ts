@@ -7,6 +7,7 @@ import { loadConfig } from "../../../src/config/load.ts";
 import { Trust, type TrustedFolder } from "../../../src/permission/trust.ts";
 import { describeConsent } from "../../../src/session-state/consent.ts";
 import { temporaryFolder, type Files } from "../../support/temp.ts";
+import { lacksOddNames, lacksPipesAndDevices } from "../../support/platform/platform.ts";
 
 function memoryTrust(): Trust {
   const remaining = new Map<string, TrustedFolder>();
@@ -119,7 +120,7 @@ describe("the content that consent covers", () => {
     );
   });
 
-  test("is shown with its end, one item per line", async () => {
+  test.skipIf(lacksOddNames)("is shown with its end, one item per line", async () => {
     const command = ["true", "x".repeat(3_000), "rm -rf /"];
     await using folder = await temporaryFolder({
       "fairlead.json": JSON.stringify({ mcp: { a: { type: "local", command } } }),
@@ -138,8 +139,10 @@ describe("the content that consent covers", () => {
   test("ignores pipes, loops and devices, and follows links to files", async () => {
     await using folder = await temporaryFolder({ ...files, "elsewhere.js": "1" });
     const place = (name: string) => join(folder.path, ".fairlead", name);
-    await execa("mkfifo", [place("plugins/pipe.js")]);
-    await symlink("/dev/zero", place("plugins/zero.js"));
+    if (!lacksPipesAndDevices) {
+      await execa("mkfifo", [place("plugins/pipe.js")]);
+      await symlink("/dev/zero", place("plugins/zero.js"));
+    }
     await symlink("..", place("plugins/up"));
     await symlink("../../elsewhere.js", place("plugins/linked.js"));
     const before = (await contentOf(folder.path)).hash;

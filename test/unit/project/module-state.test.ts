@@ -1,6 +1,7 @@
 import { readdir, readFile } from "node:fs/promises";
 import { join } from "node:path";
 import { expect, test } from "vitest";
+import { toSlashes } from "../../../src/base/files/paths.ts";
 
 const source = join(import.meta.dirname, "../../../src");
 
@@ -33,13 +34,12 @@ function findState(text: string): string[] {
 }
 
 test("modules contain constants and memos of pure functions only", async () => {
-  const files = (await readdir(source, { recursive: true })).filter(
-    (name) => /(?<!\.d)\.ts$/.test(name) && !name.startsWith("model/"),
-  );
+  const names = (await readdir(source, { recursive: true })).map((name) => toSlashes(name));
+  const files = names.filter((name) => /(?<!\.d)\.ts$/.test(name) && !name.startsWith("model/"));
   const found = await Promise.all(
     files.map(async (file) => {
       const text = await readFile(join(source, file), "utf8");
-      return findState(text).map((name) => `${file.replaceAll("\\", "/")}: ${name}`);
+      return findState(text).map((name) => `${file}: ${name}`);
     }),
   );
   expect(files.length).toBeGreaterThan(400);

@@ -6,6 +6,7 @@ import { UserError } from "../../../src/base/errors.ts";
 import { silentLog } from "../../../src/base/log.ts";
 import { JsonStore } from "../../../src/storage/json/json-store.ts";
 import { migrate, type Migration } from "../../../src/storage/json/migrations.ts";
+import { shownMode } from "../../support/platform/platform.ts";
 
 let root: string;
 beforeEach(() => {
@@ -45,7 +46,7 @@ test("a new store gets its folders and its version", async () => {
     ].sort(),
   );
   expect(stored()).toEqual({ version: 1, migrations: ["create the layout"] });
-  expect(statSync(join(root, "session")).mode & 0o777).toBe(0o700);
+  expect(statSync(join(root, "session")).mode & 0o777).toBe(shownMode(0o700));
 });
 
 test("each migration runs once, in order, and later ones when they come", async () => {

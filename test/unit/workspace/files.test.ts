@@ -13,6 +13,7 @@ import { sha256 } from "../../../src/base/text/hash.ts";
 import { readLimitBytes, StaleFile } from "../../../src/workspace/files/files.ts";
 import { openSnapshots, snapshotLimitBytes } from "../../../src/workspace/files/snapshot.ts";
 import { temporaryFolder } from "../../support/temp.ts";
+import { lacksOddNames, lacksPipesAndDevices, shownMode } from "../../support/platform/platform.ts";
 
 test("a file is read with the SHA-256 of its bytes", async () => {
   await using folder = await temporaryFolder({ a: "abc" });
@@ -22,14 +23,23 @@ test("a file is read with the SHA-256 of its bytes", async () => {
   });
 });
 
-test("missing files throw ENOENT; pipes and too large files are refused at once", async () => {
+test("missing files throw ENOENT; too large files are refused at once", async () => {
   await using folder = await temporaryFolder({ large: "" });
   const files = openFiles();
-  await promisify(execFile)("mkfifo", [join(folder.path, "pipe")]);
   await truncate(join(folder.path, "large"), readLimitBytes + 1);
   await expect(files.read(join(folder.path, "none"))).rejects.toThrow("ENOENT");
-  await expect(files.read(join(folder.path, "pipe"))).rejects.toThrow("is not a regular file");
   await expect(files.read(join(folder.path, "large"))).rejects.toThrow("the limit is");
+});
+
+test.skipIf(lacksPipesAndDevices)("does not read or write a pipe", async () => {
+  await using folder = await temporaryFolder();
+  const files = openFiles();
+  const pipe = join(folder.path, "pipe");
+  await promisify(execFile)("mkfifo", [pipe]);
+  await expect(files.read(pipe)).rejects.toThrow("is not a regular file");
+  await expect(files.write(pipe, Buffer.from("new"), "hash")).rejects.toThrow(
+    `${pipe} is not a regular file.`,
+  );
 });
 
 test("a new file is created with its folders", async () => {
@@ -47,7 +57,7 @@ test("a replaced file keeps its mode, and no temporary file remains", async () =
   await chmod(path, 0o751);
   await openFiles().write(path, Buffer.from("new"), sha256(Buffer.from("old")));
   expect({ mode: (await stat(path)).mode & 0o777, text: await readFile(path, "utf8") }).toEqual({
-    mode: 0o751,
+    mode: shownMode(0o751),
     text: "new",
   });
   expect(await readdir(folder.path)).toEqual(["run.sh"]);
@@ -89,20 +99,19 @@ test("no system makes folders through a link", async () => {
 });
 
 test("a write error names the file's own path, whatever path was used", async () => {
-  await using folder = await temporaryFolder({ "a\nb/c": "old" });
+  const name = lacksOddNames ? "a b" : "a\nb";
+  await using folder = await temporaryFolder({ [`${name}/c`]: "old" });
   const files = openFiles();
-  const taken = join(folder.path, "a\nb");
+  const taken = join(folder.path, name);
   const long = join(taken, "n".repeat(300));
   const link = join(folder.path, "link");
   await symlink(join(folder.path, "none"), link);
-  await promisify(execFile)("mkfifo", [join(folder.path, "pipe")]);
-  await expect(files.write(join(folder.path, "pipe"), Buffer.from("new"), "hash")).rejects.toThrow(
-    `${join(folder.path, "pipe")} is not a regular file.`,
-  );
   await expect(files.write(taken, Buffer.from("new"), null)).rejects.toThrow(
     `${taken} is not a regular file.`,
   );
-  await expect(files.write(long, Buffer.from("new"), null)).rejects.toThrow(`open '${long}'`);
+  // Windows checks the length of a name only when the file gets it.
+  if (!lacksOddNames)
+    await expect(files.write(long, Buffer.from("new"), null)).rejects.toThrow(`open '${long}'`);
   await expect(files.write(join(link, "new"), Buffer.from("new"), null)).rejects.toThrow(`mkdir '${link}'`);
 });
 
@@ -199,10 +208,10 @@ test("snapshots are returned by their hash, from memory and from the disk", asyn
     mode: (await stat(path)).mode & 0o777,
     isSmaller: (await stat(path)).size < bytes.length,
   }).toEqual({
-    mode: 0o600,
+    mode: shownMode(0o600),
     isSmaller: true,
   });
-  expect((await stat(store)).mode & 0o777).toBe(0o700);
+  expect((await stat(store)).mode & 0o777).toBe(shownMode(0o700));
 });
 
 test("a snapshot that is too large, unknown, damaged or linked is missing", async () => {
