@@ -1,6 +1,5 @@
 import { errorFields } from "../base/error-fields.ts";
 import { sleep } from "../base/async.ts";
-import { hasVisibleText } from "../base/text/controls.ts";
 import type { Log } from "../base/log.ts";
 import { type MessageId, newPartId } from "../message/ids.ts";
 import type { AgentError, AssistantInfo, FinishReason, Message, SentRequest } from "../message/message.ts";
@@ -10,9 +9,9 @@ import type { Medium, Model, ModelRequest, Models, StepEnd, StepEvent } from "..
 import { listMedia, omitMedia } from "../model/request/media.ts";
 import { mayRejectMedia, type RefusedMedia, rejectsAllMedia } from "../model/request/refused-media.ts";
 import { decideRetry, type RetryPolicy } from "../model/retry.ts";
+import { AnswerWriter, type CallEvent } from "./answer-writer.ts";
 import { refusedMediaText } from "./refused-media-text.ts";
 import { RepeatedTextError } from "./text-loop.ts";
-import { TextWriter } from "./text-writer.ts";
 import type { ModelCall } from "../tool-calls/repair/repair-call.ts";
 import type { CallOutcome } from "../tool-calls/tool-call-record.ts";
 import type { CallOrigin, ToolRunner } from "../tool-calls/tool-runner.ts";
@@ -232,12 +231,12 @@ function announceRetry(
   });
 }
 
-/** One streamed answer: writes text into parts and passes tool calls to the runner. */
+/** One streamed answer: its text goes to the writer, its tool calls to the runner. */
 class Attempt {
   readonly messageId: MessageId;
   readonly #deps: StepDeps;
   readonly #signal: AbortSignal;
-  readonly #text: TextWriter;
+  readonly #answer: AnswerWriter;
   readonly #announced = new Map<string, ToolPart>();
   /** Metadata of unfinished calls that contain other calls. */
   readonly #wrappers = new Map<string, CallOrigin>();
@@ -246,13 +245,14 @@ class Attempt {
   repeatedCost = 0;
   /** Media that the provider rejected, so that the request was sent again without them. */
   omittedMedia: readonly Medium[] = [];
-  #hasVisibleText = false;
 
   constructor(deps: StepDeps, messageId: MessageId, signal: AbortSignal) {
     this.#deps = deps;
     this.messageId = messageId;
     this.#signal = signal;
-    this.#text = new TextWriter(deps.transcript, messageId);
+    const { transcript } = deps;
+    const takeCall = (event: CallEvent) => this.#takeCall(event);
+    this.#answer = new AnswerWriter({ transcript, messageId, signal, takeCall });
   }
 
   /** Whether a complete tool call has started. Its result must be kept, so the step is not retried. */
@@ -262,14 +262,14 @@ class Attempt {
 
   /** Whether the answer ended normally without text or a tool call. */
   isEmpty(streamed: StepEnd & { type: "finish" }, request: StepInput["request"]): boolean {
-    const isSilent = endsWell(streamed.reason) && !this.hasCalls && !this.#hasVisibleText;
+    const isSilent = endsWell(streamed.reason) && !this.hasCalls && !this.#answer.hasVisibleText;
     return isSilent && this.findWrittenCalls(request) === undefined;
   }
 
   /** Finds tool calls written as text, or in the reasoning if there is no text. */
   findWrittenCalls(request: StepInput["request"]): WrittenCalls | undefined {
     const parts = this.#deps.transcript.find(this.messageId)?.parts ?? [];
-    const kind = this.#hasVisibleText ? "text" : "reasoning";
+    const kind = this.#answer.hasVisibleText ? "text" : "reasoning";
     const last = parts.findLast((part) => part.type === kind);
     return last?.type === "text" || last?.type === "reasoning"
       ? findWrittenCalls(last.text, request)
@@ -278,12 +278,9 @@ class Attempt {
 
   /** Streams the call; stops it if the model repeats itself. */
   async stream(call: (take: (event: StepEvent) => void) => Promise<StepEnd>): Promise<StepEnd> {
-    this.#hasVisibleText = false;
     try {
-      const end = await call((event) => {
-        if (!this.#signal.aborted) this.#write(event);
-      });
-      if (end.type === "finish") this.#text.finish();
+      const end = await call(this.#answer.take);
+      if (end.type === "finish") this.#answer.finish();
       return end;
     } catch (thrown) {
       if (thrown instanceof RepeatedTextError)
@@ -294,12 +291,12 @@ class Attempt {
 
   async restart(): Promise<void> {
     await this.#abandonOpenCalls("interrupted");
-    this.#text.restart();
+    this.#answer.restart();
   }
 
   /** Waits for all tool calls and abandons incomplete ones. */
   async settle(reason: "cancelled" | "interrupted"): Promise<CallResults> {
-    this.#text.end();
+    this.#answer.end();
     await this.#abandonOpenCalls(reason);
     const outcomes = await Promise.all(this.#running);
     return {
@@ -309,38 +306,24 @@ class Attempt {
     };
   }
 
-  #write(event: StepEvent): void {
-    switch (event.type) {
-      case "text-delta":
-        this.#hasVisibleText ||= hasVisibleText(event.text);
-        return this.#text.append("text", event.text);
-      case "reasoning-delta":
-        return this.#text.append("reasoning", event.text);
-      case "text-end":
-        return this.#text.end(event.metadata);
-      case "reasoning-end":
-        return this.#text.endReasoning(event.metadata);
-      case "call-start":
-        // The contained calls are shown instead of their wrapper.
-        if (this.#deps.runner.isWrapper(event.tool)) this.#wrappers.set(event.providerCallId, event);
-        else this.#announce(event.tool, event.providerCallId, event);
-        return;
-      case "call":
-        return this.#start(event);
-    }
+  #takeCall(event: CallEvent): void {
+    if (event.type === "call") return this.#start(event);
+    // The contained calls are shown instead of their wrapper.
+    if (this.#deps.runner.isWrapper(event.tool)) this.#wrappers.set(event.providerCallId, event);
+    else this.#announce(event.tool, event.providerCallId, event);
   }
 
   /** Shows a call while the model still writes its arguments. */
   #announce(tool: string, providerCallId: string, origin?: CallOrigin): ToolPart {
     const announced = this.#announced.get(providerCallId);
     if (announced !== undefined) return announced;
-    this.#text.end();
+    this.#answer.end();
     const part = this.#deps.runner.announce(this.messageId, tool, providerCallId, origin);
     this.#announced.set(providerCallId, part);
     return part;
   }
 
-  #start(call: StepEvent & { type: "call" }): void {
+  #start(call: CallEvent & { type: "call" }): void {
     const { tool, input, problem, raw, isMalformed, providerCallId } = call;
     const written = { tool, input, problem, malformed: isMalformed === true ? raw : undefined };
     if (this.#deps.runner.isWrapper(tool))

@@ -1,33 +1,71 @@
+import { hasVisibleText } from "../base/text/controls.ts";
 import { type MessageId, newPartId } from "../message/ids.ts";
 import type { ProviderMetadata, ReasoningPart, TextPart } from "../message/part.ts";
+import type { StepEvent } from "../model/model.ts";
 import type { Transcript } from "../conversation/transcript.ts";
 import { checkEvery, RepeatedTextError, TextLoopDetector } from "./text-loop.ts";
 
 type Kind = "text" | "reasoning";
 type StreamedPart = TextPart | ReasoningPart;
+/** An event of a tool call in an answer. */
+export type CallEvent = StepEvent & { type: "call-start" | "call" };
 
 /**
- * Writes the text and reasoning of one model call into its message. When the call is retried, text that is already in
- * the message is not written twice: the new text is compared with it and only the rest is appended. Leading whitespace
- * waits for a word: alone it would show an empty message.
+ * Takes the answer of one model call: writes text and reasoning into its message, and passes tool calls on. When the
+ * call is retried, text that is already in the message is not written twice: the new text is compared with it and only
+ * the rest is appended. Leading whitespace waits for a word: alone it would show an empty message.
  */
-export class TextWriter {
+export class AnswerWriter {
   readonly #transcript: Transcript;
   readonly #messageId: MessageId;
+  readonly #signal: AbortSignal;
+  readonly #takeCall: (event: CallEvent) => void;
   readonly #parts = new Set<StreamedPart>();
   #earlierParts: StreamedPart[] = [];
   #open: OpenPart | undefined;
   /** Text that was not checked for repetition yet. */
   #unchecked = { text: "", reasoning: "" };
   #loops = { text: new TextLoopDetector(), reasoning: new TextLoopDetector() };
+  #hasVisibleText = false;
 
-  constructor(transcript: Transcript, messageId: MessageId) {
-    this.#transcript = transcript;
-    this.#messageId = messageId;
+  /** Events after the signal's abort are dropped. */
+  constructor(deps: {
+    transcript: Transcript;
+    messageId: MessageId;
+    signal: AbortSignal;
+    takeCall: (event: CallEvent) => void;
+  }) {
+    this.#transcript = deps.transcript;
+    this.#messageId = deps.messageId;
+    this.#signal = deps.signal;
+    this.#takeCall = deps.takeCall;
+  }
+
+  /** Whether this attempt wrote text, apart from reasoning, that can be seen. */
+  get hasVisibleText(): boolean {
+    return this.#hasVisibleText;
   }
 
   /** Throws {@link RepeatedTextError} after it wrote text that repeats itself. */
-  append(kind: Kind, text: string): void {
+  readonly take = (event: StepEvent): void => {
+    if (this.#signal.aborted) return;
+    switch (event.type) {
+      case "text-delta":
+        this.#hasVisibleText ||= hasVisibleText(event.text);
+        return this.#append("text", event.text);
+      case "reasoning-delta":
+        return this.#append("reasoning", event.text);
+      case "text-end":
+        return this.end(event.metadata);
+      case "reasoning-end":
+        return this.#endReasoning(event.metadata);
+      case "call-start":
+      case "call":
+        return this.#takeCall(event);
+    }
+  };
+
+  #append(kind: Kind, text: string): void {
     if (text === "") return;
     const open = this.#open;
     if (open?.kind !== kind) this.#openPart(kind, text);
@@ -50,7 +88,7 @@ export class TextWriter {
   }
 
   /** Ends reasoning. Metadata is stored even if the reasoning has no text. */
-  endReasoning(metadata: ProviderMetadata | undefined): void {
+  #endReasoning(metadata: ProviderMetadata | undefined): void {
     if (metadata !== undefined && this.#open?.kind !== "reasoning") this.#openPart("reasoning", "");
     this.end(metadata);
   }
@@ -60,6 +98,7 @@ export class TextWriter {
     const open = this.#open;
     if (open?.part === undefined && open?.repeats === undefined) this.#open = undefined;
     this.end();
+    this.#hasVisibleText = false;
     this.#unchecked = { text: "", reasoning: "" };
     this.#loops = { text: new TextLoopDetector(), reasoning: new TextLoopDetector() };
     this.#earlierParts = [...this.#parts, ...this.#earlierParts];

@@ -1,10 +1,17 @@
 import { describe, expect, test } from "vitest";
 import { newPartId } from "../../src/message/ids.ts";
-import { TextWriter } from "../../src/turn/text-writer.ts";
+import type { MessageId } from "../../src/message/ids.ts";
+import type { Transcript } from "../../src/conversation/transcript.ts";
+import { AnswerWriter, type CallEvent } from "../../src/turn/answer-writer.ts";
 import { assistantInfo } from "../crash/support/stored-session.ts";
 import { storedTranscript } from "../support/stored-transcript.ts";
 
 type Piece = `text ${string}` | `reasoning ${string}`;
+
+function writerOf(transcript: Transcript, messageId: MessageId): AnswerWriter {
+  const { signal } = new AbortController();
+  return new AnswerWriter({ transcript, messageId, signal, takeCall: () => {} });
+}
 
 /**
  * Streams attempts of one model call: each is a list of blocks, each block its kind and then its chunks,
@@ -15,13 +22,13 @@ async function written(...attempts: Piece[][]) {
   const { transcript, events, stored } = place;
   const info = assistantInfo(transcript.sessionId);
   transcript.addMessage(info);
-  const writer = new TextWriter(transcript, info.id);
+  const writer = writerOf(transcript, info.id);
   for (const [attempt, blocks] of attempts.entries()) {
     if (attempt > 0) writer.restart();
     for (const piece of blocks) {
       const kind = piece.startsWith("text ") ? "text" : "reasoning";
       const pieces = piece.slice(kind.length + 1).split("|");
-      for (const text of pieces) writer.append(kind, text);
+      for (const text of pieces) writer.take({ type: `${kind}-delta`, text });
       writer.end();
     }
   }
@@ -63,10 +70,10 @@ describe("one attempt", () => {
       await using place = await storedTranscript();
       const info = assistantInfo(place.transcript.sessionId);
       place.transcript.addMessage(info);
-      const writer = new TextWriter(place.transcript, info.id);
+      const writer = writerOf(place.transcript, info.id);
       const write = () => {
         for (let count = 0; count < 24_000; count += 7)
-          writer.append(kind, passage.repeat(2).slice(count % 69, (count % 69) + 7));
+          writer.take({ type: `${kind}-delta`, text: passage.repeat(2).slice(count % 69, (count % 69) + 7) });
       };
       expect(write).toThrow("The model repeats itself");
       await place.transcript.complete(info);
@@ -94,11 +101,11 @@ describe("another attempt", () => {
     const { transcript, events } = place;
     const info = assistantInfo(transcript.sessionId);
     transcript.addMessage(info);
-    const writer = new TextWriter(transcript, info.id);
-    writer.append("text", "\n");
+    const writer = writerOf(transcript, info.id);
+    writer.take({ type: "text-delta", text: "\n" });
     writer.restart();
-    writer.append("text", "\n");
-    writer.append("text", "Hello");
+    writer.take({ type: "text-delta", text: "\n" });
+    writer.take({ type: "text-delta", text: "Hello" });
     writer.finish();
     await transcript.complete(info);
     expect(events.flatMap((event) => (event.type === "delta" ? event.delta : []))).toEqual(["\nHello"]);
@@ -155,17 +162,37 @@ test("stores the provider's data at the end of a thought, with text or without",
   const info = assistantInfo(transcript.sessionId);
   transcript.addMessage(info);
   transcript.putPart(info.id, { id: newPartId(), type: "step-start" });
-  const writer = new TextWriter(transcript, info.id);
-  writer.append("reasoning", "Hm");
+  const writer = writerOf(transcript, info.id);
+  writer.take({ type: "reasoning-delta", text: "Hm" });
   const from = { provider: "anthropic", model: "claude", api: "messages" };
   const signed = { ...from, data: { signature: "abc" } };
-  writer.endReasoning(signed);
+  writer.take({ type: "reasoning-end", metadata: signed });
   const redacted = { ...from, data: { redactedData: "xyz" } };
-  writer.endReasoning(redacted);
+  writer.take({ type: "reasoning-end", metadata: redacted });
   const time = { start: expect.any(Number), end: expect.any(Number) };
   expect(transcript.find(info.id)?.parts.slice(1)).toMatchObject([
     { type: "reasoning", text: "Hm", providerMetadata: signed, time },
     { type: "reasoning", text: "", providerMetadata: redacted, time },
   ]);
+  await transcript.complete(info);
+});
+
+test("passes calls on, and drops events after the abort", async () => {
+  await using place = await storedTranscript();
+  const { transcript, events } = place;
+  const info = assistantInfo(transcript.sessionId);
+  transcript.addMessage(info);
+  const aborting = new AbortController();
+  const { signal } = aborting;
+  const calls: string[] = [];
+  const takeCall = ({ providerCallId }: CallEvent) => void calls.push(providerCallId);
+  const writer = new AnswerWriter({ transcript, messageId: info.id, signal, takeCall });
+  writer.take({ type: "text-delta", text: "Hel" });
+  writer.take({ type: "call-start", providerCallId: "one", tool: "read" });
+  aborting.abort();
+  writer.take({ type: "text-delta", text: "lo" });
+  writer.take({ type: "call-start", providerCallId: "two", tool: "read" });
+  expect(events.flatMap((event) => (event.type === "delta" ? event.delta : []))).toEqual(["Hel"]);
+  expect([calls, writer.hasVisibleText]).toEqual([["one"], true]);
   await transcript.complete(info);
 });
