@@ -1,9 +1,9 @@
 #!/usr/bin/env bash
-# Builds the archives for all targets on Linux with Docker (for Node of Alpine Linux). Downloads Node and ripgrep.
+# Builds the archives for all targets. Downloads Node, whose checksums it compares, and ripgrep.
 # Usage: build-all.sh RELEASE_FOLDER
-# With NODE_DOWNLOADS=FOLDER nothing but ripgrep is downloaded: Node is FOLDER/node-vVERSION-SYSTEM.tar.gz (or .exe) as on
-# nodejs.org, checked if SHASUMS256.txt is there, or FOLDER/node-SYSTEM/bin/node as in the npm packages of that name.
-# Targets without one are named and not built.
+# With NODE_DOWNLOADS=FOLDER nothing but ripgrep is downloaded: Node is FOLDER/node-vVERSION-SYSTEM.tar.gz (or .exe) as in
+# Node's downloads, checked if SHASUMS256.txt is there, or FOLDER/node-SYSTEM/bin/node as in the npm packages of that
+# name. Targets without one are named and not built.
 set -euo pipefail
 out=$1
 downloads=${NODE_DOWNLOADS:+$(realpath "$NODE_DOWNLOADS")}
@@ -13,25 +13,35 @@ ripgrep=$(node -p 'require("./node_modules/@vscode/ripgrep/package.json").versio
 parts=$(mktemp -d)
 trap 'rm -rf "$parts"' EXIT
 
-# FILE PATH
-get_from_nodejs() {
-  if [ -z "$downloads" ]; then
-    curl --fail --silent --show-error --location --output "$2" "https://nodejs.org/dist/v$version/$1"
-  elif [ -f "$downloads/$1" ]; then
-    cp "$downloads/$1" "$2"
-  else
-    return 1
-  fi
+nodejs=https://nodejs.org/dist
+# Node's own site has no programs for musl.
+unofficial=https://unofficial-builds.nodejs.org/download/release
+
+# SITE FILE: prints a file of this version.
+download() {
+  curl --fail --silent --show-error --location "$1/v$version/$2"
 }
 
-get_from_nodejs SHASUMS256.txt "$parts/SHASUMS256.txt" || echo "There is no SHASUMS256.txt: Node is not checked." >&2
+if [ -z "$downloads" ]; then
+  for site in "$nodejs" "$unofficial"; do download "$site" SHASUMS256.txt >>"$parts/SHASUMS256.txt"; done
+elif [ -f "$downloads/SHASUMS256.txt" ]; then
+  cp "$downloads/SHASUMS256.txt" "$parts"
+else
+  echo "There is no SHASUMS256.txt: Node is not checked." >&2
+fi
 
 # Prints the path of Node's program: TARGET DOWNLOAD
-download_node() {
-  local file="node-v$version-$2" path="$parts/$1"
-  case $2 in */*) file=$2 ;; esac
+get_node() {
+  local file="node-v$version-$2" path="$parts/$1" site=$nodejs
+  case $2 in */*) file=$2 ;; *-musl.*) site=$unofficial ;; esac
   mkdir -p "$path/$(dirname "$file")"
-  get_from_nodejs "$file" "$path/$file" || return 1
+  if [ -z "$downloads" ]; then
+    download "$site" "$file" >"$path/$file" || return 2
+  elif find_npm_node "$1"; then
+    return
+  else
+    cp "$downloads/$file" "$path/$file" 2>/dev/null || return 1
+  fi
   if [ -f "$parts/SHASUMS256.txt" ]; then
     (cd "$path" && grep " $file\$" ../SHASUMS256.txt | sha256sum --check --quiet) || return 2
   fi
@@ -53,16 +63,6 @@ find_npm_node() {
   return 1
 }
 
-# Prints the path of Node's program: TARGET PLATFORM
-copy_alpine_node() {
-  local container
-  mkdir -p "$parts/$1"
-  container=$(docker create --platform "$2" "node:$version-alpine")
-  docker cp --quiet "$container:/usr/local/bin/node" "$parts/$1/node"
-  docker rm "$container" >/dev/null
-  echo "$parts/$1/node"
-}
-
 # Prints the folder of ripgrep's package: PLATFORM-ARCH
 download_ripgrep() {
   local folder="$parts/ripgrep-$1"
@@ -73,17 +73,8 @@ download_ripgrep() {
   echo "$folder"
 }
 
-# Prints the path of Node's program: TARGET WAY SOURCE
-get_node() {
-  if [ -n "$downloads" ] && find_npm_node "$1"; then return; fi
-  case $2 in
-    download) download_node "$1" "$3" ;;
-    alpine) [ -z "$downloads" ] && copy_alpine_node "$1" "$3" ;;
-  esac
-}
-
-node scripts/release/list-targets.ts | while read -r target system way source; do
-  program=$(get_node "$target" "$way" "$source") && status=0 || status=$?
+node scripts/release/list-targets.ts | while read -r target system source; do
+  program=$(get_node "$target" "$source") && status=0 || status=$?
   if [ $status -eq 1 ] && [ -n "$downloads" ]; then
     echo "$target was not built: $downloads has no Node for it." >&2
     continue

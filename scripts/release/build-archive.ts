@@ -42,12 +42,16 @@ try {
   rmSync(work, { recursive: true, force: true });
 }
 
-function fill(folder: string, { platform, arch }: Target, parts: { node: string; ripgrep: string }): void {
+function fill(
+  folder: string,
+  { platform, arch, libc }: Target,
+  parts: { node: string; ripgrep: string },
+): void {
   const app = join(folder, "app");
   const system = `${platform}-${arch}`;
   const isWindows = platform === "win32";
   for (const program of [parts.node, join(parts.ripgrep, "bin", isWindows ? "rg.exe" : "rg")])
-    assertProgramIsFor(system, program);
+    assertProgramIsFor(system, program, libc);
   for (const path of packedFiles())
     if (!isNativePartOfOther(path, system)) copy(join(root, path), join(app, path));
   for (const path of ["package.json", "LICENSE", "lib"])

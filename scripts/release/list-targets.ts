@@ -1,7 +1,5 @@
 import { targets } from "./targets.ts";
 
-// Prints what build-all.sh needs of each target: name, system, way to get Node, its source.
-for (const { name, platform, arch, node } of targets) {
-  const [way, source] = "alpine" in node ? ["alpine", node.alpine] : ["download", node.download];
-  console.log([name, `${platform}-${arch}`, way, source].join(" "));
-}
+// Prints what build-all.sh needs of each target: name, system, end of the name of Node's download.
+for (const { name, platform, arch, node } of targets)
+  console.log([name, `${platform}-${arch}`, node].join(" "));

@@ -6,8 +6,10 @@ export interface Target {
   readonly arch: string;
   /** Its name in the registry of agents. musl has none: the registry's clients install the archives for glibc. */
   readonly registry?: string;
-  /** Where the release job gets Node from: a path below nodejs.org/dist, or the platform of the Alpine image. */
-  readonly node: { readonly download: string } | { readonly alpine: string };
+  /** Node's program is linked to this C library. */
+  readonly libc?: "musl";
+  /** End of the name of Node's download; those for musl come from Node's unofficial builds. */
+  readonly node: string;
 }
 
 export const targets: readonly Target[] = [
@@ -16,37 +18,43 @@ export const targets: readonly Target[] = [
     platform: "linux",
     arch: "x64",
     registry: "linux-x86_64",
-    node: { download: "linux-x64.tar.gz" },
+    node: "linux-x64.tar.gz",
   },
   {
     name: "linux-arm64",
     platform: "linux",
     arch: "arm64",
     registry: "linux-aarch64",
-    node: { download: "linux-arm64.tar.gz" },
+    node: "linux-arm64.tar.gz",
   },
-  { name: "linux-x64-musl", platform: "linux", arch: "x64", node: { alpine: "linux/amd64" } },
-  { name: "linux-arm64-musl", platform: "linux", arch: "arm64", node: { alpine: "linux/arm64" } },
+  { name: "linux-x64-musl", platform: "linux", arch: "x64", libc: "musl", node: "linux-x64-musl.tar.gz" },
+  {
+    name: "linux-arm64-musl",
+    platform: "linux",
+    arch: "arm64",
+    libc: "musl",
+    node: "linux-arm64-musl.tar.gz",
+  },
   {
     name: "darwin-arm64",
     platform: "darwin",
     arch: "arm64",
     registry: "darwin-aarch64",
-    node: { download: "darwin-arm64.tar.gz" },
+    node: "darwin-arm64.tar.gz",
   },
   {
     name: "darwin-x64",
     platform: "darwin",
     arch: "x64",
     registry: "darwin-x86_64",
-    node: { download: "darwin-x64.tar.gz" },
+    node: "darwin-x64.tar.gz",
   },
   {
     name: "win32-x64",
     platform: "win32",
     arch: "x64",
     registry: "windows-x86_64",
-    node: { download: "win-x64/node.exe" },
+    node: "win-x64/node.exe",
   },
 ];
 

@@ -5,11 +5,13 @@ import { dirname, join } from "node:path";
 import { promisify } from "node:util";
 import { rgPath } from "@vscode/ripgrep";
 import { beforeAll, afterAll, expect, test } from "vitest";
+import { readLibc } from "../../../scripts/release/program-system.ts";
 import { type TemporaryFolder, temporaryFolder } from "../../support/temp.ts";
 
 const run = promisify(execFile);
 const root = join(import.meta.dirname, "../../..");
 const system = `${process.platform}-${process.arch}`;
+const target = readLibc(process.execPath) === "musl" ? `${system}-musl` : system;
 
 let place: TemporaryFolder;
 let unpacked: string;
@@ -21,7 +23,7 @@ beforeAll(async () => {
   const out = join(place.path, "out");
   const script = join(root, "scripts/release/build-archive.ts");
   const parts = ["--node", process.execPath, "--ripgrep", dirname(dirname(rgPath))];
-  await run(process.execPath, [script, system, ...parts, "--out", out], { cwd: root });
+  await run(process.execPath, [script, target, ...parts, "--out", out], { cwd: root });
   unpacked = join(place.path, "with a space");
   await mkdir(unpacked);
   const archive = (await readdir(out)).find((name) => name.endsWith(".tar.gz")) ?? "";

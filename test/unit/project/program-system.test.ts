@@ -2,7 +2,7 @@ import { writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { expect, test } from "vitest";
 import { rgPath } from "@vscode/ripgrep";
-import { assertProgramIsFor, readProgramSystem } from "../../../scripts/release/program-system.ts";
+import { assertProgramIsFor, readLibc, readProgramSystem } from "../../../scripts/release/program-system.ts";
 import { temporaryFolder } from "../../support/temp.ts";
 
 const elf = (machine: number) => {
@@ -43,9 +43,26 @@ test.each([
 test("the archive of a system contains only its programs", () => {
   const system = `${process.platform}-${process.arch}`;
   for (const program of [process.execPath, rgPath]) {
-    expect(() => assertProgramIsFor(system, program)).not.toThrow();
+    expect(() => assertProgramIsFor(system, program, readLibc(process.execPath))).not.toThrow();
     expect(() => assertProgramIsFor("plan9-x64", program)).toThrow(
       `is a program for ${system}, not for plan9-x64`,
     );
   }
+});
+
+test("a program for another C library is refused, unless it is linked to none", async () => {
+  await using place = await temporaryFolder();
+  const write = async (name: string, loader: string) => {
+    const path = join(place.path, name);
+    await writeFile(path, Buffer.concat([elf(62), Buffer.from(`\0${loader}\0`)]));
+    return path;
+  };
+  const glibc = await write("glibc", "/lib64/ld-linux-x86-64.so.2");
+  const musl = await write("musl", "/lib/ld-musl-x86_64.so.1");
+  const none = await write("none", "");
+  const judge = (path: string, libc?: "musl") => () => assertProgramIsFor("linux-x64", path, libc);
+  for (const ok of [judge(glibc), judge(none), judge(musl, "musl"), judge(none, "musl")])
+    expect(ok).not.toThrow();
+  expect(judge(musl)).toThrow("is a program for musl, not for glibc");
+  expect(judge(glibc, "musl")).toThrow("is a program for glibc, not for musl");
 });
