@@ -12,7 +12,7 @@ export const taskActivityLimit = 100;
 /** Tools of kind `other` whose effect is known: they change nothing and run nothing. */
 const harmlessTools: ReadonlySet<string> = new Set(["question", "invalid", "job"]);
 
-/** What a call did, and when. */
+/** An action of a call with its time. */
 export interface CallActivity {
   readonly isTask: boolean;
   readonly did: readonly Activity[];

@@ -104,7 +104,7 @@ function toEvents(activity: Activity, folders: EvidenceFolders): Event[] {
 
 type CommandActivity = Activity & { type: "command" };
 
-/** What a command changed comes before its run. */
+/** The changes of a command come before its run. */
 function toCommandEvents(activity: CommandActivity, folders: EvidenceFolders): Event[] {
   const { cwd, home } = folders;
   const start = activity.folder ?? cwd;

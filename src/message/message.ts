@@ -174,7 +174,7 @@ export function isReverted(id: MessageId, revert: Revert | undefined): boolean {
 }
 
 /**
- * What runs without asking: only what the rules allow, also file changes in the workspace, or everything that is not
+ * The calls that run without asking: only those that the rules allow, also file changes in the workspace, or all that are not
  * denied.
  */
 export const approvalModes = ["ask", "accept-edits", "sandboxed", "auto"] as const;
@@ -236,7 +236,7 @@ export const sessionInfoSchema = z.object({
   revert: revertSchema.optional(),
   /** Absent means ask. */
   approval: approvalModeSchema.optional(),
-  /** What the user allowed for this session in this folder. */
+  /** The user's approvals for this session in this folder. */
   approvals: z.array(z.object({ permission: z.string().min(1), pattern: z.string().min(1) })).optional(),
   /** Whether a notice gave the price of reading the conversation again. */
   rereadNoticed: z.boolean().optional(),

@@ -145,7 +145,7 @@ export const jobSchema = z.object({
       state: z.enum(jobEndStates),
       /** For the user and the model, such as "ended with exit code 1". */
       description: z.string(),
-      /** What it printed, or a task's report; the end of it if it is long. */
+      /** Its output, or a task's report; only the end if it is long. */
       output: z.string(),
       exitCode: z.number().nullish(),
       signal: z.string().nullish(),
@@ -167,7 +167,7 @@ const runningStateSchema = z.object({
 const completedStateSchema = z.object({
   status: z.literal("completed"),
   input: inputSchema,
-  /** What the model reads, already truncated. */
+  /** The output for the model, already truncated. */
   output: z.string(),
   attachments: z.array(attachmentSchema).optional(),
   changes: z.array(fileChangeSchema).optional(),
@@ -324,7 +324,7 @@ const retryPartSchema = z.object({
   time: z.number(),
 });
 
-/** What a check examines. `check`: several things at once, such as `npm run check`. */
+/** The kind of a check. `check`: several kinds at once, such as `npm run check`. */
 export const checkKinds = ["test", "build", "types", "lint", "check"] as const;
 export type CheckKind = (typeof checkKinds)[number];
 
@@ -338,7 +338,7 @@ const commandRunSchema = z.object({
 });
 export type CommandRun = z.infer<typeof commandRunSchema>;
 
-/** What a turn changed, what was run after its last change, and which claims of the model have no passing run. */
+/** The changes of a turn, the runs after its last change, and the model's claims that no passing run proves. */
 const evidencePartSchema = z.object({
   id: partIdSchema,
   type: z.literal("evidence"),
@@ -394,7 +394,7 @@ const changesPartSchema = z.object({
   /** Whether later turns have changed files too. */
   isOlder: z.literal(true).optional(),
   files: z.array(listedChangeSchema),
-  /** What the card shows: some or all of the files, with their numbers in the metadata. */
+  /** The files that the card shows, some or all, with their numbers in the metadata. */
   title: z.string(),
   paths: z.array(z.string()),
   metadata: z.record(z.string(), z.unknown()),

@@ -35,7 +35,7 @@ export interface GateCall {
   readonly preview?: QuestionPreview | undefined;
   readonly input: unknown;
   readonly permissions: readonly PermissionRequest[];
-  /** What the user can answer; undefined for the usual answers. */
+  /** The possible answers; undefined for the usual ones. */
   readonly answers?: QuestionAnswers | undefined;
   /** Further rules that must allow it; see {@link Authority}. */
   readonly limits?: readonly Ruleset[] | undefined;

@@ -123,7 +123,7 @@ class ModuleSearch {
     );
   }
 
-  /** Of several entries of a module the first counts, and the first sandbox. */
+  /** If a module has several entries, the first entry and the first sandbox setting count. */
   #add(module: FoundModule): void {
     const at = this.modules.findIndex(({ kind, name }) => kind === module.kind && name === module.name);
     const known = this.modules[at];

@@ -13,7 +13,7 @@ export interface Span {
   readonly lengthMs: number | undefined;
   /** Result and usage. */
   readonly note: string;
-  /** What a request had in common with earlier ones; undefined for other spans and for older sessions. */
+  /** The comparison of a request with earlier ones; undefined for other spans and for older sessions. */
   readonly prefix?: PrefixUse | undefined;
 }
 
@@ -22,7 +22,7 @@ export interface PrefixUse {
   readonly tokens: number;
   /** Tokens at the beginning that an earlier request began with. */
   readonly keptTokens: number;
-  /** Of all tokens, rounded down. */
+  /** Share of all tokens in percent, rounded down. */
   readonly keptPercent: number;
   /** Why reusable tokens were read again. */
   readonly cause?: SentRequest["cause"];

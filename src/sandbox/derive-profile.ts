@@ -50,7 +50,7 @@ export interface AllowedCommand {
  *   was allowed to do what cannot be undone;
  * - it has network, or single hosts, only by configuration, or if something was allowed that cannot be undone, such as a push.
  *
- * What the analysis of the line did not see is therefore refused by the system.
+ * The system therefore refuses everything that the analysis of the line did not see.
  */
 export function deriveProfile(command: AllowedCommand): SandboxProfile {
   const { requests, folders, additions, found } = command;

@@ -32,11 +32,11 @@ export class SessionEvents {
   #viewer: SessionViewer | undefined;
 
   constructor(deps: {
-    /** Those of the parent session, for a child. */
+    /** The plugins of the parent session, for a child. */
     plugins: SessionPlugins;
     /** Returns the stored info of a live session. */
     infoOf(id: SessionId): SessionInfo | undefined;
-    /** Those of the parent session, for a child. */
+    /** The plugins of the parent session, for a child. */
     parent: SessionEvents | undefined;
     log: Log;
   }) {

@@ -3,7 +3,7 @@ import type { AndOr, Command, CompoundList, ParsedScript, Pipeline, Statement, S
 import { isShell } from "./wrappers/shells.ts";
 
 /**
- * What the exit code of a command line says about one of its commands:
+ * Whether the exit code of a command line shows the success of one of its commands:
  * - `shown`: it is 0 only if the command succeeded.
  * - `hidden`: it may be 0 although the command failed or did not run.
  * - `background`: the line does not wait for the command.

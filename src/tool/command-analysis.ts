@@ -15,7 +15,7 @@ export interface ShellAnalysis {
 /** A text for the input of a running program. */
 export interface TypedInput {
   readonly command: string;
-  /** What it was given before. */
+  /** The earlier input of the program. */
   readonly earlier: string;
   readonly text: string;
 }

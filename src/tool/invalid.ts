@@ -72,7 +72,7 @@ export interface InvalidInput {
   readonly used: unknown;
 }
 
-/** What is wrong with arguments, as a schema reports it. */
+/** A schema's report of invalid arguments. */
 export interface InputIssues {
   readonly issues: readonly { readonly path: readonly PropertyKey[]; readonly message: string }[];
 }

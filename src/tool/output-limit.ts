@@ -12,7 +12,7 @@ export interface OutputLimits {
   readonly folder: string;
   /** Says how to get the rest; read and grep by default. */
   readonly hint?: string;
-  /** Which end is kept: `tail` for commands, which print the important part last. */
+  /** The end that is kept: `tail` for commands, which print the important part last. */
   readonly keep?: "head" | "tail";
 }
 

@@ -24,7 +24,7 @@ export interface Presentation {
 }
 
 export interface CommandFacts {
-  /** What the command printed, set when the call has completed. */
+  /** Output of the command, set when the call has completed. */
   readonly printed?: string;
   readonly exitCode: number | null;
   readonly signal: string | null;

@@ -53,7 +53,7 @@ export interface ToolContext {
   readonly workspace: Workspace;
   /** For the checks before a change. */
   readonly seen: SeenFiles;
-  /** What other sessions changed in the last minutes. */
+  /** Recent changes by other sessions. */
   readonly recent: AuthorChanges;
   /** Real paths of the instruction files (such as AGENTS.md) that the model has read in this session. */
   readonly instructed: Set<string>;
@@ -142,7 +142,7 @@ export interface TaskOutcome {
   readonly summary: readonly TaskCall[];
   /** Its commands whose changes cannot all be undone. */
   readonly notUndone: readonly PartlyTrackedCommand[];
-  /** What the agent changed and ran, in this order. */
+  /** The agent's changes and runs, in their order. */
   readonly activity: readonly Activity[];
   /** Set if it worked in a worktree: it changed nothing in the session's folder. */
   readonly worktree?: TaskWorktree | undefined;

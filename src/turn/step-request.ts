@@ -21,7 +21,7 @@ import type { Transcript } from "../conversation/transcript.ts";
 
 export interface StepRequestDeps extends Pick<AgentCallsDeps, "project" | "context" | "plugins"> {
   transcript: Transcript;
-  /** What the session's agents offer to models. */
+  /** The tools, agents and skills that the session's agents offer to models. */
   offers: AgentOffers;
   /** When the session began. The system prompt keeps its date, so that caches stay valid past midnight. */
   startedAt: number;

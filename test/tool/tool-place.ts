@@ -170,7 +170,7 @@ const unused = (): never => {
   throw new Error("file tools use no processes and no search");
 };
 
-/** The jobs of a session that allows none. */
+/** Job service of a session that allows no jobs. */
 export const noJobs: Jobs = {
   all: [],
   foregroundSeconds: 120,

@@ -76,7 +76,7 @@ export interface ClientRequests {
   authStatus(status: AuthStatusResponse): void;
 }
 
-/** What the agent asks of the client, in its protocol version. */
+/** The agent's requests to the client, in its protocol version. */
 export interface Peer {
   requests: ClientRequests;
   buffers(sessionId: SessionId): EditorBuffers;

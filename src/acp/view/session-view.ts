@@ -73,7 +73,7 @@ export class SessionView implements SessionViewer {
   /** Notices that wait for the next turn, for clients that cannot show them outside of turns. */
   readonly #pendingNotices = new Set<string>();
   readonly #tasks: TaskQueue;
-  /** What happened in the turn during a replay; shown after it. */
+  /** Events of the turn during a replay; shown after it. */
   readonly #afterReplay: (() => void | Promise<void>)[] = [];
 
   constructor(deps: {

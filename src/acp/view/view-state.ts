@@ -1,4 +1,4 @@
-/** What a view shows at the moment. A session can be loaded again while its turn runs. */
+/** The current activity of a view. A session can be loaded again while its turn runs. */
 export type Activity = "idle" | "inTurn" | "replaying" | "replayingInTurn";
 
 /** Whether the client is closing the view. A closing view accepts no requests; a closed view sends nothing. */

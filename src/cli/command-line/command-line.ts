@@ -87,7 +87,7 @@ export function describeUnknownCommand(
   return `unknown command "${word}"${didYouMean(isPrompt ? `fairlead run ${JSON.stringify(text)}` : near)}`;
 }
 
-/** What to use instead of commands that similar programs have. */
+/** Replacements for commands of similar programs. */
 const otherNames: ReadonlyMap<string, string> = new Map([
   ["auth", "fairlead setup to store a key, fairlead logout to remove it"],
   ["login", "fairlead setup"],

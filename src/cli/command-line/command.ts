@@ -1,4 +1,4 @@
-/** What a value names; shells complete it. */
+/** The kind of thing that a value names; shells complete it. */
 export type ValueKind =
   | "agents"
   | "choosable-agents"

@@ -12,7 +12,7 @@ export interface CheckedPart {
   action: Action;
   /** Absent when no rule matched. */
   rule?: Rule;
-  /** What the part does, whether it can be undone, and why this was decided. */
+  /** The effect of the part, whether it can be undone, and the reason for the decision. */
   reason: string;
   /** Why the part cannot be undone: "publishes a package". */
   irreversible?: string;

@@ -6,7 +6,7 @@ import { takeColumns } from "../terminal/output.ts";
 import type { Style } from "../terminal/style.ts";
 import { cutLine, toScreenLine } from "./text-lines.ts";
 
-/** A change as the card numbers it. */
+/** A change with its number on the card. */
 interface ShownItem {
   readonly number: number;
   readonly kind: string;

@@ -21,7 +21,7 @@ import { cutLine, toScreenLine, wrapLine } from "./text-lines.ts";
 /** Lines printed of a finished call's text or diff, by its kind. */
 const lineLimits: Readonly<Record<string, number>> = { read: 0, search: 5 };
 const lineLimit = 12;
-/** Where no status is drawn, a call that takes longer is named while it runs. */
+/** Milliseconds after which a running call is named if no status is drawn. */
 const slowCallMs = 10_000;
 /** Shorter durations are not printed. */
 const minDurationMs = 1_000;

@@ -196,7 +196,7 @@ const hiddenUpdates: ReadonlySet<SessionUpdate["sessionUpdate"]> = new Set([
 /** Prints one object per line to stdout, each with a `type`: first `start`, last `result`. */
 class JsonReport implements Report {
   readonly #cwd: string;
-  /** What the turn changed and ran, if it changed files. */
+  /** The changes and runs of the turn, if it changed files. */
   #evidence: unknown;
   readonly #printer: Printer;
   readonly asker: Asker;

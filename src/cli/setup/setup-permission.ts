@@ -6,7 +6,7 @@ import type { Call } from "../command-line/command.ts";
 import type { Questions } from "../terminal/questions.ts";
 
 /**
- * What needs the user's consent, with the rules and the approval setting for it. Without rules the built-in
+ * A level of required consent, with the rules and the approval setting for it. Without rules the built-in
  * default applies.
  */
 const levels = [

@@ -82,7 +82,7 @@ export function formatModelRef({ provider, model, variant }: ModelRef): string {
   return variant === undefined ? `${provider}/${model}` : `${provider}/${model}:${variant}`;
 }
 
-/** What is known about a model at a provider. */
+/** The known facts about a model at a provider. */
 export interface ModelFacts {
   readonly known: KnownModel | undefined;
   readonly config?: ModelConfig | undefined;

@@ -1,7 +1,7 @@
 import type { Part, ProviderMetadata } from "../../message/part.ts";
 import type { Prompt, WireCall } from "../wires/wire.ts";
 
-/** What a prompt depends on, in addition to the transcript. */
+/** The inputs of a prompt besides the transcript. */
 export type PromptOptions = Pick<WireCall, "model" | "owner" | "quirks" | "isRefused">;
 
 export type AssistantPart = Extract<Prompt[number], { role: "assistant" }>["content"][number];

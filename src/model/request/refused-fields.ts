@@ -3,7 +3,7 @@ import type { AgentError } from "../../message/message.ts";
 /** Parts of a request that a server may reject, and without which the request works. */
 export type RefusedField = "tool-choice" | "cache" | "cache-key" | "summary" | "sealed" | "thoughts";
 
-/** What an error says if a server rejects the field. */
+/** Matches the error of a server that rejects the field. */
 const refusals: readonly (readonly [field: RefusedField, words: RegExp])[] = [
   ["tool-choice", /tool_choice/i],
   ["cache", /cache_control/i],

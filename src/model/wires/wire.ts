@@ -14,11 +14,11 @@ export type Prompt = CallParams["prompt"];
 export type StreamPart =
   Awaited<ReturnType<LanguageModel["doStream"]>>["stream"] extends ReadableStream<infer Part> ? Part : never;
 
-/** One model call, as a wire needs to know it. */
+/** The facts about a model call that a wire needs. */
 export interface WireCall {
   readonly endpoint: Endpoint;
   readonly model: Model;
-  /** Whose data is sent back. */
+  /** The provider and model whose own data is sent back. */
   readonly owner: MetadataOwner;
   readonly quirks: Quirks;
   /** Provider options. */

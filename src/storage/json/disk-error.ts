@@ -1,6 +1,6 @@
 import { UserError, codeOf, messageOf } from "../../base/errors.ts";
 
-/** What happened and what the user can do, by system error code. */
+/** An explanation and advice for the user, by system error code. */
 const reasons: Record<string, [happened: string, next: string]> = {
   ENOSPC: ["the disk is full", "Free some space and try again."],
   EDQUOT: ["the disk quota is used up", "Free some space and try again."],

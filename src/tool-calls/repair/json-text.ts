@@ -8,7 +8,7 @@ const encodingLimit = 2;
 
 export interface TolerantJson {
   readonly value: unknown;
-  /** What was wrong; empty if the text is valid JSON. */
+  /** The repaired faults; empty if the text is valid JSON. */
   readonly problems: readonly string[];
 }
 

@@ -41,7 +41,7 @@ export function listWrittenPaths(requests: readonly PermissionRequest[], cwd: st
 
 export interface RecordedChanges {
   readonly changes: readonly FileChange[];
-  /** What cannot be undone, for the user. */
+  /** Changes that cannot be undone, for the user. */
   readonly notUndone: readonly string[];
 }
 

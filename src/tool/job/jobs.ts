@@ -29,7 +29,7 @@ export interface JobWork {
 }
 
 export interface JobInput {
-  /** What was written so far. */
+  /** The text written so far. */
   readonly text: string;
   /** Whether the program can still read it. */
   readonly isOpen: boolean;
@@ -37,7 +37,7 @@ export interface JobInput {
   write(text: string): Promise<boolean>;
 }
 
-/** How work ended. */
+/** The end of a job's work. */
 export type WorkEnd = Omit<JobEnd, "time" | "isReported"> & {
   /** Changes to add to the call. */
   readonly changes?: readonly FileChange[];

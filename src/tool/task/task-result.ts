@@ -7,7 +7,7 @@ import { formatTaskNotes } from "./task-report.ts";
 export interface TaskReport {
   /** The agent's report, or why there is none. */
   readonly text: string;
-  /** What the model needs to continue the task. */
+  /** The id and other data with which the model can continue the task. */
   readonly notes: string;
   readonly changes: readonly FileChange[];
   readonly metadata: Record<string, unknown>;

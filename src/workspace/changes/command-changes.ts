@@ -36,7 +36,7 @@ export interface TrackedCommand {
 export interface CommandChanges {
   /** Sorted by path. */
   readonly files: readonly ChangedFile[];
-  /** What cannot be undone, one sentence each, for the user. */
+  /** Changes that cannot be undone, one sentence each, for the user. */
   readonly notes: readonly string[];
 }
 

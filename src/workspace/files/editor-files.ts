@@ -22,7 +22,7 @@ export interface EditorBuffers {
 
 export interface EditorFilesDeps {
   disk: Files;
-  /** What is offered now. */
+  /** The currently offered methods. */
   buffers: () => EditorBuffers;
   /** Real paths of the folders whose files the editor knows. */
   roots: readonly string[];

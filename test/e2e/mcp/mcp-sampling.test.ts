@@ -66,7 +66,7 @@ test("a server cannot use the model in a run that asks no questions", async () =
   });
 });
 
-test("a server of 2026-07-28 asks the model and sends to an address in its answers", async () => {
+test("a server of 2026-07-28 uses the model and opens an address by its responses", async () => {
   await using folder = await temporaryFolder();
   const visited: CreateElicitationRequest[] = [];
   const client = zedLike(new Map(), (request) => {

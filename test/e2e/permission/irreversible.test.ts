@@ -64,7 +64,7 @@ describe("by default", () => {
   });
 });
 
-test("what the README lists asks by default, and everything else runs", async () => {
+test("commands that the README lists ask by default, and all others run", async () => {
   const asks = [
     "git push",
     "npm publish",

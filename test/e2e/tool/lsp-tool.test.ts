@@ -166,7 +166,7 @@ describe("an installed server", () => {
   test.each([
     ["allow_once", ["lsp", "rename_symbol"]],
     ["reject_once", []],
-  ] as const)("is used as the user answers once per project (%s)", async (permission, tools) => {
+  ] as const)("follows the user's answer, given once per project (%s)", async (permission, tools) => {
     await using bin = await temporaryFolder();
     const env = await installed(join(bin.path, "bin"));
     await story({ files, config: offered, env, permission }, async ({ editor, model }) => {
