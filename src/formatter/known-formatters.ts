@@ -18,7 +18,7 @@ const ruby = [".rb", ".rake", ".gemspec", ".ru"];
 const files = (...names: string[]) => names.map((file) => ({ file }));
 const prettierFiles = ["json", "yml", "yaml", "json5", "js", "cjs", "mjs", "ts", "cts", "mts", "toml"];
 
-/** The known formatters by name. Of several for one file, the first that the project configures is used. */
+/** The known formatters by name. If there are several for one file, the first one that the project configures is used. */
 export const knownFormatters: ReadonlyMap<string, KnownFormatter> = new Map<string, KnownFormatter>(
   Object.entries({
     biome: {

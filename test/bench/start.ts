@@ -104,7 +104,7 @@ export async function startRows(setting: Setting): Promise<Row[]> {
   ];
 }
 
-/** What comes after a first turn: further sessions, and prompts, each from its request. */
+/** Measures further sessions and prompts after a first turn, each from its request. */
 async function furtherRows(setting: Setting, runs: number): Promise<Row[]> {
   const { agent, session } = await setting.startWarm();
   const opened: number[] = [];

@@ -14,7 +14,7 @@ const scripts = [".ts", ".tsx", ".js", ".jsx", ".mjs", ".cjs", ".mts", ".cts"];
 const python = [".py", ".pyi"];
 const ruby = [".rb", ".rake", ".gemspec", ".ru"];
 
-/** The known servers by name. Of several for one language, the first that is installed is used. */
+/** The known servers by name. If there are several for one language, the first installed one is used. */
 export const knownServers: ReadonlyMap<string, KnownServer> = new Map<string, KnownServer>(
   Object.entries({
     deno: {

@@ -20,7 +20,7 @@ export class SchemaCheck {
     if (isTooDeep(own, depthLimit)) return { problem: `its schema is nested more than ${depthLimit} levels` };
     const { length } = JSON.stringify(own);
     if (length > schemaLimit)
-      return { problem: `its schema has ${length} characters; ${schemaLimit} are the most` };
+      return { problem: `its schema has ${length} characters; the limit is ${schemaLimit}` };
     const { type = "object" } = own;
     if (type !== "object") return { problem: "its schema does not describe an object" };
     const newer = toNewerSchema(own);

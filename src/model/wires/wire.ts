@@ -37,6 +37,6 @@ export interface Wire {
   /** Returns the parameters of a call with the provider options of the API. */
   readonly adapt: (params: CallParams, call: WireCall) => CallParams;
   readonly Reader: new () => EventReader<StreamPart>;
-  /** Changes what the SDK writes and has no option for. */
+  /** Changes parts of the SDK's request for which it has no option. */
   readonly rewriteBody?: (body: string) => string;
 }
