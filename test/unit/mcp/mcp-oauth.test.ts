@@ -189,7 +189,7 @@ describe("an authorization", () => {
 
   test.each<[string, OAuthFaults, Partial<RemoteServer>, AuthorizeOutcome]>([
     ["the user denies", { callback: "denied" }, {}, { outcome: "declined" }],
-    ["another issuer answers", { callback: "other issuer" }, {}, failed("another authorization server")],
+    ["another issuer answers", { callback: "other issuer" }, {}, failed("a different authorization server")],
     [
       "the program is not registered",
       { registration: "refused" },
@@ -214,10 +214,10 @@ describe("an authorization", () => {
       failed("does not match"),
     ],
     [
-      "the page is no web page",
+      "the page is not a web page",
       { authorizationEndpoint: "file:///etc/passwd" },
       {},
-      failed("no web address"),
+      failed("not a web address"),
     ],
     ["authorization is switched off", {}, { oauth: false }, failed("switched off")],
     [
@@ -317,7 +317,7 @@ describe("an authorization", () => {
     await scene(
       {},
       async ({ run }) => {
-        const taken = `Port ${callbackPort}, to which the browser is to return, is used by another program`;
+        const taken = `Port ${callbackPort}, to which the browser must return, is in use by another program`;
         expect(await run()).toEqual(failed(taken));
       },
       { oauth: { callbackPort } },
