@@ -59,7 +59,7 @@ export async function demo(): Promise<number> {
       onPermission: (request) => scene.answer(request),
     });
     await runScenes(scene);
-    print(`\n${style.green("Done.")} You saw the real program; only the model was a script.\n`);
+    print(`\n${style.green("Done.")} What you saw was the real program; only the model was a script.\n`);
     print(
       `With a real one: set OPENAI_API_KEY, or OPENAI_BASE_URL and OPENAI_MODEL, and try\n  fairlead run "…"\n`,
     );

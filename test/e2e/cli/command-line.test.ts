@@ -183,7 +183,7 @@ describe("the other commands", () => {
       const { code, stdout, stderr } = await run(["demo"]);
       expect([code, stderr]).toEqual([0, ""]);
       expect(stdout).toContain("stop reason: cancelled");
-      expect(stdout).toContain("Done. You saw the real program; only the model was a script.");
+      expect(stdout).toContain("Done. What you saw was the real program; only the model was a script.");
     });
   });
 

@@ -46,7 +46,7 @@ test("a shell completes commands, subcommands, flags and values", async () => {
   expect(await completed(script, ["fairlead", "help", "tr"])).toEqual(["trace", "trust"]);
   const zsh = (await fairlead(home.path, ["completion", "zsh"])).stdout;
   expect(zsh).toContain(
-    String.raw`'--mode=[the same; editors'\'' name for it]:mode: _fairlead_values choosable-agents'`,
+    String.raw`'--mode=[the same as --agent; ACP'\''s name for it]:mode: _fairlead_values choosable-agents'`,
   );
   expect(zsh).toContain("'permissions:list permanent approvals of a project'");
   const fish = (await fairlead(home.path, ["completion", "fish"])).stdout;

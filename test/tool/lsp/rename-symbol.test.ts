@@ -66,7 +66,7 @@ describe("an edit of the server", () => {
 
   const document = (uri: string, edits: unknown[] = inA) => ({ textDocument: { uri, version: null }, edits });
   test.each<[string, unknown[], string]>([
-    ["a virtual address", [document("jdt://x")], "The server changes jdt://x, which is no file."],
+    ["a virtual address", [document("jdt://x")], "The server changes jdt://x, which is not a file."],
     ["a missing file", [document("$root/c.txt")], "The server edits c.txt, which does not exist."],
     [
       "edits that overlap",
