@@ -5,7 +5,7 @@ import type { SessionHooks } from "../hook/session-hooks.ts";
 import { limitMetadata, sanitizeTitle } from "../plugin/module-tool.ts";
 import type { CallName, Plugins } from "../plugin/plugins.ts";
 import { describeInputProblem } from "../tool/invalid.ts";
-import { appendNotes, type Tool, type ToolContext, type ToolResult } from "../tool/tool.ts";
+import { addNotes, appendNotes, type Tool, type ToolContext, type ToolResult } from "../tool/tool.ts";
 import type { ToolCallRecord } from "./tool-call-record.ts";
 
 export interface CallHooksDeps {
@@ -143,12 +143,6 @@ async function runConfiguredAfter(
   const call = describeCall(record, tool, input, context);
   const { notes, endsTurn } = await hooks.afterCall(call, output, signal);
   return { result: addNotes(result, notes), endsTurn };
-}
-
-/** Adds notes for the model to a result. */
-export function addNotes(result: ToolResult, notes: readonly string[]): ToolResult {
-  if (notes.length === 0) return result;
-  return { ...result, notes: [...(result.notes ? [result.notes] : []), ...notes].join("\n\n") };
 }
 
 function toCallName({ part }: ToolCallRecord, { sessionId }: CallHooksDeps["context"]): CallName {

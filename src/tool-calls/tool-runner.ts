@@ -14,6 +14,7 @@ import {
   type ToolContext,
   ToolFailure,
   type ToolResult,
+  addNotes,
   appendNotes,
 } from "../tool/tool.ts";
 import {
@@ -24,7 +25,7 @@ import {
   type Refusal,
   refusalText,
 } from "./tool-call-record.ts";
-import { addNotes, type CallHooksDeps, runHooksAfter, runHooksBefore } from "./call-hooks.ts";
+import { type CallHooksDeps, runHooksAfter, runHooksBefore } from "./call-hooks.ts";
 import { CallSlots } from "./call-slots.ts";
 import type { OpenCalls } from "./open-calls.ts";
 import type { Diagnose } from "../conversation/project.ts";
@@ -270,7 +271,9 @@ export class ToolRunner {
     if (forbidden !== undefined) return forbidden;
     const share = this.#results.take();
     try {
-      const hooked = await runHooksBefore(this.#deps, record, tool, input, signal);
+      const hooked = this.#hasHooks
+        ? await runHooksBefore(this.#deps, record, tool, input, signal)
+        : { input, notes: [] };
       if ("refused" in hooked)
         return await record.fail(hooked.endsTurn ? "rejected" : "denied", hooked.refused);
       const prepared = await prepareCall(tool, hooked.input, this.#deps.context);
@@ -301,7 +304,9 @@ export class ToolRunner {
       const result = await this.#format(tool, written, isSandboxed, signal);
       fingerprint.result = fingerprintResult(result);
       const noted = addNotes(result, hooked.notes);
-      const { result: final, endsTurn } = await runHooksAfter(this.#deps, record, tool, noted, signal);
+      const { result: final, endsTurn } = this.#hasHooks
+        ? await runHooksAfter(this.#deps, record, tool, noted, signal)
+        : { result: noted, endsTurn: false };
       const outcome = await this.#finish(record, addNote(final, note), share, signal);
       return endsTurn && outcome.stop === undefined ? { ...outcome, stop: "rejected" } : outcome;
     } catch (error) {
@@ -421,6 +426,10 @@ export class ToolRunner {
     // Formatters write the files past the workspace.
     if (changes.some((change) => !result.changes?.includes(change))) await context.recent.note(changes);
     return addNotes({ ...result, changes }, notes);
+  }
+
+  get #hasHooks(): boolean {
+    return this.#deps.plugins !== undefined || this.#deps.hooks !== undefined;
   }
 
   get #allRules(): readonly Ruleset[] {

@@ -243,6 +243,12 @@ export function appendNotes(output: string, notes: string | undefined): string {
   return notes === undefined || notes === "" ? output : `${output}\n\n${notes}`;
 }
 
+/** Adds notes for the model to a result. */
+export function addNotes(result: ToolResult, notes: readonly string[]): ToolResult {
+  if (notes.length === 0) return result;
+  return { ...result, notes: [...(result.notes ? [result.notes] : []), ...notes].join("\n\n") };
+}
+
 /** An error that the model can fix: a wrong path, a stale file, an ambiguous match. The message says how. */
 export class ToolFailure extends Error {
   override readonly name = "ToolFailure";

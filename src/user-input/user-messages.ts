@@ -12,6 +12,7 @@ import type { MessageDraft } from "./message-hooks.ts";
 import type { PromptInput } from "../conversation/prompt-input.ts";
 import type { SessionInfoStore } from "../conversation/session-info-store.ts";
 import type { Transcript } from "../conversation/transcript.ts";
+import type { RecentChange } from "../workspace/recent/recent-changes.ts";
 
 export interface UserMessagesDeps {
   transcript: Transcript;
@@ -45,10 +46,8 @@ export class UserMessages {
   }
 
   async add(input: PromptInput, context: ToolContext, override: AgentOverride): Promise<void> {
-    const { takeOthersLine } = await import("../tool/parallel/others.ts");
-    const { othersChangedReminder } = await loadReminders();
-    const line = await takeOthersLine(context);
-    const notes = line === undefined ? [] : [othersChangedReminder(line)];
+    const news = await context.recent.takeNews();
+    const notes = news.length === 0 ? [] : await remindOfNews(news, context);
     return this.#add(input, this.createInfo(input, override), notes, context);
   }
 
@@ -165,6 +164,14 @@ export class UserMessages {
     const info = this.#deps.transcript.messages.findLast((message) => message.info.role === "user")?.info;
     return info?.role === "user" ? info : undefined;
   }
+}
+
+/** Returns a reminder of the files that other sessions changed; none if the session has seen them. */
+async function remindOfNews(news: readonly RecentChange[], context: ToolContext): Promise<string[]> {
+  const { describeNews } = await import("../tool/parallel/others.ts");
+  const line = describeNews(news, context);
+  const { othersChangedReminder } = await loadReminders();
+  return line === undefined ? [] : [othersChangedReminder(line)];
 }
 
 function synthetic(text: string): Part {

@@ -1,18 +1,24 @@
 import { z } from "zod";
 import description from "../../../prompts/tools/bash.md";
 import type { PermissionRequest } from "../../permission/rule.ts";
+import type { ResolvedPath } from "../../workspace/paths.ts";
 import { dialectOf } from "../../shell/syntax/dialect.ts";
-import { resolveFolder } from "../search/folder.ts";
 import { changesNoFiles, listWrittenPaths } from "./record-changes.ts";
 import { maxTimeoutMs, runCommand } from "./run-command.ts";
 import type { ShellAnalysis } from "../command-analysis.ts";
 import { hasNoNul } from "../invalid.ts";
-import { getOutsideAccess } from "../paths.ts";
-import { takeOthersLine } from "../parallel/others.ts";
+import {
+  externalPermissions,
+  getOutsideAccess,
+  missingPathMessage,
+  resolveToolPath,
+  titleOf,
+} from "../paths.ts";
+import { describeNews } from "../parallel/others.ts";
 import { assertSameTarget } from "../text-file.ts";
 import { type Confined, type LoadSandbox, runSandboxed } from "./sandboxed-command.ts";
 import {
-  appendNotes,
+  addNotes,
   defineTool,
   type RunContext,
   type Tool,
@@ -86,7 +92,7 @@ export function bashTool(
     concurrency: "exclusive",
     access: ({ command, workdir }, context) => getOutsideAccess(context, [workdir], { title: command }),
     prepare: async (input, context) => {
-      const folder = await resolveFolder(context, input.workdir);
+      const folder = await resolveWorkdir(context, input.workdir?.trim() || ".");
       const { cwd, home, roots } = context.workspace;
       const shell = await context.workspace.processes.findShell();
       const folders = { cwd, start: folder.path, home, roots, shell };
@@ -95,8 +101,8 @@ export function bashTool(
       return {
         title: input.command,
         locations: input.workdir === undefined ? [] : [{ path: folder.path }],
-        ...(isElsewhere && { preview: { text: `It runs in ${folder.title}.` } }),
-        permissions: [...folder.external, ...command],
+        ...(isElsewhere && { preview: { text: `It runs in ${titleOf(context, folder)}.` } }),
+        permissions: [...externalPermissions(context, folder), ...command],
         run: async (run) => {
           if (input.background === true) assertCanStart(context);
           await assertSameTarget(context.workspace, folder.path);
@@ -118,6 +124,14 @@ export function bashTool(
 
 const nameMissingBash = (shell: string): string =>
   `This machine has no bash: commands run in ${shell}. Use its syntax only.`;
+
+/** Resolves the folder in which a command runs. Throws {@link ToolFailure} if it is not a folder. */
+async function resolveWorkdir(context: ToolContext, raw: string): Promise<ResolvedPath> {
+  const resolved = await resolveToolPath(context, raw);
+  if (!resolved.exists) throw new ToolFailure(await missingPathMessage(context, resolved, raw));
+  if (resolved.kind === "directory") return resolved;
+  throw new ToolFailure(`${titleOf(context, resolved)} is a file. Give the folder that holds it.`);
+}
 
 /**
  * Throws {@link ToolFailure} if the command now needs a permission that was neither granted nor asked for, because
@@ -149,10 +163,9 @@ function describeRequest({ permission, subjects }: PermissionRequest): string {
 
 /** Names the files that others changed since the session last looked. */
 async function addOthersLine(result: ToolResult, context: ToolContext): Promise<ToolResult> {
-  const line = await takeOthersLine(context);
-  return line === undefined
-    ? result
-    : { ...result, notes: appendNotes(result.notes ?? "", `[${line}]`).trim() };
+  const news = await context.recent.takeNews();
+  const line = news.length === 0 ? undefined : describeNews(news, context);
+  return line === undefined ? result : addNotes(result, [`[${line}]`]);
 }
 
 /** Throws {@link ToolFailure} if no more commands can run in the background. */

@@ -146,7 +146,8 @@ class CommandRun {
     const { shown, tracked } = this.#place;
     const { seen } = this.#context;
     const printed = await this.#output.end();
-    if (outcome.exitCode === 0 && outcome.end === "exited" && !printed.truncated)
+    const isComplete = outcome.exitCode === 0 && outcome.end === "exited" && !printed.truncated;
+    if (shown.length > 0 && isComplete)
       await noteShownText(seen, shown, { text: printed.text, start: this.#startedAt });
     const { blocked, notes: sandboxNotes } = await this.#describeSandbox(outcome, printed.text);
     const notes = [...endNotes(outcome, { seconds: this.#seconds, limit: this.#limit }), ...sandboxNotes];

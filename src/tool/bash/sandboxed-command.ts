@@ -8,7 +8,7 @@ import {
 } from "../../permission/rule.ts";
 import type { CommandToRun, Confinement, ProjectSandbox } from "../../sandbox/project-sandbox.ts";
 import type { Confine, ProcessOutcome } from "../../workspace/process/process.ts";
-import { type RunContext, ToolFailure, type ToolResult } from "../tool.ts";
+import { addNotes, type RunContext, ToolFailure, type ToolResult } from "../tool.ts";
 
 /** Questions about one call, each of which leads to another run. */
 const questionLimit = 5;
@@ -220,9 +220,4 @@ function describeRefusal(decision: Decision): string {
 function joinRuns(first: ToolResult, second: ToolResult): ToolResult {
   const changes = [...(first.changes ?? []), ...(second.changes ?? [])];
   return { ...second, ...(changes.length > 0 && { changes }) };
-}
-
-function addNotes(result: ToolResult, notes: readonly string[]): ToolResult {
-  const all = [...(result.notes ? [result.notes] : []), ...notes];
-  return all.length === 0 ? result : { ...result, notes: all.join("\n\n") };
 }

@@ -14,15 +14,14 @@ export function describeOther(change: RecentChange): string {
   return `${describeAuthor(change)} ${verb} it ${describeAge(change)}`;
 }
 
-/** Names the files that others changed since the session last looked, in one line; undefined if there are none. */
-export async function takeOthersLine({
-  recent,
-  seen,
-  workspace,
-}: Pick<ToolContext, "recent" | "seen" | "workspace">): Promise<string | undefined> {
+/** Names the changed files of the workspace that the session has not seen, in one line; undefined if there are none. */
+export function describeNews(
+  news: readonly RecentChange[],
+  { seen, workspace }: Pick<ToolContext, "seen" | "workspace">,
+): string | undefined {
   const isKnown = ({ path, after }: RecentChange) => isSeen(seen, path, after);
-  const news = (await recent.takeNews()).filter((change) => isHere(change, workspace) && !isKnown(change));
-  const byPath = new Map(news.toReversed().map((change) => [change.path, change]));
+  const unseen = news.filter((change) => isHere(change, workspace) && !isKnown(change));
+  const byPath = new Map(unseen.toReversed().map((change) => [change.path, change]));
   const files = [...byPath.values()].toReversed();
   if (files.length === 0) return undefined;
   const named = files.slice(0, namedFiles).map((change) => {

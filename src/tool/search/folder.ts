@@ -1,14 +1,6 @@
 import type { PermissionRequest } from "../../permission/rule.ts";
 import type { ResolvedPath } from "../../workspace/paths.ts";
-import {
-  externalPermissions,
-  missingPathMessage,
-  pathPermissions,
-  type PathToRead,
-  resolvePathToRead,
-  resolveToolPath,
-  titleOf,
-} from "../paths.ts";
+import { externalPermissions, pathPermissions, resolvePathToRead, titleOf } from "../paths.ts";
 import { ToolFailure, type ToolContext } from "../tool.ts";
 
 export interface SearchTarget {
@@ -36,18 +28,7 @@ export async function resolveSearchFolder(
   context: ToolContext,
   raw: string | undefined,
 ): Promise<SearchTarget> {
-  return requireFolder(await resolveSearchTarget(context, raw));
-}
-
-/** Resolves a folder, by default the working directory. Throws {@link ToolFailure} if it is not a folder. */
-export async function resolveFolder(context: ToolContext, raw: string | undefined): Promise<SearchTarget> {
-  const rawPath = raw?.trim() || ".";
-  const resolved = await resolveToolPath(context, rawPath);
-  if (!resolved.exists) throw new ToolFailure(await missingPathMessage(context, resolved, rawPath));
-  return requireFolder(createTarget(context, { resolved }, rawPath));
-}
-
-function requireFolder(target: SearchTarget): SearchTarget {
+  const target = await resolveSearchTarget(context, raw);
   if (target.kind === "directory") return target;
   throw new ToolFailure(`${target.title} is a file. Give the folder that holds it.`);
 }
@@ -61,10 +42,7 @@ export async function resolveSearchTarget(
   raw: string | undefined,
 ): Promise<SearchTarget> {
   const rawPath = raw?.trim() || ".";
-  return createTarget(context, await resolvePathToRead(context, rawPath), rawPath);
-}
-
-function createTarget(context: ToolContext, { resolved, note }: PathToRead, rawPath: string): SearchTarget {
+  const { resolved, note } = await resolvePathToRead(context, rawPath);
   const { kind, path } = resolved;
   if (kind !== "file" && kind !== "directory")
     throw new ToolFailure(`${rawPath} does not exist. Find it with glob or list.`);
