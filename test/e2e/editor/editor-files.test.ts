@@ -2,6 +2,7 @@ import { readFile, rm, symlink, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { RequestError } from "@agentclientprotocol/sdk";
 import { describe, expect, test } from "vitest";
+import { toSlashes } from "../../../src/base/files/paths.ts";
 import { plain, withFs, zedLike, type ClientKind } from "../../support/editor/clients.ts";
 import { toObject, toText } from "../../support/json.ts";
 import * as reply from "../../support/model/reply.ts";
@@ -20,7 +21,7 @@ const fileRequests = ({ editor, repository }: StoryContext): string[] =>
     if (direction !== "fromAgent" || message?.kind !== "request") return [];
     const path = toText(toObject(message.json["params"]).path);
     return message.method.startsWith("fs/")
-      ? [`${message.method} ${path?.replace(repository.path, "")}`]
+      ? [`${message.method} ${toSlashes(path?.replace(repository.path, "") ?? "")}`]
       : [];
   });
 

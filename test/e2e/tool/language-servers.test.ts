@@ -45,7 +45,8 @@ test("shows the model only the errors that its edits caused, from a real server"
 });
 
 test("a project's own servers start only after the user agreed", async () => {
-  const command = ["/bin/sh", "-c", "echo started >> started.txt; cat"];
+  const script = 'require("node:fs").appendFileSync("started.txt", "started\\n"); process.stdin.resume();';
+  const command = [process.execPath, "-e", script];
   const own = { "fairlead.json": JSON.stringify({ lsp: { own: { command, extensions: ["txt"] } } }) };
   const play = async (permission: "reject_once" | "allow_once") => {
     let started = "";

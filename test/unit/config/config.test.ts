@@ -569,10 +569,6 @@ test("the folders follow XDG, and Windows has its own", () => {
   expect(slashed(userFolders({ env: runtime, home, platform: "linux" }))).toMatchObject({
     runtime: "/run/user/1000/fairlead",
   });
-  for (const platform of ["linux", "darwin"] as const)
-    expect(toSlashes(userFolders({ env: {}, home: `/home/${"a".repeat(60)}`, platform }).runtime)).toBe(
-      `/tmp/fairlead-${userInfo().uid}`,
-    );
   expect(
     slashed(userFolders({ env: { XDG_DATA_HOME: "/d", XDG_STATE_HOME: "/s" }, home, platform: "linux" })),
   ).toMatchObject({
@@ -591,6 +587,17 @@ test("the folders follow XDG, and Windows has its own", () => {
   });
   expect(toSlashes(managedFolder({ env: {}, home, platform: "linux" }))).toBe("/etc/fairlead");
 });
+
+// The user's number is in the name, which Windows does not have.
+test.skipIf(process.platform === "win32")(
+  "sockets are in a short folder if the home folder's path is long",
+  () => {
+    for (const platform of ["linux", "darwin"] as const)
+      expect(userFolders({ env: {}, home: `/home/${"a".repeat(60)}`, platform }).runtime).toBe(
+        `/tmp/fairlead-${userInfo().uid}`,
+      );
+  },
+);
 
 test("a variable that names no absolute path is ignored, as the XDG standard says", () => {
   const names = ["XDG_CONFIG_HOME", "XDG_DATA_HOME", "XDG_CACHE_HOME", "XDG_STATE_HOME", "XDG_RUNTIME_DIR"];
