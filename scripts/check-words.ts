@@ -43,6 +43,21 @@ const avoided = [
   "the person",
   "a person",
   "in words",
+  "with words",
+  "speaks of",
+  "what becomes of",
+  "what came of",
+  "does wrong",
+  "stand below",
+  "stands below",
+  "organisation",
+  "catalogue",
+  "colours",
+  "neighbour",
+  "neighbours",
+  "recognise",
+  "recognises",
+  "towards",
 ];
 const pattern = new RegExp(`\\b(${avoided.join("|").replaceAll(" ", "\\s+")})\\b`, "gi");
 

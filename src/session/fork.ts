@@ -103,7 +103,7 @@ export function inheritInfo(source: SessionInfo): Partial<SessionInfo> {
   return {
     agent,
     ...(model && { model }),
-    // Not the setting with which new sessions start.
+    // Differs from new sessions, which start with the configured setting.
     approval: approval ?? "ask",
     ...(autoCompact !== undefined && { autoCompact }),
     ...(givenPrompt !== undefined && { givenPrompt }),

@@ -10,7 +10,7 @@ const contentLimit = 512 * 1024;
 const lineLimit = 400;
 const timeoutMs = 200;
 
-/** Renders the change of a file with its diff, or with words where there is none to show. */
+/** Renders the change of a file with its diff, or with an explanation if there is none to show. */
 export async function renderChange(change: FileChange, load: LoadContent, cwd: string): Promise<string> {
   const path = shortPath(change.path, cwd);
   const name = change.fromPath === undefined ? path : `${shortPath(change.fromPath, cwd)} → ${path}`;

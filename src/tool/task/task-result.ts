@@ -3,7 +3,7 @@ import type { FileChange } from "../../message/part.ts";
 import type { TaskOutcome, ToolResult } from "../tool.ts";
 import { formatTaskNotes } from "./task-report.ts";
 
-/** The end of a task as its call stores it. */
+/** The stored end of a task. */
 export interface TaskReport {
   /** The agent's report, or why there is none. */
   readonly text: string;

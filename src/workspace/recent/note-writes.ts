@@ -1,7 +1,7 @@
 import type { Files } from "../files/files.ts";
 import type { AuthorChanges } from "./recent-changes.ts";
 
-/** Returns the files with writes noted as changes of this author; of no other one, if it was noted before. */
+/** Returns files whose writes are noted as changes of this author only, even if the given files note those of another one. */
 export function noteWrites(files: Files, changes: AuthorChanges): Files {
   return new NotedFiles(files instanceof NotedFiles ? files.unnoted : files, changes);
 }
