@@ -292,7 +292,7 @@ class Run {
       after: one.state === undefined ? null : reader.read(one.path, one.state),
       state: one.state,
     }));
-    const { files, notes } = this.#report(found.filter(hasChanged), folder.git);
+    const { files, notes } = this.#report(found, folder.git);
     return { files, notes: [...notes, ...this.#describeUncovered(ignored)] };
   }
 
@@ -315,12 +315,13 @@ class Run {
   }
 
   #report(
-    found: readonly (ChangedFile & { state: FileState | undefined })[],
+    compared: readonly (ChangedFile & { state: FileState | undefined })[],
     git: GitFiles | undefined,
   ): CommandChanges {
-    // Undo restores these contents, so that a file that was one of them before may be removed.
-    const inodes = new Set(found.map(({ before }) => before?.inode));
-    const contents = new Set(found.map(({ before }) => before?.bytes && sha256(before.bytes)));
+    const found = compared.filter(hasChanged);
+    // The files have these contents after an undo, so that another file that has or was one of them may be removed.
+    const inodes = new Set(compared.map(({ before }) => before?.inode));
+    const contents = new Set(compared.map(({ before }) => before?.bytes && sha256(before.bytes)));
     /** A file that is older than the command was moved in or is no longer ignored: removing it would lose it. */
     const isForeign = ({ before, after, state }: (typeof found)[number]) =>
       before === null &&
