@@ -7,6 +7,7 @@ import { Editor } from "../support/editor/editor.ts";
 import { type StoryContext, story } from "../support/editor/story.ts";
 import * as reply from "../support/model/reply.ts";
 import { isSummaryRequest } from "../support/model/small-window.ts";
+import { socketFolder } from "../support/program/environment.ts";
 import { isLong } from "../support/run-length.ts";
 import { thoughtText } from "../support/transcript.ts";
 import { itemsOf } from "./support/conversation.ts";
@@ -196,7 +197,7 @@ test("a process killed while its turn has no client leaves no other process runn
     void editor.prompt(sessionId, "Run").catch(() => undefined);
     await editor.waitForKind(sessionId, "tool_call");
     void editor.hangUp();
-    const socket = join(home.path, ".local/state/fairlead/run", `${editor.pid}.sock`);
+    const socket = join(socketFolder(home.path), `${editor.pid}.sock`);
     await vi.waitUntil(() => existsSync(socket), { timeout: 10_000 });
     await editor.kill();
     const second = new Editor({ home: home.path, cwd: repository.path });

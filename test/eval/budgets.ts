@@ -1,3 +1,5 @@
+import { realpathSync } from "node:fs";
+import { tmpdir } from "node:os";
 import { estimateTokenCount } from "tokenx";
 import type { ModelRequest } from "../support/model/model-server.ts";
 import type { Family, SceneName } from "./scenes.ts";
@@ -32,8 +34,16 @@ export const getBudget = (family: Family, scene: SceneName): number =>
 export const countReminderTokens = (messages: string): number =>
   estimateTokenCount(messages.match(/<system-reminder>[^]*?<\/system-reminder>/g)?.join("\n") ?? "");
 
-/** Estimates the tokens of a request without its images, which models count differently. */
+/** The folder of temporary files as a part of JSON: on macOS its path is long. */
+const temporary = JSON.stringify(realpathSync(tmpdir())).slice(1, -1);
+
+/**
+ * Estimates the tokens of a request without its images, which models count differently, as if the folder of temporary
+ * files had a short path.
+ */
 export function countRequestTokens({ body, messages }: Pick<ModelRequest, "body" | "messages">): number {
   const text = JSON.stringify([messages, body.tools]);
-  return estimateTokenCount(text.replaceAll(/data:image\/\w+;base64,[\w+/=]+/g, ""));
+  return estimateTokenCount(
+    text.replaceAll(temporary, "/tmp").replaceAll(/data:image\/\w+;base64,[\w+/=]+/g, ""),
+  );
 }

@@ -1,7 +1,8 @@
 import { describe, expect, test } from "vitest";
 import { everything, faulty } from "../../support/mcp/mcp.ts";
-import { findLeftoversWith, findProcessesWith } from "../../support/program/processes.ts";
+import { findDescendants, findLeftoversWith } from "../../support/program/processes.ts";
 import * as reply from "../../support/model/reply.ts";
+import type { Editor } from "../../support/editor/editor.ts";
 import { storiesOfOneAgent } from "../../support/editor/story.ts";
 import { agentText, thoughtText } from "../../support/transcript.ts";
 
@@ -14,21 +15,21 @@ function given(name: string, { command: [command = "", ...args] }: { command: st
   return { name, command, args, env: [{ name: "GIVEN", value: "on purpose" }] };
 }
 
-/** The server processes of a story, found by its home. */
-async function serversOf(home: string): Promise<number> {
-  const running = await findProcessesWith("HOME", home);
+/** Returns how many server processes of an agent run. */
+async function serversOf({ pid }: Editor): Promise<number> {
+  const running = await findDescendants(pid);
   return running.filter(({ command }) => command.includes("-mcp-") || command.includes("server-")).length;
 }
 
 /** Processes of the correct server; the other one is retried again and again. */
-async function ownServers(home: string): Promise<number[]> {
-  const running = await findProcessesWith("HOME", home);
+async function ownServers({ pid }: Editor): Promise<number[]> {
+  const running = await findDescendants(pid);
   return running.filter(({ command }) => command.endsWith(" none")).map(({ pid }) => pid);
 }
 
 describe("servers and sessions", () => {
   test("20 sessions of one configuration share one server, which ends with the last", async () => {
-    await story({ config: { mcp: { bad: faulty("none") }, permission } }, async ({ editor, model, home }) => {
+    await story({ config: { mcp: { bad: faulty("none") }, permission } }, async ({ editor, model }) => {
       model.otherwise(({ toolResults }) =>
         toolResults.length > 0 ? "Done." : reply.call("bad_echo", { text: "hello" }),
       );
@@ -37,16 +38,16 @@ describe("servers and sessions", () => {
         const { sessionId } = await editor.newSession();
         ids.push(sessionId);
         if (number % 5 === 0) await editor.prompt(sessionId, "Go");
-        expect(await serversOf(home.path)).toBe(1);
+        expect(await serversOf(editor)).toBe(1);
       }
       const results = model.requests.flatMap(({ toolResults }) => toolResults);
       expect(results).toEqual(["hello", "hello", "hello", "hello"]);
       const last = ids.pop() ?? "";
       for (const id of ids) await editor.closeSession(id);
-      expect(await serversOf(home.path)).toBe(1);
+      expect(await serversOf(editor)).toBe(1);
       await editor.prompt(last, "Go");
       await editor.closeSession(last);
-      await gone(() => serversOf(home.path));
+      await gone(() => serversOf(editor));
     });
   });
 
@@ -57,12 +58,12 @@ describe("servers and sessions", () => {
       const two = await editor.newSession({ cwd: home.path });
       const three = await editor.newSession({ mcpServers: [given("bad", faulty("noise"))] });
       for (const { sessionId } of [one, two, three]) await editor.prompt(sessionId, "Hi");
-      expect(await serversOf(home.path)).toBe(3);
+      expect(await serversOf(editor)).toBe(3);
     });
   });
 
   test("a load replaces the earlier list of servers", async () => {
-    await story({ config: { permission } }, async ({ editor, model, home }) => {
+    await story({ config: { permission } }, async ({ editor, model }) => {
       model.otherwise("Hi.");
       const { sessionId } = await editor.newSession({ mcpServers: [given("bad", faulty("none"))] });
       await editor.prompt(sessionId, "Hi");
@@ -71,7 +72,7 @@ describe("servers and sessions", () => {
       await editor.prompt(sessionId, "Hi");
       expect(model.requests[1]?.toolNames).toContain("own_echo");
       expect(model.requests[1]?.toolNames).not.toContain("bad_echo");
-      expect(await serversOf(home.path)).toBe(1);
+      expect(await serversOf(editor)).toBe(1);
     });
   });
 
@@ -89,17 +90,17 @@ describe("servers and sessions", () => {
       const text = agentText(editor.updates(sessionId));
       expect(text).toContain("**own**: connected; 3 tools");
       expect(text).toContain("**bad**: disabled in the configuration");
-      expect(await serversOf(home.path)).toBe(1);
+      expect(await serversOf(editor)).toBe(1);
     });
   });
 
   test("starts a project's server only after consent, and in that same turn", async () => {
     const files = { "fairlead.json": JSON.stringify({ mcp: { own: faulty("none") } }) };
-    await story({ files, permission: "reject_once" }, async ({ editor, model, home }) => {
+    await story({ files, permission: "reject_once" }, async ({ editor, model }) => {
       model.otherwise("Hi.");
       const first = await editor.newSession();
       await editor.prompt(first.sessionId, "Hi");
-      expect(await serversOf(home.path)).toBe(0);
+      expect(await serversOf(editor)).toBe(0);
       expect(model.requests[0]?.toolNames).not.toContain("own_echo");
       editor.permission = "allow_once";
       const second = await editor.newSession();
@@ -135,7 +136,7 @@ describe("at the program's exit", () => {
         const { sessionId } = await editor.newSession();
         model.reply("Hi.");
         await editor.prompt(sessionId, "Hi");
-        expect((await findProcessesWith("HOME", home.path)).length).toBeGreaterThanOrEqual(3);
+        expect((await findDescendants(editor.pid)).length).toBeGreaterThanOrEqual(2);
         await editor.kill(signal);
         expect(await findLeftoversWith("HOME", home.path)).toEqual([]);
       });
@@ -156,7 +157,7 @@ describe("at the program's exit", () => {
 describe("/mcp", () => {
   test("shows servers and their tools, and reconnects them", async () => {
     const mcp = { bad: faulty("dies-at-start"), own: faulty("none") };
-    await story({ config: { mcp } }, async ({ editor, model, home }) => {
+    await story({ config: { mcp } }, async ({ editor, model }) => {
       const { sessionId } = await editor.newSession();
       model.reply("Hi.");
       await editor.prompt(sessionId, "Hi");
@@ -172,9 +173,9 @@ describe("/mcp", () => {
       expect(all).toContain("**own**: connected; 3 tools");
       expect(await replyText("/mcp own")).toContain("- `echo`: The tool echo.");
       expect(await replyText("/mcp nobody")).toBe('MCP server "nobody" not found. Servers: bad, own.');
-      const before = await ownServers(home.path);
+      const before = await ownServers(editor);
       expect(await replyText("/mcp reconnect own")).toBe("- **own**: connected; 3 tools");
-      const after = await ownServers(home.path);
+      const after = await ownServers(editor);
       expect([before.length, after.length]).toEqual([1, 1]);
       expect(after).not.toEqual(before);
       const failed = 'The MCP server "bad" failed';
@@ -183,10 +184,10 @@ describe("/mcp", () => {
   });
 
   test("ends with a cancel if it waits for a server that does not respond", async () => {
-    await story({ config: { mcp: { bad: faulty("silent") } } }, async ({ editor, home }) => {
+    await story({ config: { mcp: { bad: faulty("silent") } } }, async ({ editor }) => {
       const { sessionId } = await editor.newSession();
       const waiting = editor.prompt(sessionId, "/mcp reconnect bad");
-      await expect.poll(() => serversOf(home.path)).toBe(1);
+      await expect.poll(() => serversOf(editor)).toBe(1);
       const begin = performance.now();
       await editor.cancel(sessionId);
       expect((await waiting).stopReason).toBe("cancelled");

@@ -3,6 +3,7 @@ import { join } from "node:path";
 import { expect, test } from "vitest";
 import * as reply from "../../support/model/reply.ts";
 import { type StoryOptions, story, withSecond } from "../../support/editor/story.ts";
+import { socketFolder } from "../../support/program/environment.ts";
 import { agentText } from "../../support/transcript.ts";
 
 const keepsRunning = (minutes: number): StoryOptions => ({
@@ -22,7 +23,7 @@ test("a turn continues after its editor is gone, and the next editor joins it li
     await withSecond(context, async (joined) => {
       const { _meta: meta } = await joined.load(sessionId);
       expect(meta).toEqual({ turn: { state: "running" } });
-      const folder = join(home.path, ".local/state/fairlead/run");
+      const folder = socketFolder(home.path);
       expect((await stat(folder)).mode & 0o777).toBe(0o700);
       expect((await stat(join(folder, `${editor.pid}.sock`))).mode & 0o777).toBe(0o600);
       expect(agentText(joined.updates(sessionId))).toMatch(/^One (two )?$/);

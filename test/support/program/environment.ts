@@ -1,5 +1,6 @@
 import { mkdirSync, statSync, writeFileSync } from "node:fs";
 import { delimiter, join } from "node:path";
+import { userFolders } from "../../../src/config/paths.ts";
 
 /** Returns this machine's PATH without the programs of the repository's packages, which users have not installed. */
 function usersPath(): string {
@@ -10,6 +11,11 @@ function usersPath(): string {
 /** Returns a PATH that has `make` on every machine, see `bin/make`. */
 export function pathWithMake(): string {
   return [join(import.meta.dirname, "bin"), usersPath()].join(delimiter);
+}
+
+/** Returns the folder of the sockets of programs with this home. */
+export function socketFolder(home: string): string {
+  return userFolders({ env: environment(home), home, platform: process.platform }).runtime;
 }
 
 /** Returns only the variables that a program needs, and a home of a user who has used the program before. */

@@ -28,6 +28,14 @@ export async function findChildren(pid: number): Promise<RunningProcess[]> {
   return (await runningProcesses()).filter(({ parent }) => parent === pid);
 }
 
+/** Returns the children of a process, their children and so on. */
+export async function findDescendants(pid: number | undefined): Promise<RunningProcess[]> {
+  const all = await runningProcesses();
+  const found = all.filter(({ parent }) => parent === pid);
+  for (const one of found) found.push(...all.filter(({ parent }) => parent === one.pid));
+  return found;
+}
+
 /** Returns the process unless it has ended. */
 export async function findProcess(pid: number): Promise<RunningProcess | undefined> {
   return (await runningProcesses()).find((one) => one.pid === pid);

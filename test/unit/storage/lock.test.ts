@@ -74,13 +74,17 @@ describe.each([
     await release(lease);
   });
 
-  test("is free when the process number now belongs to another process", async () => {
-    await release(await acquire(path));
-    writeFileSync(path, JSON.stringify({ pid: process.pid, start: "1", kernel: false }));
-    const lease = await acquire(path);
-    expect(lease.status).toBe("held");
-    await release(lease);
-  });
+  // Other systems do not tell when a process started.
+  test.runIf(process.platform === "linux")(
+    "is free when the process number now belongs to another process",
+    async () => {
+      await release(await acquire(path));
+      writeFileSync(path, JSON.stringify({ pid: process.pid, start: "1", kernel: false }));
+      const lease = await acquire(path);
+      expect(lease.status).toBe("held");
+      await release(lease);
+    },
+  );
 
   test("is free if its file is empty", async () => {
     await release(await acquire(path));
