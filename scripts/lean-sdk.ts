@@ -45,7 +45,7 @@ interface Value {
   isSchema: boolean;
 }
 
-/** What a module keeps of what it calls when it loads, and the schemas that its functions make. */
+/** Returns the values that a module creates when it loads, and the schemas that its functions create. */
 function valuesIn(statement: Statement): Value[] {
   return statement.type === "VariableDeclaration" ? statement.declarations.flatMap(valuesOf) : [];
 }

@@ -167,7 +167,7 @@ test.each([
   expect(await place.text("src/cart.js")).toMatch(/^one/);
 });
 
-test("a backslash is plain where it separates folders", () => {
+test("a path with backslashes is plain only on systems with that separator", () => {
   expect(isPlainPath(String.raw`src\new.js`, "/")).toBe(false);
   expect(isPlainPath(String.raw`C:\work\src\new.js`, "\\")).toBe(true);
   expect(isPlainPath(String.raw`"C:\work\src\new.js"`, "\\")).toBe(false);

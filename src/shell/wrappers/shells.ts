@@ -44,7 +44,7 @@ function describeInput(evalContext: EvalContext, dialect: ShellDialect): OpaqueR
   try {
     if (evalContext.inputText !== undefined) evalContext.runText(evalContext.inputText, dialect);
   } catch {
-    // Not shell text as it is shown.
+    // The shown part alone is not shell text.
   }
   return opaqueReasons.input;
 }

@@ -157,7 +157,7 @@ async function report(job: Job, ...notes: string[]): Promise<ToolResult> {
   };
 }
 
-/** Returns the unread output; of a task that has ended, its report. */
+/** Returns the unread output, or the report of a task that has ended. */
 function readNew({ kind, log, end }: Job): UnreadText {
   const unread = log.read();
   return kind === "task" && end !== undefined ? { text: end.output, skipped: 0 } : unread;

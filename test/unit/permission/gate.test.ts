@@ -171,7 +171,7 @@ describe("the gate", () => {
     expect(await gate.decide(call("1", "git push"), askAll, never)).toEqual({ outcome: "allowed" });
   });
 
-  test("after a reject settles the session's questions, the first with the reason", async () => {
+  test("a rejection settles the session's questions, the first one with the reason", async () => {
     const { gate, asked: requested, questionNumber } = setUp();
     const first = gate.decide(call("1"), askAll, never);
     const same = gate.decide(call("2"), askAll, never);
