@@ -169,7 +169,7 @@ function findCause(
   if (!isSameModel(info.model, ref)) return "model";
   const hasOtherSystem = info.sent.system !== head.system;
   if (hasOtherSystem && info.agent !== agent) return "agent";
-  // The system prompt is also built again where another cause loses the prefix, so that cause comes first.
+  // Other causes also make the program rebuild the system prompt, so they are checked first.
   if (messages.some((message) => message.info.id >= info.id && isFinishedSummary(message)))
     return "compaction";
   if (messages.some(({ parts }) => parts.some((part) => getClearedAt(part) >= info.time.created)))

@@ -179,7 +179,7 @@ export class ProjectFormatters {
     return { ...change, after: saved, additions, deletions };
   }
 
-  /** Returns undefined if the file is gone or no text. */
+  /** Returns undefined if the file is gone or is not text. */
   async #readText(path: string): Promise<TextContent | undefined> {
     try {
       const { bytes, hash } = await this.#deps.workspace.files.read(path);
@@ -276,7 +276,7 @@ export class ProjectFormatters {
   }
 }
 
-/** Returns the known formatter that is configured nearest to the file; of several in one folder, the first. */
+/** Returns the known formatter that is configured nearest to the file, or the first one if several are configured in the same folder. */
 function findNearest(
   path: string,
   { cwd, worktree = cwd }: Workspace,

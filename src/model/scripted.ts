@@ -11,7 +11,7 @@ export interface ScriptedStep {
   paceMs?: number;
 }
 
-/** One request as a script sees it. */
+/** The facts about a request that a script can use. */
 export interface ScriptedRequest {
   /** The user's latest message. */
   question: string;

@@ -13,7 +13,7 @@ export interface LocalServer {
   readonly provider: Provider;
 }
 
-/** Servers whose port is not one that many other programs use. */
+/** Servers with a port that few other programs use. */
 const recognizable: ReadonlySet<string> = new Set(["ollama", "lmstudio"]);
 
 /** What to do if a server has no models. */

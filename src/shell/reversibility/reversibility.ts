@@ -111,7 +111,7 @@ function toKnownName(name: string): string {
   return spellings.find((one) => specials.has(one) || records.has(one)) ?? name;
 }
 
-/** Jobs of the shell, and processes in variables, may be its own. */
+/** Job numbers and process ids in variables may name the command's own processes. */
 function judgeKill(args: readonly Argument[]): Reversibility {
   const words = args.filter(({ text }) => !/^-[A-Za-z]/.test(text));
   if (args.some(({ text }) => /^-(?:0|l|L)$/.test(text))) return "undoable";

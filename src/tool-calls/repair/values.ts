@@ -172,7 +172,7 @@ function toList(value: unknown, schema: Schema): readonly unknown[] | undefined 
     if (list !== undefined) return list;
     const object = items && getTypes(items).includes("object") ? parseAs(value, isRecord) : undefined;
     if (object !== undefined) return [object];
-    // A text that begins like a list but is none would become a wrong item.
+    // A text that begins like a list but is not a list would become a wrong item.
     if (value.trim() === "" || /^\s*[[{]/.test(value)) return undefined;
   }
   return value !== undefined && items !== undefined && hasType(value, items) && hasOwnType(items)

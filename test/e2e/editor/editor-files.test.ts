@@ -293,7 +293,7 @@ test("the request to an editor that does not answer is cancelled", async () => {
 });
 
 describe("line endings and byte order marks", () => {
-  test("a buffer that differs only in line endings is the file; an edit keeps them", async () => {
+  test("a buffer with other line endings counts as unchanged; an edit keeps the file's", async () => {
     const client = withFs();
     await story({ client, files: { "a.txt": "one\r\ntwo\r\n" }, config }, async (context) => {
       buffer(client, context, "one\ntwo\n");
