@@ -128,6 +128,7 @@ export class ServerConnection {
       throw new UserError(`The language server ${name} sent an invalid response to initialize.`);
     this.#capabilities.setInitial(result.capabilities ?? {});
     await this.notify("initialized", {});
+    this.progress.begin();
     if (config.initialization === undefined) return;
     await this.notify("workspace/didChangeConfiguration", { settings: config.initialization });
   }

@@ -9,7 +9,7 @@ const titleLimit = 80;
 /** A server's reports about its long tasks, such as indexing the project. */
 export class ServerProgress {
   readonly #tasks = new Map<string | number, Task>();
-  readonly #startedAt = performance.now();
+  #initializedAt: number | undefined;
   #hasFinished = false;
   #change: Deferred<void> = deferred();
 
@@ -23,9 +23,14 @@ export class ServerProgress {
     return this.#hasFinished;
   }
 
-  /** Milliseconds since the server's start. */
+  /** Milliseconds since the server was initialized; 0 before. */
   get ageMs(): number {
-    return performance.now() - this.#startedAt;
+    return this.#initializedAt === undefined ? 0 : performance.now() - this.#initializedAt;
+  }
+
+  /** The server is initialized: from now on it may register methods and begin tasks. */
+  begin(): void {
+    this.#initializedAt = performance.now();
   }
 
   /** Records a `$/progress` notification. */

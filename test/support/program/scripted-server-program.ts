@@ -18,6 +18,8 @@ const scriptSchema = z.object({
   answers: z.record(z.string(), z.array(z.unknown())).default({}),
   /** Messages sent after a notification or before the response to a request, by method. */
   sends: z.record(z.string(), z.array(z.unknown())).default({}),
+  /** Time before the response to `initialize`. */
+  initializeMs: z.number().default(0),
 });
 
 /** Actions instead of a response. */
@@ -45,7 +47,11 @@ function receive({ id, method = "", params }: z.infer<typeof messageSchema>): vo
   const script = readScript();
   for (const message of script.sends[method] ?? []) send(z.looseObject({}).parse(message));
   if (id === undefined || method === "") return;
-  if (method === "initialize") return send({ id, result: { capabilities: script.capabilities } });
+  if (method === "initialize") {
+    const result = { capabilities: script.capabilities };
+    setTimeout(() => send({ id, result }), script.initializeMs);
+    return;
+  }
   const answers = script.answers[method] ?? [];
   const count = counts.get(method) ?? 0;
   counts.set(method, count + 1);

@@ -21,6 +21,7 @@ export interface ServerScript {
   readonly capabilities?: Readonly<Record<string, unknown>>;
   readonly answers?: Readonly<Record<string, readonly unknown[]>>;
   readonly sends?: Readonly<Record<string, readonly unknown[]>>;
+  readonly initializeMs?: number;
 }
 
 /** Announces all capabilities that the tools use. */

@@ -1,4 +1,5 @@
 import { describe, expect, test } from "vitest";
+import { requestLimits } from "../../../src/lsp/language-server.ts";
 import { lspTool } from "../../../src/tool/lsp/lsp.ts";
 import { allProviders, lspPlace, range } from "./lsp-place.ts";
 import { description, prepare, run } from "../tool-place.ts";
@@ -265,6 +266,19 @@ describe("a server that", () => {
     expect(await place.ask(definition)).toBe(
       "test does not support going to definitions. Use grep and read instead.",
     );
+  });
+
+  test("starts slowly may still register methods when it is initialized", async () => {
+    const registrations = [{ id: "1", method, registerOptions: {} }];
+    const request = { id: 1, method: "client/registerCapability", params: { registrations } };
+    const script = {
+      capabilities: {},
+      answers: { [method]: [{ uri: "$root/a.txt", range: range(0, 4) }] },
+      sends: { initialized: [request] },
+      initializeMs: requestLimits.registerMs,
+    };
+    await using place = await lspPlace(files, script);
+    expect(await place.ask(definition)).toBe("a.txt:\n  1:5: let sum = 1");
   });
 
   test("requests settings and edits gets responses", async () => {
