@@ -40,7 +40,8 @@ import { openRecentChanges } from "./workspace/recent/open-recent-changes.ts";
 import { openPipedProcesses, type PipedProcesses } from "./workspace/process/piped-process.ts";
 import type { Sandbox } from "./sandbox/sandbox.ts";
 import { openProcesses, type Processes } from "./workspace/process/process.ts";
-import { openSearch, type Search } from "./workspace/search/search.ts";
+import type { Search } from "./workspace/search/queries.ts";
+import { openSearch } from "./workspace/search/search.ts";
 import { openSnapshots } from "./workspace/files/snapshot.ts";
 import { Watchdog } from "./workspace/process/watchdog.ts";
 

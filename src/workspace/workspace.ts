@@ -1,7 +1,7 @@
 import type { ChangeTracker } from "./changes/command-changes.ts";
 import type { Files } from "./files/files.ts";
 import type { Processes } from "./process/process.ts";
-import type { Search } from "./search/search.ts";
+import type { Search } from "./search/queries.ts";
 import type { Snapshots } from "./files/snapshot.ts";
 
 /** Folders of a session, with access to its files and processes. */

@@ -9,7 +9,7 @@ import { openFiles } from "../../src/workspace/files/disk-files.ts";
 import type { Files as WorkspaceFiles } from "../../src/workspace/files/files.ts";
 import { SeenFiles } from "../../src/tool/seen-files.ts";
 import type { Processes } from "../../src/workspace/process/process.ts";
-import type { Search } from "../../src/workspace/search/search.ts";
+import type { Search } from "../../src/workspace/search/queries.ts";
 import { openChangeTracker } from "../../src/workspace/changes/change-tracker.ts";
 import { openSnapshots } from "../../src/workspace/files/snapshot.ts";
 import type { AuthorChanges } from "../../src/workspace/recent/recent-changes.ts";

@@ -4,7 +4,7 @@ import description from "../../../prompts/tools/grep.md";
 import { isAbort, sentenceOf } from "../../base/errors.ts";
 import { formatPath } from "../../workspace/paths.ts";
 import { MAX_FILE_BYTES } from "../../workspace/search/search-engine.ts";
-import type { LineMatch, LinesQuery, Search } from "../../workspace/search/search.ts";
+import type { LineMatch, LinesQuery, Search } from "../../workspace/search/queries.ts";
 import { nameOf, resolveSearchTarget } from "./folder.ts";
 import { explainExpression, explainGlob } from "./pattern-hints.ts";
 import { hasNoNul } from "../invalid.ts";

@@ -1,62 +1,8 @@
-import { statSync } from "node:fs";
-import { stat } from "node:fs/promises";
-import { join } from "node:path";
 import { once } from "../../base/async.ts";
-import { toSlashes } from "../../base/files/paths.ts";
 import { UnusualIgnoreRulesError } from "./unusual-ignore-rules.ts";
-import { type Matches, MAX_FILE_BYTES, MAX_FILES, type SearchEngine } from "./search-engine.ts";
+import type { Search } from "./queries.ts";
+import type { SearchEngine } from "./search-engine.ts";
 import type { Watchdog } from "../process/watchdog.ts";
-
-/** Finds files and lines in a folder, honoring .gitignore. Uses ripgrep if available, else JavaScript. */
-export interface Search {
-  files(query: FilesQuery): Promise<{ paths: string[]; truncated: boolean }>;
-  lines(query: LinesQuery): Promise<FoundLines>;
-  /** Prepares the first search. */
-  warmUp(): Promise<void>;
-}
-
-export interface FilesQuery {
-  /** Real path. */
-  folder: string;
-  /** Globs in ripgrep's syntax; empty means all files. */
-  globs: readonly string[];
-  limit: number;
-  /** By modification time, newest first, or by path. */
-  order: "newest" | "path";
-  onProgress?: OnProgress;
-  signal: AbortSignal;
-}
-
-/** Called once a second during a search with the number of files found so far. */
-export type OnProgress = (files: number) => void;
-
-export interface LinesQuery {
-  folder: string;
-  /** A regular expression. An invalid one throws an Error that quotes the problem. */
-  pattern: string;
-  include?: string;
-  limit: number;
-  /** Whether lines of a file may be shown, by absolute path; default all. */
-  isShown?: (path: string) => boolean;
-  onProgress?: OnProgress;
-  signal: AbortSignal;
-}
-
-export interface FoundLines {
-  matches: LineMatch[];
-  truncated: boolean;
-  /** Absolute paths of files that were too large to search. */
-  large: string[];
-}
-
-export interface LineMatch {
-  /** Absolute path. */
-  path: string;
-  /** Counts from 1. */
-  line: number;
-  /** The whole line, truncated to 2,000 characters. */
-  text: string;
-}
 
 export interface SearchOptions {
   env: Readonly<Record<string, string | undefined>>;
@@ -67,12 +13,6 @@ export interface SearchOptions {
   progressMs?: number;
 }
 
-const LINE_LIMIT_CHARACTERS = 2_000;
-/** Reading the times of many files yields to other work after this long. */
-const STAT_SLICE_MS = 5;
-/** Files whose lines are fetched at once. Each has a match, unless it is binary. */
-const FILES_AT_ONCE = 50;
-
 /**
  * `engine` is for tests; by default the bundled ripgrep, one on the PATH of `env`, or JavaScript. The engines
  * see the same files and lines, but their expressions differ in details such as the meaning of `\w` beyond
@@ -82,13 +22,19 @@ export function openSearch(options: SearchOptions): Search {
   const engine = once(() => loadEngine(options));
   const { progressMs = 1_000 } = options;
   return {
-    files: async (query) => withEngine(await engine(), (engine) => findFiles(engine, query, progressMs)),
-    lines: async (query) => withEngine(await engine(), (engine) => findLines(engine, query, progressMs)),
-    warmUp: async () => void (await Promise.all([engine(), loadGlob()])),
+    files: async (query) => {
+      const { findFiles } = await loadFinders();
+      return withEngine(await engine(), (engine) => findFiles(engine, query, progressMs));
+    },
+    lines: async (query) => {
+      const { findLines } = await loadFinders();
+      return withEngine(await engine(), (engine) => findLines(engine, query, progressMs));
+    },
+    warmUp: async () => void (await Promise.all([engine(), loadFinders()])),
   };
 }
 
-const loadGlob = () => import("./glob.ts");
+const loadFinders = () => import("./find.ts");
 
 /** Falls back to JavaScript where ripgrep cannot search. */
 async function withEngine<T>(engine: SearchEngine, search: (engine: SearchEngine) => Promise<T>): Promise<T> {
@@ -106,131 +52,4 @@ async function loadEngine({ env, engine: wanted = "auto", watchdog }: SearchOpti
   if (program !== undefined) return ripgrepEngine(program, watchdog);
   if (wanted === "ripgrep") throw new Error("ripgrep not found. Install it, or use another engine.");
   return (await import("./search-javascript.ts")).javascriptEngine;
-}
-
-async function findFiles(
-  engine: SearchEngine,
-  query: FilesQuery,
-  progressMs: number,
-): ReturnType<Search["files"]> {
-  const { toPathFilter } = await loadGlob();
-  const isWanted = toPathFilter(query.globs, query.folder);
-  const found: string[] = [];
-  const tell = createProgress(query.onProgress, progressMs);
-  for await (const path of engine.files(query.folder, query.signal)) {
-    if (isWanted(path)) found.push(path);
-    if (found.length === MAX_FILES) break;
-    tell(found.length);
-  }
-  const paths =
-    query.order === "newest"
-      ? await sortNewestFirst(query.folder, found, query.signal)
-      : found.sort(compareByPath);
-  return {
-    paths: paths.slice(0, query.limit).map((path) => join(query.folder, path)),
-    truncated: paths.length > query.limit || paths.length === MAX_FILES,
-  };
-}
-
-async function findLines(
-  engine: SearchEngine,
-  query: LinesQuery,
-  progressMs: number,
-): ReturnType<Search["lines"]> {
-  const { isShown = () => true, pattern, signal } = query;
-  const limit = query.limit + 1;
-  const { paths, known, large = [] } = await findFilesWithMatch(engine, query, limit, progressMs);
-  const matches: LineMatch[] = [];
-  for (let start = 0; start < paths.length && matches.length < limit; start += FILES_AT_ONCE) {
-    const some = paths.slice(start, start + FILES_AT_ONCE).filter(isShown);
-    const found = known ?? (await engine.matches({ paths: some, pattern, limit, signal }));
-    for (const path of some)
-      for (const { line, text } of found.get(path) ?? []) matches.push({ path, line, text: truncate(text) });
-  }
-  return { matches: matches.slice(0, query.limit), truncated: matches.length > query.limit, large };
-}
-
-/**
- * Files with a match, newest first, with their lines if already known. A query for one file searches only
- * that file.
- */
-async function findFilesWithMatch(
-  engine: SearchEngine,
-  query: LinesQuery,
-  limit: number,
-  progressMs: number,
-): Promise<{ paths: string[]; known?: Matches; large?: string[] }> {
-  const { folder, pattern, include, signal } = query;
-  const stats = await stat(folder);
-  if (stats.size > MAX_FILE_BYTES && stats.isFile())
-    throw new Error(`${folder} has ${stats.size} bytes; the limit for searches is ${MAX_FILE_BYTES} bytes.`);
-  if (stats.isFile()) return { paths: [folder] };
-  const { toPathFilter } = await loadGlob();
-  const filter = toPathFilter(include === undefined ? [] : [include], folder);
-  const onFound = createProgress(query.onProgress, progressMs);
-  const large = new Set<string>();
-  const onLarge = (path: string) => {
-    if (large.size < MAX_FILES) large.add(join(folder, path));
-  };
-  const wanted = { folder, pattern, glob: getNameGlob(include), filter, onLarge, onFound, signal };
-  const few = await engine.fewMatches?.({ ...wanted, limit });
-  const matching = few === undefined ? await engine.filesWithMatch(wanted) : [...few.keys()];
-  const paths = (await sortNewestFirst(folder, matching, signal)).map((path) => join(folder, path));
-  const found = { paths, large: [...large].sort(compareByPath) };
-  if (few === undefined) return found;
-  return { ...found, known: new Map([...few].map(([path, lines]) => [join(folder, path), lines])) };
-}
-
-/** Limits calls to one per interval, measured from the end of the previous one. */
-function createProgress(onProgress: OnProgress | undefined, intervalMs: number): (files: number) => void {
-  let next = performance.now() + intervalMs;
-  return (files) => {
-    if (onProgress === undefined || performance.now() < next) return;
-    next = performance.now() + intervalMs;
-    onProgress(files);
-  };
-}
-
-/** The part of a glob that matches names only, if there is one. */
-function getNameGlob(include: string | undefined): string | undefined {
-  const name = include === undefined ? undefined : toSlashes(include).split("/").at(-1);
-  if (!name || include?.startsWith("!") || name.includes("**")) return undefined;
-  return /^[\w*?.-]*(?:\{[\w*?.,-]*\}[\w*?.-]*)?$/.test(name) ? name : undefined;
-}
-
-async function sortNewestFirst(
-  folder: string,
-  paths: readonly string[],
-  signal: AbortSignal,
-): Promise<string[]> {
-  const dated: { path: string; time: number }[] = [];
-  let sliceEnd = performance.now() + STAT_SLICE_MS;
-  for (const path of paths) {
-    if (performance.now() > sliceEnd) {
-      await new Promise((resolve) => setImmediate(resolve));
-      signal.throwIfAborted();
-      sliceEnd = performance.now() + STAT_SLICE_MS;
-    }
-    dated.push({ path, time: getModificationTime(join(folder, path)) });
-  }
-  return dated
-    .sort((one, two) => two.time - one.time || compareByPath(one.path, two.path))
-    .map(({ path }) => path);
-}
-
-/** Milliseconds since 1970, 0 if the file is gone. Takes 2 µs; the asynchronous call takes ten times as long. */
-function getModificationTime(path: string): number {
-  try {
-    return statSync(path, { throwIfNoEntry: false })?.mtimeMs ?? 0;
-  } catch {
-    return 0;
-  }
-}
-
-function compareByPath(one: string, two: string): number {
-  return one < two ? -1 : Number(one > two);
-}
-
-function truncate(text: string): string {
-  return text.length > LINE_LIMIT_CHARACTERS ? text.slice(0, LINE_LIMIT_CHARACTERS) : text;
 }

@@ -18,7 +18,8 @@ import { findRunningGroups } from "../../../src/workspace/process/process-tree.t
 import { ripgrepEngine } from "../../../src/workspace/search/search-ripgrep.ts";
 import { toSlashes } from "../../../src/base/files/paths.ts";
 import { toPathFilter } from "../../../src/workspace/search/glob.ts";
-import { openSearch, type FilesQuery, type LinesQuery } from "../../../src/workspace/search/search.ts";
+import type { FilesQuery, LinesQuery } from "../../../src/workspace/search/queries.ts";
+import { openSearch } from "../../../src/workspace/search/search.ts";
 import { temporaryFolder } from "../../support/temp.ts";
 import {
   lacksOddNames,
