@@ -41,7 +41,7 @@ test("programs get JSON where terminals get tables", async () => {
     ]);
     expect((await run("models")).stdout).toMatch(/^test\/scripted\tScripted\t100k\t8k\t/);
     const none = await run("models", "nobody");
-    expect([none.exitCode, none.stderr]).toEqual([1, expect.stringContaining("there are test")]);
+    expect([none.exitCode, none.stderr]).toEqual([1, expect.stringContaining("providers with models: test")]);
     expect(await json("trust")).toEqual([]);
   });
 });
