@@ -37,6 +37,11 @@ export class LazyJobs {
     return hasRunningJob(part.state) ? (await this.load()).describeCall(part) : part;
   }
 
+  /** Number of tasks that ended and that the model does not know. */
+  get unreportedTasks(): number {
+    return this.#loaded?.unreportedTasks ?? 0;
+  }
+
   /** Shows the user the ends that the model does not know. Called when no turn follows. */
   noticeEnds(): void {
     this.#loaded?.noticeEnds();

@@ -124,6 +124,11 @@ export class SessionJobs implements Jobs {
     return text;
   }
 
+  /** Number of tasks that ended and that the model does not know. */
+  get unreportedTasks(): number {
+    return this.all.filter((job) => job.kind === "task" && job.isUnreported).length;
+  }
+
   /** Shows the user the ends that the model does not know. Called when no turn follows. */
   noticeEnds(): void {
     if (this.#isClosed) return;

@@ -118,10 +118,15 @@ async function toResponse(
   if (result.end === "failed") throw turnError(result.error, connection.client);
   if (result.end === "cancelled") view.endCancelled();
   const usage = toUsage(result);
+  const { unreportedTasks } = view.session.jobs;
   return {
     stopReason: toStopReason(result.end),
     ...(connection.client.turnUsage && { usage }),
-    _meta: { usage, ...(result.command && { command: result.command }) },
+    _meta: {
+      usage,
+      ...(result.command && { command: result.command }),
+      ...(unreportedTasks > 0 && { unreportedTasks }),
+    },
   };
 }
 

@@ -163,7 +163,8 @@ class Run {
   async #send(prompts: Prompts, blocks: readonly ContentBlock[]): Promise<RunResult> {
     let end = await prompts.send(blocks);
     for (let rounds = 0; rounds < taskRounds && end.stopReason === "end_turn"; rounds++) {
-      if (!(await this.#waitForTasks(prompts))) break;
+      const hasWaited = await this.#waitForTasks(prompts);
+      if (prompts.signal !== undefined || (!hasWaited && end.unreportedTasks === 0)) break;
       this.#answer.clear();
       end = await prompts.send([{ type: "text", text: tasksEndedPrompt }]);
     }
@@ -179,7 +180,7 @@ class Run {
     if (tasks.length === 0) return false;
     this.#report.note(`Waiting for tasks in the background: ${tasks.join(", ")}`);
     await Promise.race([this.#background.waitForTasks(), prompts.interrupted]);
-    return prompts.signal === undefined;
+    return true;
   }
 
   async #writeOutput(result: RunResult): Promise<RunResult> {
@@ -254,7 +255,7 @@ class Prompts {
     }
   }
 
-  async send(blocks: readonly ContentBlock[]): Promise<TurnEnd> {
+  async send(blocks: readonly ContentBlock[]): Promise<TurnEnd & { readonly unreportedTasks: number }> {
     const { stopReason, _meta } = await this.#editor.agent.request("session/prompt", {
       sessionId: this.#sessionId,
       prompt: [...blocks],
@@ -263,6 +264,7 @@ class Prompts {
     return {
       stopReason,
       usage: _meta?.["usage"],
+      unreportedTasks: Number(_meta?.["unreportedTasks"] ?? 0),
       command: isRecord(command)
         ? { name: String(command["name"]), problem: String(command["problem"]) }
         : undefined,

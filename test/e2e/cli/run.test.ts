@@ -119,6 +119,30 @@ test("a run waits for its background tasks and answers with their reports", asyn
   });
 });
 
+test("a run answers with the report of a task that ends within its turn", async () => {
+  await inPlace(async ({ model, start }) => {
+    const mayAnswer = reply.gate();
+    const isOfTask = ({ messages }: ModelRequest) => JSON.stringify(messages[1]).includes("Count the files");
+    model.when(isOfTask, "There are seven files.");
+    const task = { description: "Count", prompt: "Count the files", subagent_type: "general" };
+    model
+      .reply(reply.call("task", { ...task, background: true }))
+      .reply([mayAnswer, "I have started it."])
+      .reply("Seven.");
+    const running = start(["run", "--json", "How many files are there?"], { input: "" });
+    let events = "";
+    running.child.stdout?.setEncoding("utf8").on("data", (text: string) => {
+      events += text;
+      if (events.includes("There are seven files.")) mayAnswer.release();
+    });
+    const { code, stdout } = await running.ended;
+    expect([code, JSON.parse(stdout.trim().split("\n").at(-1) ?? "")]).toEqual([
+      0,
+      expect.objectContaining({ answer: "Seven." }),
+    ]);
+  });
+});
+
 describe("the evidence of a run", () => {
   const edited = { permission: { edit: "allow", bash: "ask" }, evidence: {} };
   const write = reply.call("write", { filePath: "b.ts", content: "export {};\n" });
