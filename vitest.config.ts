@@ -128,7 +128,9 @@ const left = process.platform === "win32" ? notOnWindows.flatMap(({ files }) => 
 /** Other unit tests that wait, write or compute for about a second: `npm run test:unit` leaves them out too. */
 const unitOfSeconds = [
   "test/unit/**/{language-servers,layers,lock,model-stream}.test.ts",
-  "test/tool/**/{bash,webfetch}.test.ts",
+  "test/tool/**/{bash,patch-forms,webfetch}.test.ts",
+  "test/property/permission.test.ts",
+  "test/unit/{permission/trust,tool/match-time,workspace/files}.test.ts",
   "test/streams/*.test.ts",
 ];
 
