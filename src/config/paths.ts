@@ -37,7 +37,7 @@ export function userFolders(where: Home): UserFolders {
   };
 }
 
-/** Bytes that the path of a folder for sockets may have: macOS accepts 103 for a socket, and 13 name it. */
+/** Longest path of a folder for sockets, in bytes: macOS accepts 103 for a socket, whose name has up to 13. */
 const longestSocketFolder = 90;
 
 /** Returns the folder, or a short one of the user if sockets in it would have too long a path. */

@@ -11,7 +11,7 @@ const writableDevices = [
   "/dev/dtracehelper",
 ];
 
-/** Opening a file in it repeats a descriptor that the process has: `/dev/stdout` is a link to one. */
+/** Opening a file in this folder duplicates a descriptor of the process. `/dev/stdout` is a link to such a file. */
 const descriptorFolder = "/dev/fd";
 
 /** Returns a profile for `sandbox-exec`, in its language. The last rule that matches decides. */

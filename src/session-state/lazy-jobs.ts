@@ -37,7 +37,7 @@ export class LazyJobs {
     return hasRunningJob(part.state) ? (await this.load()).describeCall(part) : part;
   }
 
-  /** Number of tasks that ended and that the model does not know. */
+  /** Number of tasks that ended and whose reports the model has not received. */
   get unreportedTasks(): number {
     return this.#loaded?.unreportedTasks ?? 0;
   }

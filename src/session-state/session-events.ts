@@ -32,11 +32,11 @@ export class SessionEvents {
   #viewer: SessionViewer | undefined;
 
   constructor(deps: {
-    /** The plugins of the parent session, for a child. */
+    /** Shared by a session and its children. */
     plugins: SessionPlugins;
     /** Returns the stored info of a live session. */
     infoOf(id: SessionId): SessionInfo | undefined;
-    /** The plugins of the parent session, for a child. */
+    /** The events of the parent session, for a child. */
     parent: SessionEvents | undefined;
     log: Log;
   }) {

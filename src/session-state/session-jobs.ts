@@ -124,7 +124,7 @@ export class SessionJobs implements Jobs {
     return text;
   }
 
-  /** Number of tasks that ended and that the model does not know. */
+  /** Number of tasks that ended and whose reports the model has not received. */
   get unreportedTasks(): number {
     return this.all.filter((job) => job.kind === "task" && job.isUnreported).length;
   }

@@ -48,7 +48,7 @@ export async function settleTask(
   return files;
 }
 
-/** Returns whether a task works in the worktree, or something of it is not merged. */
+/** Returns whether a task works in the worktree, or the worktree has changes that are not merged. */
 async function isNeeded({ worktrees }: MergeTargetsDeps, target: MergeTarget): Promise<boolean> {
   if (target.isUnresolved || target.isRunning) return true;
   return (await worktrees.listChanges(target.worktree, target.base)).length > 0;

@@ -33,7 +33,7 @@ interface ConnectedClient {
 export class ClientHost implements SessionHost {
   readonly #log: Log;
   #connected: ConnectedClient | undefined;
-  /** Resolves when a client can be asked that could not be asked before. */
+  /** Resolves when a client connects or opens a session, so that waiting questions may be asked. */
   #changed = deferred<void>();
 
   constructor(log: Log) {

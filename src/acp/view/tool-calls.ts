@@ -317,10 +317,7 @@ function imageContent({ mime, url }: { mime: string; url: string }): ToolCallCon
   return [{ type: "content", content: { type: "image", mimeType: mime, data } }];
 }
 
-/**
- * Returns the metadata that has no field of its own in the protocol, without values such as false and exit
- * code 0.
- */
+/** Returns the metadata for which the protocol has no field, without values such as false and exit code 0. */
 function toRawOutput(state: ToolPart["state"]): Pick<ToolCall, "rawOutput"> {
   if (state.status !== "completed") return {};
   const entries = Object.entries(state.metadata ?? {}).filter(

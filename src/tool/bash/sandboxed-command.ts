@@ -16,7 +16,7 @@ const questionLimit = 5;
 /** Loads the sandbox of the project, which decides how an allowed command line runs. */
 export type LoadSandbox = () => Promise<ProjectSandbox>;
 
-/** The known blocks by the sandbox in a failed run. */
+/** Why the sandbox made a command fail, as its output shows. */
 export interface Blocked {
   /** Why, as the end of a sentence about the command: "it has no network". */
   readonly reason: string;
@@ -33,7 +33,7 @@ export interface Confined {
   explain(output: string, end: Pick<ProcessOutcome, "exitCode" | "background">): Promise<Explanation>;
 }
 
-/** The blocks by the sandbox, with notes for the model and the user. */
+/** Why a command failed in the sandbox, and notes about it for the model and the user. */
 export interface Explanation {
   readonly blocked: Blocked | undefined;
   readonly notes: readonly string[];

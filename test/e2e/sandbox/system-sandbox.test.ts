@@ -14,7 +14,7 @@ const problem = await findSandboxProblem();
 /** Refusals of a connection by the sandbox; a host that does not answer is none of them. */
 const refusals = ["ENETUNREACH", "EPERM", "EACCES", "EHOSTUNREACH"];
 
-/** Prints the code of the error of a connection to an address that no host has, then uses a port of its own. */
+/** Prints the error code of a connection to an address without a host, then connects to its own port. */
 const connections = `
   const net = require("net");
   const remote = net.connect(80, "192.0.2.1");
