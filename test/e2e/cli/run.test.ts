@@ -110,7 +110,11 @@ test("a run waits for its background tasks and answers with their reports", asyn
     const running = start(["run", "How many files are there?"], { input: "" });
     await model.request(3);
     model.reply("Seven.");
-    mayEnd.release();
+    let log = "";
+    running.child.stderr?.setEncoding("utf8").on("data", (text: string) => {
+      log += text;
+      if (log.includes("Waiting for tasks")) mayEnd.release();
+    });
     const { code, stdout, stderr } = await running.ended;
     expect([code, stdout]).toEqual([0, "Seven.\n"]);
     expect(stderr).toContain("Waiting for tasks in the background: Count (@general)");
