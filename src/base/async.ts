@@ -12,10 +12,18 @@ export function deferred<T>(): Deferred<T> {
 /** Runs tasks one at a time, in the order given. A failed task does not stop the next one. */
 export class Serial {
   #last: Promise<unknown> = Promise.resolve();
+  #unfinished = 0;
+
+  /** Whether no task runs or waits. */
+  get isIdle(): boolean {
+    return this.#unfinished === 0;
+  }
 
   run<T>(task: () => Promise<T> | T): Promise<T> {
+    this.#unfinished++;
     const next = this.#last.then(task, task);
-    this.#last = next.then(ignore, ignore);
+    const finish = () => void this.#unfinished--;
+    this.#last = next.then(finish, finish);
     return next;
   }
 

@@ -1,4 +1,6 @@
 import type { SessionUpdate, ToolCallContent } from "@agentclientprotocol/sdk/unstable";
+import { Serial } from "../../base/async.ts";
+import { errorFields } from "../../base/error-fields.ts";
 import { removeControls } from "../../base/text/controls.ts";
 import type { Log } from "../../base/log.ts";
 import type { SessionEvent } from "../../message/event.ts";
@@ -24,7 +26,6 @@ import { toUserUpdates } from "./content.ts";
 import { createPlanUpdates } from "./plan-documents.ts";
 import { Compactions, Retries } from "./program-cards.ts";
 import { Subagents } from "./subagents.ts";
-import { TaskQueue } from "./task-queue.ts";
 import { needsDiffs, toCancelledPart, ToolCalls } from "./tool-calls.ts";
 import { evidenceUpdate, listCommands, planUpdate, titleUpdate, usageUpdate } from "./updates.ts";
 import { type UpdateKind, ViewState } from "./view-state.ts";
@@ -72,7 +73,9 @@ export class SessionView implements SessionViewer {
   readonly #background = new Set<string>();
   /** Notices that wait for the next turn, for clients that cannot show them outside of turns. */
   readonly #pendingNotices = new Set<string>();
-  readonly #tasks: TaskQueue;
+  /** Tasks that wait for the disk, and what must be shown after them. */
+  readonly #tasks = new Serial();
+  readonly #log: Log;
   /** Events of the turn during a replay; shown after it. */
   readonly #afterReplay: (() => void | Promise<void>)[] = [];
 
@@ -91,7 +94,7 @@ export class SessionView implements SessionViewer {
     this.#channel = deps.channel;
     this.#client = deps.client;
     this.waitUntilReady = () => deps.waitUntilReady();
-    this.#tasks = new TaskQueue(deps.log);
+    this.#log = deps.log;
     const { workspace } = deps.session.project;
     const { client, log } = deps;
     const { cwd } = workspace;
@@ -164,8 +167,13 @@ export class SessionView implements SessionViewer {
       };
       if (this.state.isReplaying) this.#afterReplay.push(run);
       else if (this.#tasks.isIdle) run();
-      else this.#tasks.add(async () => run());
+      else this.#enqueue(async () => run());
     });
+  }
+
+  /** A failed task is logged. */
+  #enqueue(task: () => Promise<void>): void {
+    this.#tasks.run(task).catch((error) => this.#log.error("update failed", errorFields(error)));
   }
 
   /** Calls whose jobs run, as the client knows them. */
@@ -189,7 +197,7 @@ export class SessionView implements SessionViewer {
       return;
     }
     if (this.#tasks.isIdle && this.#findCallWithDiffs(event) === undefined) this.#show(event, noDiffs);
-    else this.#tasks.add(async () => this.#show(event, await this.#loadDiffs(event)));
+    else this.#enqueue(async () => this.#show(event, await this.#loadDiffs(event)));
   }
 
   /** Whether the event is about work that may continue after the turn that started it. */
@@ -277,11 +285,11 @@ export class SessionView implements SessionViewer {
   async replay(messages: AsyncIterable<Message>, signal: AbortSignal): Promise<void> {
     this.state.beginReplay();
     try {
-      await this.#tasks.idle();
+      while (!this.#tasks.isIdle) await this.#tasks.idle();
       await this.#replay(messages, signal);
     } finally {
       while (this.#afterReplay.length > 0) {
-        for (const task of this.#afterReplay.splice(0)) this.#tasks.add(async () => task());
+        for (const task of this.#afterReplay.splice(0)) this.#enqueue(async () => task());
         await this.#tasks.idle();
       }
       this.#replayed.clear();
