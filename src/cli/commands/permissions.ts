@@ -1,7 +1,7 @@
 import type { Approvals } from "../../permission/approvals.ts";
 import { checkCommand, describeCheck, type CheckedCommand } from "./permission-check.ts";
 import { findShell } from "../../workspace/process/find-shell.ts";
-import { createShellContext } from "../../workspace/shell-context.ts";
+import { createShellContext } from "../../tool/command-analysis.ts";
 import type { Call } from "../command-line/command.ts";
 import { openLocalApp } from "../local-app.ts";
 import { print, printJson, printTable, writeNotice } from "../terminal/output.ts";

@@ -2,7 +2,7 @@ import { describe, expect, test } from "vitest";
 import { evaluate, parseRules } from "../../../src/permission/evaluate.ts";
 import { toShellRequests } from "../../../src/permission/shell-requests.ts";
 import { analyzeShell } from "../../../src/shell/analysis.ts";
-import { createShellContext } from "../../../src/workspace/shell-context.ts";
+import { createShellContext } from "../../../src/tool/command-analysis.ts";
 
 const folders = {
   cwd: "C:\\work\\app",
