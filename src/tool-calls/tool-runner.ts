@@ -37,10 +37,16 @@ import {
   type ResultLimits,
   type ResultShare,
 } from "../context/result-budget.ts";
-import { type CheckedCall, checkCall, type ModelCall, type RunnableCall } from "./repair/repair-call.ts";
+import {
+  type CheckedCall,
+  checkCall,
+  findTool,
+  type ModelCall,
+  type RunnableCall,
+  type ToolsByName,
+} from "./repair/repair-call.ts";
 import { callTool, isCallTool, unwrapCall } from "./on-demand/call-tool.ts";
 import { isParallelName, splitParallelCall } from "./repair/parallel-call.ts";
-import { findTool, type ToolsByName } from "./repair/tool-name.ts";
 import { addToolRules, isForbidden } from "./tool-set.ts";
 
 /**

@@ -4,8 +4,7 @@ import { isRecord } from "../../base/text/record.ts";
 import { defineTool, ToolFailure } from "../../tool/tool.ts";
 import { decodeText, parseTolerantJson } from "../repair/json-text.ts";
 import { normalizeKey } from "../repair/keys.ts";
-import type { ModelCall } from "../repair/repair-call.ts";
-import { stripName } from "../repair/tool-name.ts";
+import { type ModelCall, stripName } from "../repair/repair-call.ts";
 
 export const CALL_TOOL = "call_tool";
 

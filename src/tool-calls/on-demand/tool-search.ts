@@ -4,7 +4,7 @@ import { excerpt } from "../../base/text/excerpt.ts";
 import { isRecord } from "../../base/text/record.ts";
 import { rankByName } from "../../tool/invalid.ts";
 import { defineTool, type Tool } from "../../tool/tool.ts";
-import { findTool } from "../repair/tool-name.ts";
+import { findTool } from "../repair/repair-call.ts";
 import { requireSchema } from "../tool-schema.ts";
 
 export const TOOL_SEARCH = "tool_search";

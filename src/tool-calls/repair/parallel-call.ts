@@ -1,8 +1,7 @@
 import { isRecord } from "../../base/text/record.ts";
 import { decodeText, parseTolerantJson } from "./json-text.ts";
 import { normalizeKey } from "./keys.ts";
-import type { ModelCall } from "./repair-call.ts";
-import { stripName } from "./tool-name.ts";
+import { type ModelCall, stripName } from "./repair-call.ts";
 
 /** Maximum number of calls in one wrapper. */
 const parallelLimit = 32;

@@ -3,8 +3,7 @@ import { describe, expect, test } from "vitest";
 import { parseArguments } from "../../../src/model/answer/call-arguments.ts";
 import { builtInTools } from "../../../src/tool/registry.ts";
 import { parseTolerantJson } from "../../../src/tool-calls/repair/json-text.ts";
-import { checkCall, type ModelCall } from "../../../src/tool-calls/repair/repair-call.ts";
-import { findTool } from "../../../src/tool-calls/repair/tool-name.ts";
+import { checkCall, findTool, type ModelCall } from "../../../src/tool-calls/repair/repair-call.ts";
 import { nearRightCases } from "./near-right-cases.ts";
 
 const all = builtInTools({ skills: [], search: undefined });
