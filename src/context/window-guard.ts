@@ -8,13 +8,12 @@ import {
 } from "../message/estimate-request.ts";
 import type { AgentError, Message } from "../message/message.ts";
 import type { Model, ModelRequest } from "../model/model.ts";
-import { outputLimitBytes } from "../tool/output-limit.ts";
+import { minShareBytes, outputLimitBytes, type ResultLimits } from "../tool/output-limit.ts";
 import { startsTurn } from "../message/starts-turn.ts";
 import { bytesPerToken, sumContextTokens, getTextLimitBytes, getUsableWindow } from "./context-budget.ts";
 import { isUncached } from "./prompt-cache.ts";
 import { findPrunable, isStep, prune, type PruneLimits, pruneLimits, shortenStep } from "./prune.ts";
 import type { Project } from "../conversation/project.ts";
-import { minShareBytes, type ResultLimits } from "./result-budget.ts";
 import type { StepOutcome } from "../conversation/step-outcome.ts";
 import type { Transcript } from "../conversation/transcript.ts";
 import { compactionOf, isFinishedSummary } from "../conversation/visible-messages.ts";

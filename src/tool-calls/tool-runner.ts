@@ -6,7 +6,15 @@ import type { CallDecision, FileChange, ProviderMetadata, ToolPart } from "../me
 import { getToolPermission } from "../permission/evaluate.ts";
 import type { Decider, GateCall } from "../permission/gate.ts";
 import type { Decision, PermissionRequest, Ruleset } from "../permission/rule.ts";
-import { limitOutput, outputLimitBytes, type OutputLimits } from "../tool/output-limit.ts";
+import {
+  limitOutput,
+  minShareBytes,
+  outputLimitBytes,
+  type OutputLimits,
+  ResultBudget,
+  type ResultLimits,
+  type ResultShare,
+} from "../tool/output-limit.ts";
 import {
   type PreparedCall,
   prepareCall,
@@ -31,12 +39,6 @@ import type { OpenCalls } from "./open-calls.ts";
 import type { Diagnose } from "../conversation/project.ts";
 import type { FormatChanges } from "../formatter/project-formatters.ts";
 import { isDoomLoop, type CallFingerprint, fingerprintCall, fingerprintResult } from "./doom-loop.ts";
-import {
-  minShareBytes,
-  ResultBudget,
-  type ResultLimits,
-  type ResultShare,
-} from "../context/result-budget.ts";
 import {
   type CheckedCall,
   checkCall,
