@@ -36,7 +36,7 @@ import type { SessionStore } from "./storage/session-store.ts";
 import { ChildEnvironment } from "./workspace/process/child-variables.ts";
 import { type DiskFiles, openFiles } from "./workspace/files/disk-files.ts";
 import { openChangeTracker } from "./workspace/changes/change-tracker.ts";
-import { openRecentChanges } from "./workspace/recent/open-recent-changes.ts";
+import { SharedChanges } from "./workspace/recent/shared-changes.ts";
 import { openPipedProcesses, type PipedProcesses } from "./workspace/process/piped-process.ts";
 import type { Sandbox } from "./sandbox/sandbox.ts";
 import { openProcesses, type Processes } from "./workspace/process/process.ts";
@@ -244,7 +244,7 @@ export class App {
           env: () => this.#variables.get(),
         });
       }),
-      recentChanges: openRecentChanges({
+      recentChanges: new SharedChanges({
         folder: join(this.folders.data, "recent-changes"),
         isShared: !this.isEphemeral,
         log: this.log,

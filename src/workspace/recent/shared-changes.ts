@@ -8,7 +8,14 @@ import { statOrUndefined } from "../../base/files/file-stat.ts";
 import { makeFolder } from "../../base/files/make-folder.ts";
 import { randomUuid } from "../../base/text/hash.ts";
 import { writeAtomically } from "../files/files.ts";
-import { type Author, type RecentChange, type RecentChangesOptions, recentMs } from "./recent-changes.ts";
+import {
+  type Author,
+  type AuthorChanges,
+  type RecentChange,
+  type RecentChanges,
+  type RecentChangesOptions,
+  recentMs,
+} from "./recent-changes.ts";
 
 /** Maximum number of changes per process; older ones are forgotten. */
 const changeLimit = 500;
@@ -40,7 +47,7 @@ interface CachedFile {
 }
 
 /** Changes of this process in memory, and of the others from their files. A failing disk is only logged. */
-export class SharedChanges {
+export class SharedChanges implements RecentChanges {
   readonly #options: RecentChangesOptions;
   readonly #name = `${process.pid}-${randomUuid()}${ending}`;
   readonly #writing = new Serial();
@@ -52,6 +59,10 @@ export class SharedChanges {
 
   constructor(options: RecentChangesOptions) {
     this.#options = options;
+  }
+
+  openFor(author: () => Author): AuthorChanges {
+    return new SessionChanges(this, author);
   }
 
   async note(changes: readonly Pick<RecentChange, "path" | "after">[], author: Author): Promise<void> {
@@ -140,6 +151,42 @@ export class SharedChanges {
     this.#options.log.warn(message, errorFields(error));
   }
 }
+
+/** The changes as one session makes and sees them. */
+class SessionChanges implements AuthorChanges {
+  readonly #all: SharedChanges;
+  readonly #author: () => Author;
+  readonly #startedAt = Date.now();
+  /** Times of the changes that were returned as news, by author and path. */
+  #returned = new Map<string, number>();
+
+  constructor(all: SharedChanges, author: () => Author) {
+    this.#all = all;
+    this.#author = author;
+  }
+
+  async note(changes: readonly Pick<RecentChange, "path" | "after">[]): Promise<void> {
+    if (changes.length > 0) await this.#all.note(changes, this.#author());
+  }
+
+  async list(): Promise<RecentChange[]> {
+    const { id } = this.#author();
+    return (await this.#all.list()).filter(({ author }) => author.id !== id);
+  }
+
+  async find(path: string): Promise<RecentChange | undefined> {
+    return (await this.list()).find((change) => change.path === path);
+  }
+
+  async takeNews(): Promise<RecentChange[]> {
+    const others = (await this.list()).filter(({ time }) => time >= this.#startedAt);
+    const news = others.filter((change) => this.#returned.get(keyOf(change)) !== change.time);
+    this.#returned = new Map(others.map((change) => [keyOf(change), change.time]));
+    return news;
+  }
+}
+
+const keyOf = ({ author, path }: RecentChange): string => `${author.id} ${path}`;
 
 interface SharedFile {
   readonly path: string;

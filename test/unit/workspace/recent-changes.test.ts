@@ -2,8 +2,8 @@ import { appendFile, readdir, readFile, utimes, writeFile } from "node:fs/promis
 import { join } from "node:path";
 import { afterEach, expect, test, vi } from "vitest";
 import { silentLog } from "../../../src/base/log.ts";
-import { openRecentChanges } from "../../../src/workspace/recent/open-recent-changes.ts";
 import { recentMs } from "../../../src/workspace/recent/recent-changes.ts";
+import { SharedChanges } from "../../../src/workspace/recent/shared-changes.ts";
 import { temporaryFolder } from "../../support/temp.ts";
 
 afterEach(() => {
@@ -14,7 +14,7 @@ afterEach(() => {
 async function openTwo() {
   const home = await temporaryFolder();
   const folder = join(home.path, "recent-changes");
-  const open = (isShared: boolean) => openRecentChanges({ folder, isShared, log: silentLog });
+  const open = (isShared: boolean) => new SharedChanges({ folder, isShared, log: silentLog });
   const [first, second] = [open(true), open(true)];
   const author = (id: string, title?: string) => () => ({ id, title, isTask: false });
   return {
