@@ -1,5 +1,5 @@
 import { isCatchAll, matches, overlaps } from "../permission/pattern.ts";
-import { outputRules } from "../permission/evaluate.ts";
+import { outputRules } from "../permission/default-rules.ts";
 import type { Rule, Ruleset } from "../permission/rule.ts";
 
 /**

@@ -1,11 +1,7 @@
 import type { AgentConfig } from "../config/schema.ts";
-import {
-  defaultRules,
-  isHidden,
-  parseRules,
-  parseToolSwitches,
-  readingTools,
-} from "../permission/evaluate.ts";
+import { defaultRules, readingTools } from "../permission/default-rules.ts";
+import { isHidden } from "../permission/judge.ts";
+import { parseRules, parseToolSwitches } from "../permission/parse-rules.ts";
 import type { PermissionConfig } from "../permission/permission-config.ts";
 import type { Rule, Ruleset } from "../permission/rule.ts";
 import { lazy } from "../base/lazy.ts";

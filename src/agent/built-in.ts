@@ -4,7 +4,7 @@ import generalPrompt from "../../prompts/agents/general.md";
 import summaryPrompt from "../../prompts/agents/summary.md";
 import titlePrompt from "../../prompts/agents/title.md";
 import { lazy } from "../base/lazy.ts";
-import { readingCommandRules } from "../permission/evaluate.ts";
+import { readingCommandRules } from "../permission/default-rules.ts";
 import type { Action, Rule, Ruleset } from "../permission/rule.ts";
 import type { Agent } from "./agent.ts";
 import { PLAN_FILES } from "./plan-files.ts";

@@ -1,4 +1,4 @@
-import { getToolPermission } from "../permission/evaluate.ts";
+import { getToolPermission } from "../permission/parse-rules.ts";
 import { matches } from "../permission/pattern.ts";
 import type { PermissionConfig } from "../permission/permission-config.ts";
 import type { AgentConfig, Config } from "./schema.ts";

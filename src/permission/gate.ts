@@ -8,8 +8,7 @@ import type { SessionId } from "../message/ids.ts";
 import type { CallDecision, Location, ToolKind } from "../message/part.ts";
 import type { ApprovalMode } from "../message/message.ts";
 import type { Approvals, ApprovalScope } from "./approvals.ts";
-import { describeIrreversible } from "./evaluate.ts";
-import { judge, type Judgement } from "./judge.ts";
+import { describeIrreversible, judge, type Judgement } from "./judge.ts";
 import {
   connectPermission,
   type Decision,

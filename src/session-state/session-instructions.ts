@@ -2,7 +2,7 @@ import { orWhenAborted } from "../base/async.ts";
 import { UserError } from "../base/errors.ts";
 import { FetchedTexts } from "../instruction/fetched-texts.ts";
 import type { Instruction } from "../instruction/instructions.ts";
-import { evaluate } from "../permission/evaluate.ts";
+import { evaluate } from "../permission/judge.ts";
 import type { SessionSettings } from "./session-settings.ts";
 import type { Project } from "../conversation/project.ts";
 

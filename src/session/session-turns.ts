@@ -8,7 +8,7 @@ import type { Inquire } from "../message/inquiry.ts";
 import type { SessionServers } from "../mcp/session-servers.ts";
 import type { Approvals } from "../permission/approvals.ts";
 import type { TraceContext } from "../message/trace-context.ts";
-import { asksForEdits } from "../permission/evaluate.ts";
+import { asksForEdits } from "../permission/judge.ts";
 import type { Decider } from "../permission/gate.ts";
 import type { JsonStore } from "../storage/json/json-store.ts";
 import type { SessionWriter } from "../storage/session-store.ts";

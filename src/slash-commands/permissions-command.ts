@@ -2,7 +2,7 @@ import type { Agent } from "../agent/agent.ts";
 import type { ApprovalMode, Message } from "../message/message.ts";
 import type { CallDecision } from "../message/part.ts";
 import type { Approval, Approvals } from "../permission/approvals.ts";
-import { outputRules, readingCommandRules } from "../permission/evaluate.ts";
+import { outputRules, readingCommandRules } from "../permission/default-rules.ts";
 import { modeNames } from "../permission/judge.ts";
 import { covers, isCatchAll } from "../permission/pattern.ts";
 import type { Rule, Ruleset } from "../permission/rule.ts";

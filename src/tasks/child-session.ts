@@ -8,7 +8,7 @@ import type { Inquire } from "../message/inquiry.ts";
 import type { Message, SessionInfo, Worktree } from "../message/message.ts";
 import type { ModelRef } from "../message/model-ref.ts";
 import { type FileChange, isFinished, type Part, type ToolPart } from "../message/part.ts";
-import { getToolPermission } from "../permission/evaluate.ts";
+import { getToolPermission } from "../permission/parse-rules.ts";
 import type { Decider, GateCall } from "../permission/gate.ts";
 import type { Rule, Ruleset } from "../permission/rule.ts";
 import {

@@ -3,7 +3,7 @@ import { orAfter, orWhenAborted } from "../base/async.ts";
 import { isAbort, messageOf, sentenceOf } from "../base/errors.ts";
 import { type MessageId, newPartId } from "../message/ids.ts";
 import type { CallDecision, FileChange, ProviderMetadata, ToolPart } from "../message/part.ts";
-import { getToolPermission } from "../permission/evaluate.ts";
+import { getToolPermission } from "../permission/parse-rules.ts";
 import type { Decider, GateCall } from "../permission/gate.ts";
 import type { Decision, PermissionRequest, Ruleset } from "../permission/rule.ts";
 import {

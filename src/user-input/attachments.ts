@@ -2,7 +2,7 @@ import { fileURLToPath, pathToFileURL } from "node:url";
 import { messageOf, UserError } from "../base/errors.ts";
 import { newPartId } from "../message/ids.ts";
 import type { Attachment, Part } from "../message/part.ts";
-import { evaluate } from "../permission/evaluate.ts";
+import { evaluate } from "../permission/judge.ts";
 import type { Ruleset } from "../permission/rule.ts";
 import { limitOutput, outputLimitBytes } from "../tool/output-limit.ts";
 import { fitMedium, toAttachment } from "../tool/image/media.ts";

@@ -4,10 +4,9 @@ import { approvalModeSchema } from "../../src/message/message.ts";
 import type { Agent } from "../../src/agent/agent.ts";
 import { newSessionId } from "../../src/message/ids.ts";
 import { Approvals } from "../../src/permission/approvals.ts";
-import { evaluate } from "../../src/permission/evaluate.ts";
+import { evaluate, judge } from "../../src/permission/judge.ts";
 import { Gate } from "../../src/permission/gate.ts";
 import { inheritLimits } from "../../src/tasks/child-session.ts";
-import { judge } from "../../src/permission/judge.ts";
 import type { Action, PermissionRequest, Rule } from "../../src/permission/rule.ts";
 
 const strictness: Record<Action, number> = { allow: 0, ask: 1, deny: 2 };

@@ -1,7 +1,7 @@
 import * as fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import { Approvals } from "../../src/permission/approvals.ts";
-import { evaluate } from "../../src/permission/evaluate.ts";
+import { evaluate } from "../../src/permission/judge.ts";
 import { Gate } from "../../src/permission/gate.ts";
 import { covers, matches, overlaps } from "../../src/permission/pattern.ts";
 import type { Action, PermissionRequest, Rule } from "../../src/permission/rule.ts";

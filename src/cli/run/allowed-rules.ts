@@ -1,4 +1,4 @@
-import { getToolPermission } from "../../permission/evaluate.ts";
+import { getToolPermission } from "../../permission/parse-rules.ts";
 import { UsageError } from "../command-line/usage.ts";
 
 /** Permissions that --allow cannot give: they are questions to a user. */

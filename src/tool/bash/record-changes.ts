@@ -1,7 +1,8 @@
 import { resolve } from "node:path";
 import { messageOf } from "../../base/errors.ts";
 import type { FileChange } from "../../message/part.ts";
-import { evaluate, readingCommandRules } from "../../permission/evaluate.ts";
+import { evaluate } from "../../permission/judge.ts";
+import { readingCommandRules } from "../../permission/default-rules.ts";
 import type { PermissionRequest } from "../../permission/rule.ts";
 import type { ChangedFile, CommandChanges, NamedPath } from "../../workspace/changes/command-changes.ts";
 import { type FileVersion, hasOtherMode } from "../../workspace/changes/file-state.ts";

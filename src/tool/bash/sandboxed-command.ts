@@ -1,4 +1,4 @@
-import { evaluate } from "../../permission/evaluate.ts";
+import { evaluate } from "../../permission/judge.ts";
 import {
   type Action,
   connectPermission,

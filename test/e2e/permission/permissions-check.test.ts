@@ -2,7 +2,7 @@ import { mkdir, symlink } from "node:fs/promises";
 import { join } from "node:path";
 import { describe, expect, test } from "vitest";
 import { z } from "zod";
-import { evaluate } from "../../../src/permission/evaluate.ts";
+import { evaluate } from "../../../src/permission/judge.ts";
 import { findOwnConfigurationReason } from "../../../src/permission/own-configuration.ts";
 import type { ShellContext } from "../../../src/shell/facts.ts";
 import { listNamesSync } from "../../../src/workspace/folder-names.ts";

@@ -3,13 +3,12 @@ import { homedir } from "node:os";
 import { join } from "node:path";
 import { execa } from "execa";
 import { shellAnalysis } from "../../../src/tool/command-analysis.ts";
-import { defaultRules } from "../../../src/permission/evaluate.ts";
+import { defaultRules } from "../../../src/permission/default-rules.ts";
 import type { PermissionRequest } from "../../../src/permission/rule.ts";
 import { ProjectSandbox } from "../../../src/sandbox/project-sandbox.ts";
 import type { SandboxProfile } from "../../../src/sandbox/profile.ts";
 import { Sandbox } from "../../../src/sandbox/sandbox.ts";
-import type { Files } from "../../support/temp.ts";
-import { gitRepository } from "../../support/temp.ts";
+import { type Files, gitRepository } from "../../support/temp.ts";
 
 /** Time for one command; compilers are slow on a busy machine. */
 const limitMs = 60_000;

@@ -3,13 +3,8 @@ import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import { type AgentSources, loadAgents } from "../../../src/agent/agents.ts";
-import {
-  defaultRules,
-  evaluate,
-  outputRules,
-  readingCommandRules,
-} from "../../../src/permission/evaluate.ts";
-import { judge } from "../../../src/permission/judge.ts";
+import { defaultRules, outputRules, readingCommandRules } from "../../../src/permission/default-rules.ts";
+import { evaluate, judge } from "../../../src/permission/judge.ts";
 import type { PermissionConfig } from "../../../src/permission/permission-config.ts";
 import type { Action, Rule, Ruleset } from "../../../src/permission/rule.ts";
 

@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import { defaultRules } from "../../../src/permission/evaluate.ts";
+import { defaultRules } from "../../../src/permission/default-rules.ts";
 import { judge, type Authority } from "../../../src/permission/judge.ts";
 import type { Action, PermissionRequest, Rule } from "../../../src/permission/rule.ts";
 

@@ -10,7 +10,7 @@ const memos: readonly string[] = [
   "agent/built-in.ts: builtInNames",
   "message/estimate.ts: textCounts",
   "message/estimate.ts: valueCounts",
-  "permission/evaluate.ts: readingCommandRules",
+  "permission/default-rules.ts: readingCommandRules",
 ];
 
 const declaration = /^(?:export )?(let|var|const) (\w+)[^=\n]*=\s*([^\n]*)/gm;

@@ -11,7 +11,7 @@ import { ProtectedFileSearch } from "../../../src/sandbox/protected-files.ts";
 import { createReadFilter } from "../../../src/sandbox/read-filter.ts";
 import { createSeatbeltProfile } from "../../../src/sandbox/seatbelt.ts";
 import { wrapCommand } from "../../../src/sandbox/wrapper.ts";
-import { defaultRules } from "../../../src/permission/evaluate.ts";
+import { defaultRules } from "../../../src/permission/default-rules.ts";
 import { temporaryFolder } from "../../support/temp.ts";
 
 const rules = defaultRules({ outputFolder: "/o", skillFolders: [] });

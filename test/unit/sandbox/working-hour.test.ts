@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
 import { approvalModes } from "../../../src/message/message.ts";
-import { defaultRules } from "../../../src/permission/evaluate.ts";
+import { defaultRules } from "../../../src/permission/default-rules.ts";
 import { judge } from "../../../src/permission/judge.ts";
 import type { PermissionRequest, Ruleset } from "../../../src/permission/rule.ts";
 import { shellAnalysis } from "../../../src/tool/command-analysis.ts";

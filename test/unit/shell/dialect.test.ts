@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import { evaluate } from "../../../src/permission/evaluate.ts";
+import { evaluate } from "../../../src/permission/judge.ts";
 import { dialectOf, type ShellDialect } from "../../../src/shell/syntax/dialect.ts";
 import { context, requestsFor, ruleSets } from "./shell-table.ts";
 

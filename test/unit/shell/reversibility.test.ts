@@ -1,6 +1,6 @@
 import { readFileSync } from "node:fs";
 import { expect, test } from "vitest";
-import { evaluate } from "../../../src/permission/evaluate.ts";
+import { evaluate } from "../../../src/permission/judge.ts";
 import { toShellRequests } from "../../../src/permission/shell-requests.ts";
 import { analyzeShell } from "../../../src/shell/analysis.ts";
 import { context, ruleSets } from "./shell-table.ts";

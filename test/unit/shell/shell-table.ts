@@ -1,4 +1,4 @@
-import { defaultRules, readingCommandRules } from "../../../src/permission/evaluate.ts";
+import { defaultRules, readingCommandRules } from "../../../src/permission/default-rules.ts";
 import type { Action, PermissionRequest, Rule } from "../../../src/permission/rule.ts";
 import { findOwnConfigurationReason } from "../../../src/permission/own-configuration.ts";
 import { toShellRequests } from "../../../src/permission/shell-requests.ts";

@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import { evaluate } from "../../../src/permission/evaluate.ts";
+import { evaluate } from "../../../src/permission/judge.ts";
 import type { Action, Rule } from "../../../src/permission/rule.ts";
 import { hasInvisible, showInvisible } from "../../../src/base/text/invisible.ts";
 import { analyzeShell, commandLimit } from "../../../src/shell/analysis.ts";

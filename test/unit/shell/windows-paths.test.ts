@@ -1,5 +1,6 @@
 import { describe, expect, test } from "vitest";
-import { evaluate, parseRules } from "../../../src/permission/evaluate.ts";
+import { evaluate } from "../../../src/permission/judge.ts";
+import { parseRules } from "../../../src/permission/parse-rules.ts";
 import { toShellRequests } from "../../../src/permission/shell-requests.ts";
 import { analyzeShell } from "../../../src/shell/analysis.ts";
 import { createShellContext } from "../../../src/tool/command-analysis.ts";

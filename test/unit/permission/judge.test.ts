@@ -1,13 +1,7 @@
 import { describe, expect, test } from "vitest";
-import {
-  defaultRules,
-  evaluate,
-  isHidden,
-  parseRules,
-  parseToolSwitches,
-  getToolPermission,
-  readingCommandRules,
-} from "../../../src/permission/evaluate.ts";
+import { defaultRules, readingCommandRules } from "../../../src/permission/default-rules.ts";
+import { evaluate, isHidden } from "../../../src/permission/judge.ts";
+import { parseRules, parseToolSwitches, getToolPermission } from "../../../src/permission/parse-rules.ts";
 import { permissionSchema } from "../../../src/permission/permission-config.ts";
 import { covers, expandHome, isCatchAll, matches, overlaps } from "../../../src/permission/pattern.ts";
 import type { Action, PermissionRequest, Rule, Subject } from "../../../src/permission/rule.ts";
