@@ -2,7 +2,7 @@ import { judge, type Authority, type Judgement } from "../../permission/judge.ts
 import { showInvisible } from "../../base/text/invisible.ts";
 import { analyzeShell } from "../../shell/analysis.ts";
 import type { Action, PermissionRequest, Rule } from "../../permission/rule.ts";
-import { toShellRequests } from "../../permission/shell-requests.ts";
+import { toShellRequests } from "../../tool/command-analysis.ts";
 import type { ShellContext, ShellEffect } from "../../shell/facts.ts";
 
 /** The decision on one part of a command line. */

@@ -1,7 +1,7 @@
 import { readFileSync } from "node:fs";
 import { expect, test } from "vitest";
 import { evaluate } from "../../../src/permission/judge.ts";
-import { toShellRequests } from "../../../src/permission/shell-requests.ts";
+import { toShellRequests } from "../../../src/tool/command-analysis.ts";
 import { analyzeShell } from "../../../src/shell/analysis.ts";
 import { context, ruleSets } from "./shell-table.ts";
 

@@ -1,7 +1,7 @@
 import { defaultRules, readingCommandRules } from "../../../src/permission/default-rules.ts";
 import type { Action, PermissionRequest, Rule } from "../../../src/permission/rule.ts";
 import { findOwnConfigurationReason } from "../../../src/permission/own-configuration.ts";
-import { toShellRequests } from "../../../src/permission/shell-requests.ts";
+import { toShellRequests } from "../../../src/tool/command-analysis.ts";
 import { analyzeShell } from "../../../src/shell/analysis.ts";
 import type { ShellContext } from "../../../src/shell/facts.ts";
 

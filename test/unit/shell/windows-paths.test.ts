@@ -1,9 +1,8 @@
 import { describe, expect, test } from "vitest";
 import { evaluate } from "../../../src/permission/judge.ts";
 import { parseRules } from "../../../src/permission/parse-rules.ts";
-import { toShellRequests } from "../../../src/permission/shell-requests.ts";
 import { analyzeShell } from "../../../src/shell/analysis.ts";
-import { createShellContext } from "../../../src/tool/command-analysis.ts";
+import { createShellContext, toShellRequests } from "../../../src/tool/command-analysis.ts";
 
 const folders = {
   cwd: "C:\\work\\app",
