@@ -21,10 +21,13 @@ export interface Endpoint {
 }
 
 /** Returns the host name; "" if the base URL is invalid. */
-export const hostOf = ({ baseURL }: Endpoint): string => URL.parse(baseURL)?.hostname ?? "";
+export const hostOf = ({ baseURL }: Pick<Endpoint, "baseURL">): string => URL.parse(baseURL)?.hostname ?? "";
 
 /** Returns an error if the base URL is invalid. */
-export function checkBaseUrl({ provider, baseURL }: Endpoint): AgentError | undefined {
+export function checkBaseUrl({
+  provider,
+  baseURL,
+}: Pick<Endpoint, "provider" | "baseURL">): AgentError | undefined {
   if (/^https?:\/\//.test(baseURL) && URL.canParse(baseURL)) return undefined;
   const message = `The base URL of ${provider} must begin with http:// or https://, but is "${baseURL}".`;
   return { code: "bad-request", message, retryable: false };

@@ -1,6 +1,7 @@
 import { isRecord } from "../../base/text/record.ts";
 import type { AgentError } from "../../message/message.ts";
 import { presets } from "./catalog.ts";
+import { checkBaseUrl } from "../endpoint.ts";
 import { followRedirects, readText } from "../redirects.ts";
 import { type HttpAnswer, sendHttp } from "../http.ts";
 import {
@@ -56,6 +57,8 @@ export type ProviderCheck =
 /** Requests a provider's models once to check that it answers and accepts the key. Never rejects. */
 export async function checkProvider(provider: Provider): Promise<ProviderCheck> {
   const { id, baseURL, apiKey } = provider;
+  const fault = checkBaseUrl({ provider: id, baseURL });
+  if (fault !== undefined) return { outcome: "failed", error: fault };
   const signal = AbortSignal.timeout(checkLimitMs);
   try {
     const answer = await askJson(modelsAddress(provider), provider, signal, undefined);

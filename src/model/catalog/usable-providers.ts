@@ -1,3 +1,4 @@
+import { isLoopback } from "../../base/loopback.ts";
 import type { Env } from "../../config/paths.ts";
 import { checkAddress, getBaseUrl } from "../../config/files/provider-address.ts";
 import type { Config, ProviderConfig } from "../../config/schema.ts";
@@ -95,9 +96,15 @@ function isNamed(id: string, { config, env, credentials }: ProviderSources): boo
 }
 
 function baseURLFrom(preset: Preset | undefined, env: Env): string | undefined {
-  const given = preset?.baseURLVariables?.map((name) => env[name]).find((value) => value);
+  const given = preset?.baseURLVariables?.map((name) => env[name]?.trim()).find((value) => value);
   if (given === undefined || preset === undefined) return undefined;
-  return preset.id === "ollama" ? ollamaURL(given) : given;
+  return preset.id === "ollama" ? ollamaURL(given) : addScheme(given);
+}
+
+/** Adds the scheme that is often omitted for a server of this machine: `localhost:8000/v1`. */
+function addScheme(given: string): string {
+  const address = `http://${given}`;
+  return isLoopback(address) ? address : given;
 }
 
 /** Converts `OLLAMA_HOST`: a host, a port or both. It may be the bind address 0.0.0.0. */

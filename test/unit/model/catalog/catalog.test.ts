@@ -243,6 +243,18 @@ test("another OpenAI address takes any model, needs no key, lists no known model
   expect(named.find({ provider: "openai", model: "gpt-5-own" })?.limit).toEqual({});
 });
 
+test.each([
+  ["127.0.0.1:8000/v1", "http://127.0.0.1:8000/v1"],
+  [" localhost:8000/v1\n", "http://localhost:8000/v1"],
+  ["http://localhost:8000/v1", "http://localhost:8000/v1"],
+  ["llm.example.com/v1", "llm.example.com/v1"],
+  ["'https://llm.example.com/v1'", "'https://llm.example.com/v1'"],
+])("the address %j in a variable is %j and fails no session", (given, used) => {
+  const models = open({ OPENAI_BASE_URL: given, OPENAI_MODEL: "my-model" });
+  expect(chosen(models)).toBe("openai/my-model");
+  expect(models.providers().map(({ baseURL }) => baseURL)).toEqual([used]);
+});
+
 describe("a gateway with its own address", () => {
   const config: Config = { provider: { work: { options: { baseURL: "https://ai.example.com/v1" } } } };
   const find = (model: string, more: Config = {}) =>
