@@ -21,7 +21,7 @@ export interface Endpoint {
 }
 
 /** Returns the host name; "" if the base URL is invalid. */
-export const hostOf = ({ baseURL }: Pick<Endpoint, "baseURL">): string => URL.parse(baseURL)?.hostname ?? "";
+export const hostOf = ({ baseURL }: Endpoint): string => URL.parse(baseURL)?.hostname ?? "";
 
 /** Returns an error if the base URL is invalid. */
 export function checkBaseUrl({

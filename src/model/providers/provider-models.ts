@@ -14,7 +14,7 @@ import type { Catalog, KnownModel } from "../catalog/known-models.ts";
 import type { ModelList } from "../catalog/model-lists.ts";
 import type { Provider } from "../catalog/usable-providers.ts";
 import { findVendorModel } from "../catalog/vendor-models.ts";
-import { type Endpoint, hostOf } from "../endpoint.ts";
+import type { Endpoint } from "../endpoint.ts";
 import type { Model } from "../model.ts";
 import { quirksOf } from "../quirks.ts";
 
@@ -149,7 +149,9 @@ export class ProviderModels {
     const known = this.#knownOf(provider, ref);
     const api = apiOf(provider, config, known);
     const chat =
-      api === "chat" ? quirksOf(provider.id, hostOf(provider), config?.id ?? ref.model) : undefined;
+      api === "chat"
+        ? quirksOf(provider.id, URL.parse(provider.baseURL)?.hostname ?? "", config?.id ?? ref.model)
+        : undefined;
     return describeModel(ref, {
       known,
       config,
