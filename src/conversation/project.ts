@@ -84,7 +84,7 @@ export interface Project {
   /** True when a file that the project was created from has changed. Reads no contents. */
   hasChanged(): Promise<boolean>;
   /** Returns what tools need to work in other folders under the same configuration. */
-  openIn(folders: Omit<Folders, "origin">): Promise<FolderServices>;
+  openIn(folders: Folders): Promise<FolderServices>;
   /** Loaded on first use: a session opens without them. */
   tools(): Promise<readonly Tool[]>;
   /** Usage instructions of the session's MCP servers, sorted by name. */

@@ -90,7 +90,13 @@ export class Projects {
       ...(origin !== undefined && { origin }),
       configured,
       models,
-      workspace: { ...this.#deps.workspace, cwd: folder, roots, worktree: options.worktree },
+      workspace: {
+        ...this.#deps.workspace,
+        cwd: folder,
+        roots,
+        worktree: options.worktree,
+        checkout: origin,
+      },
       hasChanged: async () =>
         (await watched.hasChanged()) || (await (await watchedFurther).hasChanged()) || lists.hasChanged(),
       problems: [
@@ -142,9 +148,10 @@ export class Projects {
     return {
       ...given,
       ...this.#openFolder(opened),
-      openIn: async ({ cwd, additionalDirectories }) => {
+      openIn: async ({ cwd, additionalDirectories, origin: checkout }) => {
         const roots = [cwd, ...additionalDirectories];
-        const workspace = { ...given.workspace, cwd, roots, worktree: await findWorktree(cwd) };
+        const worktree = await findWorktree(cwd);
+        const workspace = { ...given.workspace, cwd, roots, worktree, checkout };
         return this.#openFolder({ ...opened, workspace });
       },
       id: projectIdOf(origin ?? getRoot(given.workspace)),

@@ -1,13 +1,16 @@
 import type { Agent } from "../agent/agent.ts";
+import { toSlashes } from "../base/files/paths.ts";
 import type { Log } from "../base/log.ts";
 import type { Emit } from "../message/event.ts";
 import type { Decider } from "../permission/gate.ts";
+import type { Ruleset } from "../permission/rule.ts";
 import type { Plugins } from "../plugin/plugins.ts";
 import type { SessionHooks } from "../hook/session-hooks.ts";
 import type { ToolContext } from "../tool/tool.ts";
 import type { OpenCalls } from "./open-calls.ts";
 import type { Project } from "../conversation/project.ts";
 import type { Transcript } from "../conversation/transcript.ts";
+import type { Workspace } from "../workspace/workspace.ts";
 import { ToolRunner } from "./tool-runner.ts";
 
 /** Session services that tool calls need. */
@@ -32,6 +35,7 @@ export function createToolRunner(
 ): ToolRunner {
   const { project, gate, openCalls, context, emit, waitUntilReady, log, plugins, hooks } = deps;
   const { config, workspace, secrets, diagnose, format } = project;
+  const inWorktree = (rules: Ruleset) => addWorktreeRules(rules, workspace);
   return new ToolRunner({
     transcript,
     gate,
@@ -42,9 +46,9 @@ export function createToolRunner(
     log,
     plugins,
     hooks,
-    rules: agent.rules,
-    limitingRules: agent.limits,
-    within: agent.within,
+    rules: inWorktree(agent.rules),
+    limitingRules: agent.limits?.map(inWorktree),
+    within: agent.within?.map(inWorktree),
     secrets,
     limits: {
       maxLines: config.tool_output?.max_lines,
@@ -54,4 +58,15 @@ export function createToolRunner(
     diagnose,
     format,
   });
+}
+
+/** Lets rules for paths of the checkout apply to the same files of a worktree that was made from it. */
+function addWorktreeRules(rules: Ruleset, { worktree, checkout }: Workspace): Ruleset {
+  if (worktree === undefined || checkout === undefined) return rules;
+  const [from, to] = [`${toSlashes(checkout)}/`, `${toSlashes(worktree)}/`];
+  return rules.flatMap((rule) =>
+    rule.pattern.startsWith(from)
+      ? [rule, { ...rule, pattern: `${to}${rule.pattern.slice(from.length)}` }]
+      : [rule],
+  );
 }

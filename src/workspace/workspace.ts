@@ -12,6 +12,8 @@ export interface Workspace {
   readonly roots: readonly string[];
   /** Root of the git worktree that contains `cwd`; undefined outside git. */
   readonly worktree: string | undefined;
+  /** The root of the checkout from which `worktree` was made for the session or its task; undefined elsewhere. */
+  readonly checkout?: string | undefined;
   readonly home: string;
   /** Folder in which truncated outputs are stored for 7 days. */
   readonly outputFolder: string;

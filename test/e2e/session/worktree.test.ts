@@ -148,4 +148,27 @@ describe("a session in a worktree", () => {
       expect(await branches(context)).toEqual(before);
     });
   });
+
+  test("follows rules for paths of the checkout", async () => {
+    await story({ files, config, permission: "reject_once" }, async ({ editor, home, model, repository }) => {
+      const secret = JSON.stringify(join(repository.path, "src/*"));
+      const permission = `{edit: {"*": allow, ${secret}: deny}, bash: {"*": allow}, read: {${secret}: deny}}`;
+      await home.write({ ".config/fairlead/agent/build.md": `---\npermission: ${permission}\n---\n` });
+      const { sessionId } = await editor.newSession(isolated);
+      const plays = [
+        write("src/d.txt", "d\n"),
+        bash("echo d > src/d.txt"),
+        reply.call("read", { filePath: "src/c.txt" }),
+      ];
+      for (const call of plays)
+        expect(await play(editor, model, sessionId, call)).toContain("A rule forbids");
+      expect(await play(editor, model, sessionId, write("d.txt", "d\n"))).toContain("Created d.txt");
+
+      const plain = (await editor.newSession()).sessionId;
+      const task = { description: "Write", prompt: "Write", subagent_type: "general", worktree: true };
+      model.reply(reply.call("task", task)).reply(write("src/d.txt", "d\n")).reply("Done.").reply("Next.");
+      await editor.prompt(plain, "Go on");
+      expect(model.requests.at(-2)?.toolResults.at(-1)).toContain("A rule forbids");
+    });
+  });
 });
