@@ -89,14 +89,13 @@ export const notOnWindows: readonly { readonly reason: string; readonly files: r
   {
     reason: "ends processes by POSIX signals, or looks for them by process group",
     files: [
-      "test/crash/{concurrent-edits,few-files,lost-session-file,session-kill}.test.ts",
-      "test/crash/{shared-state,store-kill,undo-kill}.test.ts",
+      "test/crash/{concurrent-edits,lost-session-file}.test.ts",
+      "test/tool/bash.test.ts",
+      "test/unit/workspace/process.test.ts",
       "test/e2e/cli/{run-choices,run-terminal}.test.ts",
       "test/e2e/mcp/{mcp-faults,mcp-life}.test.ts",
       "test/e2e/session/{lifecycle,others-changes,two-processes}.test.ts",
       "test/e2e/tool/{command-processes,jobs,jobs-restart}.test.ts",
-      "test/tool/bash.test.ts",
-      "test/unit/workspace/process.test.ts",
     ],
   },
   {

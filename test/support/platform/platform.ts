@@ -14,14 +14,28 @@ export const lacksShellScripts = isWindows;
 /** Windows has no process groups, and ends a process at once on any signal. */
 export const lacksSignals = isWindows;
 
+/** Windows finds no process of a command that has ended: it goes on until its own end. */
+export const lacksProcessGroups = isWindows;
+
 /** Windows forbids `<>:"|?*`, backslashes and control characters in names. */
 export const lacksOddNames = isWindows;
 
 /** Windows has no watchdog: commands and folders of a killed program stay. */
 export const lacksWatchdog = isWindows;
 
+/** Windows has no `ulimit`: no limits of open files or of the size of a file. */
+export const lacksResourceLimits = isWindows;
+
 /** Where Zed's settings are, from the home folder. */
 export const zedSettings = isWindows ? "AppData/Roaming/Zed/settings.json" : ".config/zed/settings.json";
+
+/**
+ * A shell command that runs until it is ended. Programs of Git's bash have no parent by which Windows finds them, others
+ * do.
+ */
+export const endlessCommand = isWindows
+  ? `"${process.execPath.replaceAll("\\", "/")}" -e "setInterval(() => {}, 1000)"`
+  : "sleep 1000";
 
 /** Returns the mode that a file or folder with this mode shows on this system. */
 export const shownMode = (mode: number): number => (lacksFileModes ? 0o666 : mode);
