@@ -90,8 +90,6 @@ export const notOnWindows: readonly { readonly reason: string; readonly files: r
     reason: "ends processes by POSIX signals, or looks for them by process group",
     files: [
       "test/crash/{concurrent-edits,lost-session-file}.test.ts",
-      "test/tool/bash.test.ts",
-      "test/unit/workspace/process.test.ts",
       "test/e2e/cli/{run-choices,run-terminal}.test.ts",
       "test/e2e/mcp/{mcp-faults,mcp-life}.test.ts",
       "test/e2e/session/{lifecycle,others-changes,two-processes}.test.ts",

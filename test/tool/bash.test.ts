@@ -1,16 +1,10 @@
 import { toolContext } from "./tool-place.ts";
-import {
-  mkdirSync,
-  mkdtempSync,
-  readdirSync,
-  readFileSync,
-  realpathSync,
-  rmSync,
-  writeFileSync,
-} from "node:fs";
+import { mkdirSync, mkdtempSync, readdirSync, readFileSync, realpathSync, writeFileSync } from "node:fs";
+import { rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach, expect, test } from "vitest";
+import { toSlashes } from "../../src/base/files/paths.ts";
 import { openProcesses, type Processes } from "../../src/workspace/process/process.ts";
 import { Watchdog } from "../../src/workspace/process/watchdog.ts";
 import { bashTool } from "../../src/tool/bash/bash.ts";
@@ -22,6 +16,7 @@ import {
   type ToolResult,
   appendNotes,
 } from "../../src/tool/tool.ts";
+import { endlessCommand, lacksSignals } from "../support/platform/platform.ts";
 
 let folder: string;
 let processes: Processes;
@@ -40,7 +35,8 @@ beforeEach(() => {
 
 afterEach(async () => {
   await processes.endAll();
-  rmSync(folder, { recursive: true });
+  // Windows keeps the folder of a process for a moment after its end.
+  await rm(folder, { recursive: true, maxRetries: 5, retryDelay: 100 });
 });
 
 /** A context whose commands change no files. */
@@ -110,7 +106,7 @@ test("describes its command and folder, and takes its permissions from the analy
     start: join(cwd, "sub"),
     home: folder,
     roots: [cwd],
-    shell: expect.stringMatching(/sh$/),
+    shell: expect.stringMatching(/sh(\.exe)?$/),
   };
   expect(analyzed).toEqual([{ command: "git status", place }]);
   expect({ ...call, run: undefined }).toEqual({
@@ -156,7 +152,7 @@ test.each([true, false])(
 test("a working directory outside the roots needs its own permission", async () => {
   const { permissions } = await prepare({ command: "ls", workdir: "../elsewhere" });
   expect(permissions.map(({ permission, subjects }) => [permission, subjects[0]?.text])).toEqual([
-    ["external_directory", expect.stringContaining(join(folder, "elsewhere"))],
+    ["external_directory", expect.stringContaining(toSlashes(join(folder, "elsewhere")))],
     ["bash", "ls"],
   ]);
 });
@@ -168,9 +164,8 @@ test("refuses a missing working directory and a file", async () => {
 });
 
 test("runs in the given folder", async () => {
-  expect((await run({ command: "pwd", workdir: "sub" })).result).toEqual(
-    completed(join(folder, "work", "sub")),
-  );
+  const command = `"${process.execPath}" -p "process.cwd()"`;
+  expect((await run({ command, workdir: "sub" })).result).toEqual(completed(join(folder, "work", "sub")));
 });
 
 test("reports an exit code other than 0 to the model", async () => {
@@ -259,18 +254,21 @@ test("shows the newest part of an output that was too fast, and continues from t
   expect(shown.length).toBeLessThan(72_000);
 });
 
+/** Windows shows no signal that ended a command. */
+const endSignal = lacksSignals ? {} : { signal: "SIGTERM" };
+
 test("reports after how long it was ended, with its output so far", async () => {
-  const { result } = await run({ command: "echo begin; sleep 100", timeout: 300 });
+  const { result } = await run({ command: `echo begin; ${endlessCommand}`, timeout: 1_000 });
   expect(result).toEqual({
     status: "completed",
     output: expect.stringMatching(/^begin\n\n\[Ended after \d+\.\d s because/),
-    metadata: { exitCode: null, signal: "SIGTERM", truncated: false, outputPath: undefined },
+    metadata: { exitCode: null, ...endSignal, truncated: false, outputPath: undefined },
   });
 });
 
 test("a cancelled command fails with its output so far", async () => {
   const controller = new AbortController();
-  const call = await prepare({ command: "echo begin; sleep 100" });
+  const call = await prepare({ command: `echo begin; ${endlessCommand}` });
   const result = await call.run({
     callId: "call",
     signal: controller.signal,
@@ -282,12 +280,13 @@ test("a cancelled command fails with its output so far", async () => {
   expect(joined(result)).toEqual({
     status: "failed",
     error: expect.stringMatching(/^begin\n\n\[Cancelled after \d+\.\d s; /),
-    metadata: { exitCode: null, signal: "SIGTERM", truncated: false, outputPath: undefined },
+    metadata: { exitCode: null, ...endSignal, truncated: false, outputPath: undefined },
   });
 });
 
 test("reports that a process continues in the background", async () => {
-  const { result } = await run({ command: "sleep 1000 & echo started" });
+  const { result } = await run({ command: "until [ -e end ]; do sleep 0.1; done & echo started" });
+  writeFileSync(join(folder, "work", "end"), "");
   const advice = "To read or stop such a process, start it with background: true and without &.";
   expect(result).toEqual(
     completed(`started\n\n[Processes that it started still run in the background, unseen. ${advice}]`),

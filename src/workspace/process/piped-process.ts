@@ -166,14 +166,16 @@ async function spawnOnWindows(
   if (verbatim) return { command, args, verbatim };
   const { resolveWindowsCommand } = await import("./windows-command.ts");
   const isFile = (path: string) => statOrUndefined(path)?.isFile() ?? false;
-  return resolveWindowsCommand(command, args, { env, cwd, isFile });
+  return resolveWindowsCommand(command, args, { env, cwd, isFile }) ?? failToFind(command);
 }
 
 async function spawnOnPosix({ command, args }: PipedCommand, env: Environment): Promise<SpawnedCommand> {
   const found = command.includes("/") ? command : await findProgram(command, env);
-  if (found === undefined)
-    throw Object.assign(new Error(`${command} not found on the PATH`), { code: "ENOENT" });
-  return { command: found, args, verbatim: false };
+  return { command: found ?? failToFind(command), args, verbatim: false };
+}
+
+function failToFind(command: string): never {
+  throw Object.assign(new Error(`${command} not found on the PATH`), { code: "ENOENT" });
 }
 
 /** Returns the command line in the sandbox, if the program runs in one. */

@@ -1,5 +1,6 @@
 import { once } from "node:events";
 import { readdir, readFile } from "node:fs/promises";
+import { win32 } from "node:path";
 import { codeOf } from "../../base/errors.ts";
 import { sleep } from "../../base/async.ts";
 import { childProcess } from "./child-process.ts";
@@ -166,7 +167,9 @@ function send(pid: number, signal: NodeJS.Signals | 0): boolean {
 async function endWindowsTree({ group }: ProcessTree): Promise<void> {
   // A background process has no parent by which it could be found.
   if (group === undefined) return;
-  const taskkill = childProcess().spawn("taskkill", ["/pid", String(group), "/T", "/F"], {
+  // By its name alone, Windows would search the working directory first.
+  const program = win32.join(process.env["SystemRoot"] ?? "C:\\Windows", "System32", "taskkill.exe");
+  const taskkill = childProcess().spawn(program, ["/pid", String(group), "/T", "/F"], {
     stdio: "ignore",
     windowsHide: true,
   });

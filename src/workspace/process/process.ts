@@ -331,9 +331,10 @@ async function describeStartError(
   { command, cwd }: ShellCommand,
   shell: string,
 ): Promise<string> {
-  if (codeOf(error) === "E2BIG") {
+  if (!isFolder(cwd)) return `The working directory ${cwd} is not a folder. Give one that exists.`;
+  // Windows calls a command line of more than 32767 characters too long a name.
+  if (codeOf(error) === "E2BIG" || codeOf(error) === "ENAMETOOLONG") {
     return `The command is too long for this system (${command.length} characters). Write it to a file and run that.`;
   }
-  if (!isFolder(cwd)) return `The working directory ${cwd} is not a folder. Give one that exists.`;
   return `The shell ${shell} could not be started in ${cwd}: ${messageOf(error)}`;
 }

@@ -18,14 +18,16 @@ const special = /[()\][%!^"`<>&|;, *?]/g;
 
 /**
  * Resolves a command for Windows. Scripts such as `npx.cmd` run through `cmd`, which Node refuses to do since
- * CVE-2024-27980. `isFile` returns whether a file exists at an absolute path.
+ * CVE-2024-27980. `isFile` returns whether a file exists at an absolute path. Undefined for a name that is not on
+ * the PATH: Windows would search the working directory first.
  */
 export function resolveWindowsCommand(
   command: string,
   args: readonly string[],
   { env, cwd, isFile }: { env: Environment; cwd: string; isFile: (path: string) => boolean },
-): SpawnedCommand {
+): SpawnedCommand | undefined {
   const found = listCandidates(command, env, cwd).find(isFile);
+  if (found === undefined && !hasFolder(command)) return undefined;
   if (found === undefined || programs.has(win32.extname(found).toLowerCase()))
     return { command: found ?? command, args, verbatim: false };
   const line = [escapeCommand(found), ...args.map(escapeArgument)].join(" ");
@@ -36,10 +38,11 @@ export function resolveWindowsCommand(
   };
 }
 
+const hasFolder = (command: string): boolean => /[\\/]/.test(command) || win32.isAbsolute(command);
+
 /** Paths that Windows would try, in order; a name without an extension is tried with each of PATHEXT. */
 function listCandidates(command: string, env: Environment, cwd: string): string[] {
-  const hasFolder = /[\\/]/.test(command) || win32.isAbsolute(command);
-  const folders = hasFolder ? [cwd] : listPathFolders(env);
+  const folders = hasFolder(command) ? [cwd] : listPathFolders(env);
   const extensions = (getVariable(env, "PATHEXT") ?? usualExtensions).split(";").filter((one) => one !== "");
   const hasExtension = extensions.some((one) => command.toLowerCase().endsWith(one.toLowerCase()));
   const endings = hasExtension ? [""] : extensions.map((one) => one.toLowerCase());

@@ -52,17 +52,19 @@ describe("a command on Windows", () => {
     ["by its path", String.raw`bin\tool`, [String.raw`C:\work\bin\tool.exe`], "exe"],
   ])("is found %s", (_, command, files, ending) => {
     const found = resolveWindowsCommand(command, [], on(...files));
-    expect(found.command).toBe(files[0]);
-    expect(found.command.endsWith(ending)).toBe(true);
+    expect(found?.command).toBe(files[0]);
+    expect(found?.command.endsWith(ending)).toBe(true);
   });
 
   test("of the working directory is not found by its name alone", () => {
-    expect(resolveWindowsCommand("npx", [], on(String.raw`C:\work\npx.cmd`)).command).toBe("npx");
+    expect(resolveWindowsCommand("npx", [], on(String.raw`C:\work\npx.cmd`))).toBeUndefined();
+    expect(resolveWindowsCommand("npx", [], on(String.raw`C:\work\npx.exe`))).toBeUndefined();
   });
 
-  test("that does not exist is reported by Windows", () => {
-    expect(resolveWindowsCommand("nothing", ["x"], on())).toEqual({
-      command: "nothing",
+  test("whose path does not exist is reported by Windows", () => {
+    const nothing = String.raw`C:\work\nothing`;
+    expect(resolveWindowsCommand(nothing, ["x"], on())).toEqual({
+      command: nothing,
       args: ["x"],
       verbatim: false,
     });
