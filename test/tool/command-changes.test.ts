@@ -59,19 +59,22 @@ describe("the changes of a command", () => {
     expect(operations).toEqual({});
   });
 
-  test("include copies of unchanged files that an editing program left", async () => {
-    await using place = await committed({ a: "one\n", b: "two\n" });
-    const created = Date.now();
-    // File system clocks are coarse.
-    await expect.poll(() => Date.now() - created).toBeGreaterThan(2 * timeStepMs);
-    const { changes, notUndone } = await changed(place, "sed -i.bak s/one/1/ a b");
-    expect([Object.keys(place.tree()).toSorted(), notUndone]).toEqual([
-      ["a", "a.bak", "b", "b.bak"],
-      undefined,
-    ]);
-    await place.undo(changes);
-    expect(place.tree()).toEqual({ a: "one\n", b: "two\n" });
-  });
+  test.each(["sed -i.bak s/one/1/ a b", "find . -name '?' -type f -exec sed -i.bak s/one/1/ {} +"])(
+    "include copies of unchanged files that an editing program left: %s",
+    async (line) => {
+      await using place = await committed({ a: "one\n", b: "two\n" });
+      const created = Date.now();
+      // File system clocks are coarse.
+      await expect.poll(() => Date.now() - created).toBeGreaterThan(2 * timeStepMs);
+      const { changes, notUndone } = await changed(place, line);
+      expect([Object.keys(place.tree()).toSorted(), notUndone]).toEqual([
+        ["a", "a.bak", "b", "b.bak"],
+        undefined,
+      ]);
+      await place.undo(changes);
+      expect(place.tree()).toEqual({ a: "one\n", b: "two\n" });
+    },
+  );
 
   test("omit a file that was moved in or was ignored before", async () => {
     await using place = await committed({ ".gitignore": "*.secret\n", "a.secret": "mine\n" });

@@ -165,7 +165,7 @@ export class GitFiles {
     const { prefix, idBytes } = this.#place;
     const wanted = new Map(paths.map((path) => [this.#toIndexPath(path, prefix), path]));
     const entries =
-      index === undefined ? [] : [...findIndexEntries(index.bytes, new Set(wanted.keys()), idBytes)];
+      index === undefined ? [] : [...findIndexEntries(index.bytes, (path) => wanted.has(path), idBytes)];
     let bytes = 0;
     const small = entries.filter(([, { size }]) => {
       bytes += size <= snapshotLimitBytes ? size : 0;
@@ -179,6 +179,15 @@ export class GitFiles {
       if (path !== undefined) versions.set(path, toVersion(entry, blob));
     }
     return versions;
+  }
+
+  /** Returns the paths of the index at which files had one of the inodes (modulo 2^32). */
+  findPaths(inodes: ReadonlySet<number>, index: IndexCopy | undefined): string[] {
+    if (inodes.size === 0 || index === undefined) return [];
+    const { prefix, idBytes } = this.#place;
+    const entries = findIndexEntries(index.bytes, (_, inode) => inodes.has(inode), idBytes);
+    const names = [...entries.keys()].filter((name) => name.startsWith(prefix));
+    return names.map((name) => join(this.#folder, name.slice(prefix.length)));
   }
 
   async #loadBlobs(ids: ReadonlySet<string>, limitBytes: number): Promise<Map<string, Buffer>> {

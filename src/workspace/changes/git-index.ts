@@ -16,12 +16,12 @@ const statBytes = 40;
 const longName = 0xfff;
 
 /**
- * Finds entries by path in the bytes of an index file (versions 2 to 4). Merge conflicts, submodules and entries of a
- * shared index file are not found.
+ * Finds entries by path and inode in the bytes of an index file (versions 2 to 4). Merge conflicts, submodules and
+ * entries of a shared index file are not found.
  */
 export function findIndexEntries(
   index: Buffer,
-  wanted: ReadonlySet<string>,
+  isWanted: (path: string, inode: number) => boolean,
   idBytes: number,
 ): Map<string, IndexEntry> {
   const found = new Map<string, IndexEntry>();
@@ -45,11 +45,12 @@ export function findIndexEntries(
     const kind = (index.readUInt32BE(start + 24) >> 12) & 0xf;
     if ((flags & 0x3000) !== 0 || kind === submoduleKind) continue;
     const text = path.toString("utf8");
-    if (!wanted.has(text)) continue;
+    const inode = index.readUInt32BE(start + 20);
+    if (!isWanted(text, inode)) continue;
     found.set(text, {
       id: index.toString("hex", start + statBytes, start + statBytes + idBytes),
       size: index.readUInt32BE(start + 36),
-      inode: index.readUInt32BE(start + 20),
+      inode,
       isLink: kind === linkKind,
       isExecutable: (index.readUInt32BE(start + 24) & 0o100) !== 0,
     });

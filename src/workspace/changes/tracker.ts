@@ -286,7 +286,7 @@ class Run {
       (await folder.git?.loadClean(clean, this.#index, commandContentsLimitBytes)) ??
       new Map<string, FileVersion>();
     const reader = new LimitedReader();
-    const found = differing.map((one): ChangedFile & { state: FileState | undefined } => ({
+    const found = differing.map((one): ComparedFile => ({
       path: one.path,
       before: one.isClean ? (versions.get(one.path) ?? unknownVersion) : toVersion(one.before),
       after: one.state === undefined ? null : reader.read(one.path, one.state),
@@ -314,24 +314,10 @@ class Run {
     return known;
   }
 
-  #report(
-    compared: readonly (ChangedFile & { state: FileState | undefined })[],
-    git: GitFiles | undefined,
-  ): CommandChanges {
+  #report(compared: readonly ComparedFile[], git: GitFiles | undefined): CommandChanges {
     const found = compared.filter(hasChanged);
-    // The files have these contents after an undo, so that another file that has or was one of them may be removed.
-    const inodes = new Set(compared.map(({ before }) => before?.inode));
-    const contents = new Set(compared.map(({ before }) => before?.bytes && sha256(before.bytes)));
-    /** A file that is older than the command was moved in or is no longer ignored: removing it would lose it. */
-    const isForeign = ({ before, after, state }: (typeof found)[number]) =>
-      before === null &&
-      state !== undefined &&
-      state.names === 1 &&
-      Math.min(state.created, state.changed) < this.#started - timeStepMs &&
-      !inodes.has(state.inode % inodeRange) &&
-      !(after?.bytes !== undefined && contents.has(sha256(after.bytes)));
-    const foreign = found.filter(isForeign);
-    const own = found.filter((one) => !isForeign(one));
+    const foreign = this.#findForeign(compared, git);
+    const own = found.filter((one) => !foreign.has(one));
     const files = own
       .slice(0, changedFilesLimit)
       .map(({ path, before, after }): ChangedFile => ({ path, before, after }));
@@ -340,11 +326,39 @@ class Run {
     const notes = [
       lost.length > 0 && `${countFiles(lost.length)} too large or could not be read, and not restored`,
       more > 0 && `${more} more files changed; at most ${changedFilesLimit} per command are recorded`,
-      foreign.length > 0 &&
-        `${countFiles(foreign.length)} already there before, ignored or elsewhere, and not removed`,
+      foreign.size > 0 &&
+        `${countFiles(foreign.size)} already there before, ignored or elsewhere, and not removed`,
       describeMove(this.#head, git?.readHead()),
     ];
     return { files, notes: notes.filter((note) => typeof note === "string") };
+  }
+
+  /**
+   * Returns files that were moved in or are no longer ignored. Removing them would lose them, unless another file is or
+   * will be the same after an undo.
+   */
+  #findForeign(compared: readonly ComparedFile[], git: GitFiles | undefined): ReadonlySet<ChangedFile> {
+    const inodes = new Set(compared.map(({ before }) => before?.inode));
+    const old = compared.filter(
+      ({ before, state }) =>
+        before === null &&
+        state !== undefined &&
+        state.names === 1 &&
+        Math.min(state.created, state.changed) < this.#started - timeStepMs &&
+        !inodes.has(state.inode % inodeRange),
+    );
+    const contents = new Set(compared.map(({ before }) => before?.bytes && sha256(before.bytes)));
+    // `sed -i.bak` moves each file and writes it again, also one that it does not change.
+    const moved = new Set(old.flatMap(({ state }) => (state ? [state.inode % inodeRange] : [])));
+    const known = new Set(compared.map(({ path }) => path));
+    for (const path of git?.findPaths(moved, this.#index) ?? []) {
+      const state = known.has(path) ? undefined : readState(path);
+      const bytes = state && readContent(path, state);
+      if (bytes !== undefined) contents.add(sha256(bytes));
+    }
+    return new Set(
+      old.filter(({ after }) => after?.bytes === undefined || !contents.has(sha256(after.bytes))),
+    );
   }
 }
 
@@ -357,6 +371,11 @@ interface IgnoredFiles {
 }
 
 const noIgnoredFiles: IgnoredFiles = { folders: [], files: [] };
+
+/** A file that may have changed, with its metadata after the command. */
+interface ComparedFile extends ChangedFile {
+  readonly state: FileState | undefined;
+}
 
 interface Difference {
   readonly path: string;
