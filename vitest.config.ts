@@ -108,10 +108,6 @@ export const notOnWindows: readonly { readonly reason: string; readonly files: r
     ],
   },
   {
-    reason: "has patterns with backslashes in the wrong place, which separate folders on Windows",
-    files: ["test/e2e/tool/near-right.test.ts"],
-  },
-  {
     reason: "compares folders with what pwd prints, which is /c/… in Git's bash",
     files: ["test/e2e/{session/worktree,turn/task-worktrees}.test.ts"],
   },

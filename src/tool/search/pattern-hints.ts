@@ -1,3 +1,6 @@
+import { sep } from "node:path";
+import { toSlashes } from "../../base/files/paths.ts";
+
 /** Returns why a regular expression can match no line, or probably means something else; undefined if nothing is odd. */
 export function explainExpression(pattern: string): string | undefined {
   const plain = removeClasses(pattern);
@@ -21,8 +24,12 @@ export function explainExpression(pattern: string): string | undefined {
 const removeClasses = (pattern: string): string =>
   pattern.replaceAll(/(?<!\\)\[\^?\]?(?:[^\]\\]|\\.)*\]/gs, "x");
 
-/** Returns why a glob can match no file of the folder, or probably means something else; undefined if nothing is odd. */
-export function explainGlob(glob: string, folder: string): string | undefined {
+/**
+ * Returns why a glob can match no file of the folder, or probably means something else; undefined if nothing is odd.
+ * `separator` is that of the system.
+ */
+export function explainGlob(pattern: string, folder: string, separator: string = sep): string | undefined {
+  const glob = toSlashes(pattern, separator);
   if (glob.includes("\\"))
     return String.raw`A backslash only escapes the next character: separate folders by /.`;
   if (/^!?(?:\.\.\/|~)/.test(glob))
@@ -33,7 +40,7 @@ export function explainGlob(glob: string, folder: string): string | undefined {
   if (!/[*?[{]/.test(glob))
     return "The pattern has no wildcard, so that only this name matches: write **/*name* for a part of a name, name/** for what is in a folder.";
   const [first = ""] = glob.split("/");
-  return glob.includes("/") && first !== "**" && folder.split("/").includes(first)
+  return glob.includes("/") && first !== "**" && toSlashes(folder, separator).split("/").includes(first)
     ? `Patterns are relative to the folder that is searched, ${folder}: leave out its own folders, or begin with **/.`
     : undefined;
 }
