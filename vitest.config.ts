@@ -99,7 +99,7 @@ export const notOnWindows: readonly { readonly reason: string; readonly files: r
   {
     reason: "compares recorded messages or texts that contain POSIX paths",
     files: [
-      "test/e2e/editor/{impossible-folders,mentions}.test.ts",
+      "test/e2e/editor/impossible-folders.test.ts",
       "test/e2e/harness/*.test.ts",
       "test/e2e/model/{golden-requests,prefix-sessions,wire-prices}.test.ts",
       "test/e2e/tool/every-tool.test.ts",

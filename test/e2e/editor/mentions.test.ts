@@ -29,8 +29,9 @@ async function sent({ editor, model }: StoryContext, prompt: string): Promise<st
   return JSON.stringify(model.requests.at(-1)?.messages.findLast(({ role }) => role === "user"));
 }
 
+/** Paths of the attached files in a message as JSON. */
 const attached = (text: string): string[] =>
-  [...text.matchAll(/<attached path=\\"(.*?)\\">/g)].map(([, path = ""]) => path);
+  [...text.matchAll(/<attached path=\\"(.*?)\\">/g)].map(([, path = ""]) => JSON.parse(`"${path}"`));
 
 describe.each([
   ["plain", plain],
