@@ -15,6 +15,8 @@ const blockingCode = 2;
 
 export interface HookCommand {
   readonly command: string;
+  /** The shell that runs it: one that reads `-c`, or `cmd.exe`. */
+  readonly shell: string;
   readonly timeoutMs: number;
   readonly cwd: string;
   readonly env: Readonly<Record<string, string>>;
@@ -63,11 +65,11 @@ export async function runHook(
 }
 
 async function runToEnd(
-  { command, timeoutMs, cwd, env, confine, input }: HookCommand,
+  { command, shell, timeoutMs, cwd, env, confine, input }: HookCommand,
   processes: PipedProcesses,
   signal: AbortSignal,
 ): Promise<HookAnswer> {
-  const child = await processes.start({ ...shellLine(command), cwd, env, confine });
+  const child = await processes.start({ ...shellLine(command, shell), cwd, env, confine });
   const printed = Promise.all([readStart(child.output), readStart(child.errors)]);
   child.input.end(JSON.stringify(input));
   const ended = await orWhenAborted(orAfter(child.exited, timeoutMs, undefined), signal, undefined);
@@ -87,14 +89,14 @@ async function runToEnd(
   return parseOutput(output);
 }
 
-/** Returns the command line of the system's shell. `cmd` does not read quotes as other programs do. */
+/** Returns the command line of the shell. `cmd` does not read quotes as other programs do. */
 export function shellLine(
   command: string,
-  platform: NodeJS.Platform = process.platform,
+  shell: string,
 ): Pick<PipedCommand, "command" | "args" | "verbatim"> {
-  if (platform === "win32")
-    return { command: "cmd.exe", args: ["/d", "/s", "/c", `"${command}"`], verbatim: true };
-  return { command: "sh", args: ["-c", command] };
+  if (shell.endsWith("cmd.exe"))
+    return { command: shell, args: ["/d", "/s", "/c", `"${command}"`], verbatim: true };
+  return { command: shell, args: ["-c", command] };
 }
 
 /** Text that is not a JSON object has no meaning. */

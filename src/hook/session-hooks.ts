@@ -18,6 +18,8 @@ export interface SessionHooksDeps {
   /** The hooks by event. */
   readonly hooks: Readonly<Record<string, readonly HookGroup[]>>;
   readonly processes: PipedProcesses;
+  /** Returns the path of the shell of the model's commands. Hooks run in it on Windows, elsewhere in `sh`. */
+  readonly findShell: () => Promise<string>;
   /** Runs a hook in the sandbox, if its entry says so. */
   readonly confine: ConfineProgram;
   readonly sessionId: string;
@@ -153,12 +155,13 @@ export class SessionHooks {
       permission_mode: agent === "plan" ? "plan" : permissionModes[approval],
       hook_event_name: event,
     };
+    const shell = process.platform === "win32" ? await this.#deps.findShell() : "sh";
     const running = commands.map(async ({ command, timeoutMs, isAsync, sandbox }) => {
       const env = { CLAUDE_PROJECT_DIR: root };
       const confine = sandbox
         ? (argv: readonly string[]) => confineProgram(argv, { sandbox, start: cwd })
         : undefined;
-      const hook = { command, timeoutMs, cwd, env, confine, input: { ...common, ...input } };
+      const hook = { command, shell, timeoutMs, cwd, env, confine, input: { ...common, ...input } };
       const run = async () => {
         const answer = await runHook(hook, processes, signal);
         if (answer.kind === "failed" && !signal.aborted) this.#reportFailure(event, command, answer.problem);

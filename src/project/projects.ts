@@ -236,7 +236,16 @@ export class Projects {
     const { lazyServices, log } = this.#deps;
     const { cwd, outputFolder: folder } = workspace;
     return async (session) =>
-      lazyServices.openHooks({ ...session, hooks, confine, cwd, root: getRoot(workspace), folder, log });
+      lazyServices.openHooks({
+        ...session,
+        hooks,
+        confine,
+        findShell: () => workspace.processes.findShell(),
+        cwd,
+        root: getRoot(workspace),
+        folder,
+        log,
+      });
   }
 
   #notifyWith({ cwd }: Workspace, { notify: settings }: Config): Project["notify"] {

@@ -28,10 +28,13 @@ test("on Windows bash is that of the PATH or of Git, and never that of WSL", () 
   ]);
 });
 
-test("on Windows the quotes of a hook's command reach cmd unchanged", () => {
-  expect(shellLine('lint "a b"', "win32")).toEqual({
-    command: "cmd.exe",
+test("the quotes of a hook's command reach each shell unchanged", () => {
+  const cmd = "C:\\Windows\\system32\\cmd.exe";
+  expect(shellLine('lint "a b"', cmd)).toEqual({
+    command: cmd,
     args: ["/d", "/s", "/c", '"lint "a b""'],
     verbatim: true,
   });
+  const bash = "C:\\Program Files\\Git\\bin\\bash.exe";
+  expect(shellLine('lint "a b"', bash)).toEqual({ command: bash, args: ["-c", 'lint "a b"'] });
 });
