@@ -1,4 +1,4 @@
-import { dirname, isAbsolute, join } from "node:path";
+import { basename, dirname, isAbsolute, join } from "node:path";
 import { isInside } from "../workspace/paths.ts";
 import { type Environment, findCommand, findCommandAt } from "../workspace/process/find-program.ts";
 import type { Workspace } from "../workspace/workspace.ts";
@@ -20,7 +20,7 @@ export async function findFormatterProgram(
   env: Environment,
 ): Promise<string | undefined> {
   const [name = ""] = command;
-  if (name.includes("/")) {
+  if (basename(name) !== name) {
     const path = isAbsolute(name) ? name : join(cwd, name);
     return findCommandAt(path);
   }

@@ -1,8 +1,9 @@
-import { chmod, readFile, writeFile } from "node:fs/promises";
-import { join } from "node:path";
+import { readFile, writeFile } from "node:fs/promises";
+import { basename, dirname, join } from "node:path";
 import { describe, expect, test } from "vitest";
 import { fairlead } from "../../support/program/cli.ts";
 import * as reply from "../../support/model/reply.ts";
+import { writeProgram } from "../../support/platform/path-program.ts";
 import { storiesOfOneAgent } from "../../support/editor/story.ts";
 import { toolCalls } from "../../support/transcript.ts";
 
@@ -111,16 +112,15 @@ describe("formatters that a project configures", () => {
   });
 
   test("are found by their files if the user wants formatters, after one question", async () => {
-    const prettier = '#!/bin/sh\nsed -i.bak "s/  */ /g" "$2" && rm "$2.bak"\n';
-    const project = {
-      ".prettierrc": "{}",
-      "package.json": "{}",
-      "node_modules/.bin/prettier": prettier,
-    };
+    const prettier = `import { readFileSync, writeFileSync } from "node:fs";
+const path = process.argv.at(-1);
+writeFileSync(path, readFileSync(path, "utf8").replaceAll(/ +/g, " "));
+`;
+    const project = { ".prettierrc": "{}", "package.json": "{}" };
     const own = { ...config, formatter: true };
     await story({ config: own, files: project, permission: "allow_once" }, async (context) => {
       const { editor, model, repository } = context;
-      await chmod(join(repository.path, "node_modules/.bin/prettier"), 0o755);
+      await writeProgram(join(repository.path, "node_modules/.bin"), "prettier", prettier);
       const { sessionId } = await editor.newSession();
       model.reply(write("a.js", "a   b\n")).reply(write("b.rs", "a   b\n")).reply("Done.");
       await editor.prompt(sessionId, "Go");
@@ -139,12 +139,11 @@ describe("formatters that a project configures", () => {
   });
 
   test("are found in each package of a monorepo, the nearest for each file", async () => {
-    const prints = (mark: string) => `#!/bin/sh\nfor last; do :; done\nprintf '${mark}\\n' >> "$last"\n`;
+    const prints = (mark: string) =>
+      `import { appendFileSync } from "node:fs";\nappendFileSync(process.argv.at(-1), "${mark}\\n");\n`;
     const project = {
       "biome.json": "{}",
-      "node_modules/.bin/biome": prints("biome"),
       "packages/web/package.json": '{ "prettier": {} }',
-      "packages/web/node_modules/.bin/prettier": prints("prettier"),
       "packages/api/package.json": "{}",
       "services/go/go.mod": "module a\n",
       // Settings of installed packages do not count.
@@ -153,8 +152,10 @@ describe("formatters that a project configures", () => {
     const own = { ...config, formatter: { gofmt: { disabled: true } } };
     await story({ config: own, files: project, permission: "allow_once" }, async (context) => {
       const { editor, model, repository, home } = context;
-      for (const path of ["node_modules/.bin/biome", "packages/web/node_modules/.bin/prettier"])
-        await chmod(join(repository.path, path), 0o755);
+      for (const path of ["node_modules/.bin/biome", "packages/web/node_modules/.bin/prettier"]) {
+        const name = basename(path);
+        await writeProgram(join(repository.path, dirname(path)), name, prints(name));
+      }
       const { sessionId } = await editor.newSession();
       const names = ["root.ts", "packages/web/src/a.ts", "packages/api/b.ts"];
       for (const name of names) model.reply(write(name, "x\n"));
@@ -167,7 +168,8 @@ describe("formatters that a project configures", () => {
       const text = (name: string) => readFile(join(repository.path, name), "utf8");
       expect(await Promise.all(names.map(text))).toEqual(["x\nbiome\n", "x\nprettier\n", "x\nbiome\n"]);
       const { stdout } = await fairlead(home.path, ["doctor", "--offline"], { cwd: repository.path });
-      expect(stdout).toMatch(/Formatter +prettier \(\.js .*\) in packages\/web\n/);
+      const configuredIn = /Formatter +prettier \(\.js .*\) in (.*)\n/.exec(stdout)?.[1];
+      expect(configuredIn).toBe(join("packages", "web"));
       expect(stdout).not.toMatch(/Formatter .*cannot run/);
     });
   });

@@ -11,7 +11,9 @@ import { gitRepository, temporaryFolder, writeConfig } from "../../support/temp.
 
 const story = storiesOfOneAgent();
 
-const record = ["sh", "-c", 'echo "$0|$1|$2" >> notified', "{event}", "{title}", "{message}"];
+const script = 'require("node:fs").appendFileSync("notified", process.argv.slice(1).join("|") + "\\n")';
+const values = ["{event}", "{title}", "{message}"];
+const record = [process.execPath, "-e", script, ...values];
 
 test("notifies a program of questions and finished turns, and hooks of questions", async () => {
   const command = 'cat >> "$CLAUDE_PROJECT_DIR/hooked"';
@@ -49,8 +51,7 @@ test("run notifies through the terminal at the end of a turn", async () => {
   await using home = await temporaryFolder();
   const model = await startModelServer();
   // A slow program, as on a busy machine.
-  const [shell, option, script, ...values] = record;
-  const command = [shell, option, `sleep 0.3; ${script}`, ...values];
+  const command = [process.execPath, "-e", `setTimeout(() => ${script}, 300)`, ...values];
   await writeConfig(home.path, model.url, { notify: { terminal: "osc9", command } });
   model.reply("Done.");
   // The agent of run has the same terminal.

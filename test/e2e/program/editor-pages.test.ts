@@ -1,8 +1,10 @@
-import { chmod, mkdir, rm, writeFile } from "node:fs/promises";
+import { mkdir, rm, writeFile } from "node:fs/promises";
 import { delimiter, join } from "node:path";
+import { pathToFileURL } from "node:url";
 import { execa } from "execa";
 import { expect, test } from "vitest";
 import { editors } from "../../../src/cli/setup/editors.ts";
+import { writeProgram } from "../../support/platform/path-program.ts";
 import { environment } from "../../support/program/environment.ts";
 import { examples } from "../../support/examples.ts";
 import { startModelServer } from "../../support/model/model-server.ts";
@@ -49,14 +51,13 @@ test("the script for the protocol's SDK runs unchanged", async () => {
     ({ place, text }) => place.startsWith("docs/editors/scripts.md") && text.includes("ndJsonStream"),
   );
   const model = await startModelServer();
-  await using home = await temporaryFolder({
-    "bin/fairlead": `#!/bin/sh\nexec "${process.execPath}" "${root}/bin/fairlead.js" "$@"\n`,
-  });
+  await using home = await temporaryFolder();
   await using repository = await gitRepository();
   // Installed next to our own packages, as it would be in a reader's project.
   const file = join(root, "node_modules/.cache/fairlead-tests/script.mjs");
   try {
-    await chmod(join(home.path, "bin/fairlead"), 0o755);
+    const load = `import ${JSON.stringify(pathToFileURL(join(root, "bin/fairlead.js")).href)};`;
+    await writeProgram(join(home.path, "bin"), "fairlead", load);
     await writeConfig(home.path, model.url);
     await mkdir(join(file, ".."), { recursive: true });
     await writeFile(file, script?.text ?? "");

@@ -1,5 +1,6 @@
 import { join } from "node:path";
 import { expect, test } from "vitest";
+import { userFolders } from "../../../src/config/paths.ts";
 import { Editor } from "../../support/editor/editor.ts";
 import { story } from "../../support/editor/story.ts";
 import { expectFailure } from "../../support/failure.ts";
@@ -27,14 +28,15 @@ test("works with multi-line variables, no TERM and an unknown locale", async () 
   });
 });
 
-test("a read-only home folder is named, and the program continues", async () => {
-  await using folder = await temporaryFolder();
+test("a home folder that cannot be written is named, and the program continues", async () => {
+  await using folder = await temporaryFolder({ file: "" });
   const names = ["XDG_CONFIG_HOME", "XDG_DATA_HOME", "XDG_STATE_HOME", "XDG_CACHE_HOME"];
-  const env = { HOME: "/dev/null/home", ...Object.fromEntries(names.map((name) => [name, ""])) };
+  const home = join(folder.path, "file", "home");
+  const env = { HOME: home, ...Object.fromEntries(names.map((name) => [name, ""])) };
   const editor = new Editor({ home: folder.path, cwd: folder.path, env });
   await editor.initialize();
   const failure = await expectFailure(editor.newSession());
-  expect(failure.message).toContain("/dev/null/home/.local/share/fairlead");
+  expect(failure.message).toContain(userFolders({ env, home, platform: process.platform }).data);
   expect((await expectFailure(editor.newSession())).message).toBe(failure.message);
   await editor.close();
   editor.assertClean();

@@ -100,7 +100,7 @@ const flows: Flow[] = [
     stored: (url, home) => ({
       model: "work/m",
       provider: {
-        work: { options: { baseURL: url, apiKey: `{file:${home}/key.txt}` }, models: { m: {} } },
+        work: { options: { baseURL: url, apiKey: `{file:${join(home, "key.txt")}}` }, models: { m: {} } },
       },
     }),
   },

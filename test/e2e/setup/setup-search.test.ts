@@ -5,6 +5,7 @@ import { searchServices } from "../../../src/cli/setup/search-services.ts";
 import { searchWeb } from "../../../src/tool/web/websearch.ts";
 import { listen } from "../../support/listen.ts";
 import { fairlead } from "../../support/program/cli.ts";
+import { shownMode } from "../../support/platform/platform.ts";
 import { temporaryFolder } from "../../support/temp.ts";
 
 /** Answers of the services, as they document them. */
@@ -80,7 +81,7 @@ test("setup search stores a typed key in its own file, not in the configuration"
   expect([exitCode, stdout]).toEqual([0, expect.not.stringContaining("tvly-")]);
   const key = join(home.path, ".local/share/fairlead/search-key-tavily");
   expect(await readFile(key, "utf8")).toBe("tvly-0123456789abcdef\n");
-  expect((await stat(key)).mode & 0o777).toBe(0o600);
+  expect((await stat(key)).mode & 0o777).toBe(shownMode(0o600));
   const config = JSON.parse(await readFile(join(home.path, ".config/fairlead/fairlead.json"), "utf8"));
   expect(config.search.web.headers).toEqual({ authorization: `Bearer {file:${key}}` });
   const shown = await fairlead(home.path, ["config", "show", "search"]);

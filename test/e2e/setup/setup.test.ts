@@ -1,10 +1,12 @@
-import { chmod, mkdir, readFile, stat, writeFile } from "node:fs/promises";
-import { dirname, join } from "node:path";
+import { mkdir, readFile, stat, writeFile } from "node:fs/promises";
+import { delimiter, dirname, join } from "node:path";
 import { describe, expect, test } from "vitest";
 import { listen } from "../../support/listen.ts";
 import { fairlead } from "../../support/program/cli.ts";
 import { type ModelServer, startModelServer } from "../../support/model/model-server.ts";
 import * as reply from "../../support/model/reply.ts";
+import { writeProgram } from "../../support/platform/path-program.ts";
+import { shownMode, zedSettings } from "../../support/platform/platform.ts";
 import { temporaryFolder } from "../../support/temp.ts";
 import { findSandboxProblem } from "../sandbox/sandbox-problem.ts";
 
@@ -73,8 +75,8 @@ describe("fairlead setup", () => {
         provider: { work: { options: { baseURL: model.url }, models: { scripted: {} } } },
       });
       expect(JSON.parse(await file(keyPath))).toEqual({ work: { apiKey: "sk-pasted-0123456789" } });
-      expect((await stat(join(home, keyPath))).mode & 0o777).toBe(0o600);
-      expect(JSON.parse(await file(".config/zed/settings.json"))).toMatchObject({
+      expect((await stat(join(home, keyPath))).mode & 0o777).toBe(shownMode(0o600));
+      expect(JSON.parse(await file(zedSettings))).toMatchObject({
         agent_servers: { Fairlead: { type: "custom", args: expect.arrayContaining(["acp"]) } },
       });
       model.reply("Hello.");
@@ -84,10 +86,10 @@ describe("fairlead setup", () => {
 
   test("asks about language servers that are installed for the project", async () => {
     await using project = await temporaryFolder({ "go.mod": "module a\n", "a.go": "package a\n" });
-    await using programs = await temporaryFolder({ gopls: "#!/bin/sh\n" });
-    await chmod(join(programs.path, "gopls"), 0o755);
+    await using programs = await temporaryFolder();
+    await writeProgram(programs.path, "gopls");
     await inPlace(async ({ model, run }) => {
-      const env = { PATH: `${programs.path}:${process.env["PATH"]}` };
+      const env = { PATH: [programs.path, process.env["PATH"]].join(delimiter) };
       const answers = ["custom", model.url, "work", "type", "sk-pasted-0123456789", "scripted", "", "none"];
       const setup = (answer: string) => run(["setup", "--no-test"], [...answers, answer], env, project.path);
       expect((await setup("later")).stdout).toContain(`Installed for ${project.path}: gopls.`);

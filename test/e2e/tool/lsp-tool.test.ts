@@ -1,10 +1,12 @@
-import { chmod, mkdir, readFile, symlink } from "node:fs/promises";
+import { readFile } from "node:fs/promises";
 import { delimiter, join } from "node:path";
+import { pathToFileURL } from "node:url";
 import { estimateTokenCount } from "tokenx";
 import { describe, expect, test } from "vitest";
 import { toList, toObject } from "../../support/json.ts";
 import type { ModelRequest } from "../../support/model/model-server.ts";
 import * as reply from "../../support/model/reply.ts";
+import { writeProgram } from "../../support/platform/path-program.ts";
 import { story } from "../../support/editor/story.ts";
 import { typescriptServer } from "../../support/program/typescript-server.ts";
 import { temporaryFolder } from "../../support/temp.ts";
@@ -154,11 +156,9 @@ describe("the language server tools", () => {
 describe("an installed server", () => {
   /** A PATH folder with the program of a known server. */
   async function installed(folder: string) {
-    await mkdir(folder, { recursive: true });
-    const [node = "", script = ""] = typescriptServer.command;
-    await symlink(script, join(folder, "typescript-language-server"));
-    await symlink(node, join(folder, "node"));
-    await chmod(script, 0o755);
+    const [, script = ""] = typescriptServer.command;
+    const load = `import ${JSON.stringify(pathToFileURL(script).href)};`;
+    await writeProgram(folder, "typescript-language-server", load);
     return { PATH: [folder, "/usr/bin", "/bin"].join(delimiter) };
   }
   const offered = { lsp: undefined };

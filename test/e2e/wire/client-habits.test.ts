@@ -117,7 +117,7 @@ exec sh -c "$*"
     const command = /^ssh .* fairlead acp$/m.exec(page)?.[0] ?? "";
     const fairlead = `#!/bin/sh\nexec "${process.execPath}" "${join(root, "bin/fairlead.js")}" "$@"\n`;
     const start = `
-      process.env.PATH = __dirname + ":" + process.env.PATH;
+      process.env.PATH = __dirname + require("node:path").delimiter + process.env.PATH;
       const { spawn } = require("node:child_process");
       spawn("sh", ["-c", ${JSON.stringify(`exec ${command}`)}], { stdio: "inherit" }).on("exit", process.exit);`;
     await using folder = await temporaryFolder({ ssh, fairlead, "start.cjs": start });

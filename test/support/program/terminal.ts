@@ -29,7 +29,7 @@ export function startInTerminal(
   { cwd, columns = 80, env = {} }: { cwd: string; columns?: number; env?: Record<string, string> },
 ): Terminal {
   // Both streams use one pipe, so that their order is kept.
-  const child = spawn("/bin/sh", ["-c", 'exec "$0" "$@" 2>&1', process.execPath, program, ...args], {
+  const child = spawn("sh", ["-c", 'exec "$0" "$@" 2>&1', process.execPath, program, ...args], {
     cwd,
     env: {
       ...environment(home),
