@@ -100,9 +100,7 @@ export const notOnWindows: readonly { readonly reason: string; readonly files: r
     reason: "compares recorded messages or texts that contain POSIX paths",
     files: [
       "test/e2e/editor/impossible-folders.test.ts",
-      "test/e2e/harness/*.test.ts",
-      "test/e2e/model/{golden-requests,prefix-sessions,wire-prices}.test.ts",
-      "test/e2e/tool/every-tool.test.ts",
+      "test/e2e/model/prefix-sessions.test.ts",
       "test/e2e/wire/{golden-stories,kit,kit-v2}.test.ts",
       "test/eval/*.test.ts",
     ],

@@ -377,4 +377,26 @@ describe("the wire log", () => {
       ],
     });
   });
+
+  test("is comparable with a golden file from POSIX when its paths are from Windows", () => {
+    const cwd = String.raw`C:\Users\me\Temp\home-1\my repo`;
+    const input = { filePath: String.raw`${cwd}\src\a.ts` };
+    const log = logOf([
+      ["toAgent", { jsonrpc: "2.0", id: 1, method: "session/new", params: { cwd } }],
+      update("tool_call", {
+        toolCallId: "c",
+        title: String.raw`Read ${cwd}\src\a.ts, not \d and not ${cwd}-2\b`,
+        content: [{ type: "content", content: { type: "text", text: "C:/Users/me/Temp/home-1/my repo/\n" } }],
+        rawInput: { json: JSON.stringify(input), uri: "file:///C:/Users/me/Temp/home-1/my%20repo/src/a.ts" },
+      }),
+    ]);
+    const { toAgent, fromAgent } = normalize(log, { cwd, home: String.raw`C:\Users\me\Temp\home-1` });
+    expect(toAgent).toMatchObject([{ params: { cwd: "<cwd>" } }]);
+    const toolCall = {
+      title: String.raw`Read <cwd>/src/a.ts, not \d and not <home>/my repo-2\b`,
+      content: [{ content: { text: "<cwd>/\n" } }],
+      rawInput: { json: '{"filePath":"<cwd>/src/a.ts"}', uri: "file://<cwd>/src/a.ts" },
+    };
+    expect(fromAgent).toMatchObject([{ params: { update: toolCall } }]);
+  });
 });

@@ -26,6 +26,9 @@ export const lacksWatchdog = isWindows;
 /** Windows has no `ulimit`: no limits of open files or of the size of a file. */
 export const lacksResourceLimits = isWindows;
 
+/** Windows shows the table of its processes to PowerShell only, which the tests do not start. */
+export const lacksProcessTable = isWindows;
+
 /** Where Zed's settings are, from the home folder. */
 export const zedSettings = isWindows ? "AppData/Roaming/Zed/settings.json" : ".config/zed/settings.json";
 

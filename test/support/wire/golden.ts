@@ -3,6 +3,7 @@ import { dirname } from "node:path";
 import { fileURLToPath } from "node:url";
 import { expect } from "vitest";
 import { codeOf } from "../../../src/base/errors.ts";
+import { useSlashes, withSlashes } from "../platform/path-spelling.ts";
 import { isObject, toObject, type JsonObject } from "../json.ts";
 import type { Direction, WireId, WireLog } from "./wire-log.ts";
 
@@ -70,7 +71,8 @@ export function normalize(wire: WireLog, places: GoldenPlaces): Record<Direction
   const messages = counted(wire).filter(({ json }) => places.counts?.(json) ?? true);
   const names = collectIdNames(messages.map(({ json }) => json));
   const more = Object.entries(places.names ?? {});
-  const clean = cleaner([...names, [places.cwd, "<cwd>"], [places.home, "<home>"], ...more, ...machine]);
+  const folders: [string, string][] = [[places.cwd, "<cwd>"], [places.home, "<home>"], ...machine];
+  const clean = cleaner([...names, ...more], folders);
   const of = (wanted: Direction) => {
     const wantedMessages = messages.filter(({ direction }) => direction === wanted);
     const cleaned = hideEstimates(wantedMessages.map(({ json }) => clean(json)));
@@ -160,12 +162,16 @@ function visit(value: unknown, check: (key: string, value: unknown) => void): vo
 }
 
 /** Replaces whole names in every string, the longest first, in one pass. */
-function cleaner(replacements: [string, string][]): (value: unknown) => unknown {
-  const names = new Map(replacements);
+function cleaner(replacements: [string, string][], folders: [string, string][]): (value: unknown) => unknown {
+  const paths = folders.map(([path]) => path);
+  const names = new Map([
+    ...replacements,
+    ...folders.map(([path, name]) => [withSlashes(path), name] as const),
+  ]);
   const longestFirst = [...names.keys()].sort((one, other) => other.length - one.length);
   const anyName = new RegExp(`(?<![\\w-])(${longestFirst.map(escape).join("|")})(?![\\w-])`, "g");
   const cleanText = (text: string) =>
-    text
+    useSlashes(text, paths)
       .replaceAll(serverText, "<server>")
       .replaceAll(timeText, "<time>")
       .replaceAll(durationText, "<duration>")
