@@ -91,8 +91,8 @@ export const notOnWindows: readonly { readonly reason: string; readonly files: r
     files: [
       "test/crash/{concurrent-edits,lost-session-file}.test.ts",
       "test/e2e/cli/{run-choices,run-terminal}.test.ts",
-      "test/e2e/mcp/{mcp-faults,mcp-life}.test.ts",
-      "test/e2e/session/{lifecycle,others-changes,two-processes}.test.ts",
+      "test/e2e/mcp/mcp-life.test.ts",
+      "test/e2e/session/lifecycle.test.ts",
       "test/e2e/tool/{command-processes,jobs,jobs-restart}.test.ts",
     ],
   },

@@ -1,5 +1,5 @@
 import { readFile } from "node:fs/promises";
-import { join } from "node:path";
+import { join, resolve } from "node:path";
 import { setTimeout as delay } from "node:timers/promises";
 import { describe, expect, test } from "vitest";
 import { faulty } from "../../support/mcp/mcp.ts";
@@ -79,6 +79,7 @@ describe("a server that never answers", () => {
 });
 
 describe("a server that cannot be started", () => {
+  const missing = resolve("/not/there");
   test.each([
     [
       "is not there",
@@ -87,8 +88,8 @@ describe("a server that cannot be started", () => {
     ],
     [
       "has no folder",
-      { ...faulty("none"), cwd: "/not/there" },
-      "its working directory /not/there is not a folder",
+      { ...faulty("none"), cwd: missing },
+      `its working directory ${missing} is not a folder`,
     ],
     [
       "repeats its input",

@@ -88,7 +88,7 @@ test("the session of a killed process is free at once for a running one", async 
 test("messages keep their order when the clock changes between two processes", async () => {
   const program = [
     "--import",
-    file("../../crash/programs/clock.ts"),
+    new URL("../../crash/programs/clock.ts", import.meta.url).href,
     file("../../../bin/fairlead.js"),
     "acp",
   ];
