@@ -134,7 +134,7 @@ test("a damaged session diff is rebuilt from the messages", async () => {
     await editor.closeSession(sessionId);
     const file = join(storage(home), "session_diff", `${sessionId}.json`);
     const before = readFileSync(file, "utf8");
-    expect(before).toContain(path);
+    expect(before).toContain(JSON.stringify(path));
     for (const damage of Object.values(damages)) {
       damage(file, file);
       await editor.load(sessionId);

@@ -1,6 +1,7 @@
 import { execFileSync } from "node:child_process";
 import { mkdirSync, readFileSync, rmSync, symlinkSync, truncateSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
+import { lacksPipesAndDevices } from "../../support/platform/platform.ts";
 
 /** Damages a stored file. `other` is an intact file of the same kind that belongs to something else. */
 export type Damage = (path: string, other: string) => void;
@@ -40,7 +41,5 @@ export const damages: Record<string, Damage> = {
   "is a folder": instead((path) => mkdirSync(join(path, "inside"), { recursive: true })),
   "is a link to another": (path, other) => instead(() => symlinkSync(other, path))(path, other),
   "is a link to nowhere": instead((path) => symlinkSync(join(dirname(path), "nowhere"), path)),
-  "is a pipe": instead((path) => {
-    execFileSync("mkfifo", [path]);
-  }),
+  ...(!lacksPipesAndDevices && { "is a pipe": instead((path) => void execFileSync("mkfifo", [path])) }),
 };

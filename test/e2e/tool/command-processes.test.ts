@@ -1,5 +1,6 @@
 import { expect, test, vi } from "vitest";
 import { toText } from "../../support/json.ts";
+import { lacksProcessGroups } from "../../support/platform/platform.ts";
 import { isRunning } from "../../support/program/processes.ts";
 import * as reply from "../../support/model/reply.ts";
 import { type StoryContext, story } from "../../support/editor/story.ts";
@@ -27,22 +28,28 @@ async function startUnmarked(context: StoryContext): Promise<number> {
   return Number(/pid (\d+)/.exec(output)?.[1]);
 }
 
-test("a background process with an emptied environment ends with the program", async () => {
-  await story({ config }, async (context) => {
-    const pid = await startUnmarked(context);
-    await context.editor.close();
-    await waitForEnd(pid);
-  });
-});
+test.skipIf(lacksProcessGroups)(
+  "a background process with an emptied environment ends with the program",
+  async () => {
+    await story({ config }, async (context) => {
+      const pid = await startUnmarked(context);
+      await context.editor.close();
+      await waitForEnd(pid);
+    });
+  },
+);
 
-test("a background process with an emptied environment ends when the program is killed", async () => {
-  await story({ config }, async (context) => {
-    const pid = await startUnmarked(context);
-    await result(context, { command: "sleep 1000 >/dev/null 2>&1 & echo marked" });
-    await context.editor.kill();
-    await waitForEnd(pid);
-  });
-});
+test.skipIf(lacksProcessGroups)(
+  "a background process with an emptied environment ends when the program is killed",
+  async () => {
+    await story({ config }, async (context) => {
+      const pid = await startUnmarked(context);
+      await result(context, { command: "sleep 1000 >/dev/null 2>&1 & echo marked" });
+      await context.editor.kill();
+      await waitForEnd(pid);
+    });
+  },
+);
 
 test("a command that reads its own output gets an end of file, not a time limit", async () => {
   await story({ config }, async (context) => {

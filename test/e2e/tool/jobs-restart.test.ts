@@ -4,6 +4,7 @@ import { story, type StoryContext } from "../../support/editor/story.ts";
 import { type JsonObject, toList, toObject } from "../../support/json.ts";
 import * as reply from "../../support/model/reply.ts";
 import { getRequestText, isSummaryRequest } from "../../support/model/small-window.ts";
+import { endlessCommand, lacksWatchdog, shellPid } from "../../support/platform/platform.ts";
 import { isRunning } from "../../support/program/processes.ts";
 import { agentText, toolCalls } from "../../support/transcript.ts";
 
@@ -11,7 +12,9 @@ const draftStory = draftStoriesOfOneAgent();
 
 /** Leaves the parent, and on Linux, where such processes are found, the process group too. */
 const leave = process.platform === "linux" ? "setsid " : "";
-const daemon = `${leave}sleep 1000 >/dev/null 2>&1 & echo pid $!; exec sleep 1000`;
+const daemon = `${leave}${endlessCommand} >/dev/null 2>&1 & echo pid ${shellPid("$!")}; exec ${endlessCommand}`;
+const endless = `echo pid ${shellPid("$$")}; exec ${endlessCommand}`;
+const allowed = { config: { permission: "allow" } };
 
 async function startJob({ editor, model }: StoryContext): Promise<{ sessionId: string; pid: number }> {
   const { sessionId } = await editor.newSession();
@@ -26,12 +29,16 @@ async function waitForEnd(pid: number): Promise<void> {
   await vi.waitFor(async () => expect(await isRunning(pid)).toBe(false), { timeout: 10_000 });
 }
 
+async function killProgram({ editor }: StoryContext, pid: number): Promise<void> {
+  await editor.kill();
+  if (!lacksWatchdog) await waitForEnd(pid);
+}
+
 test("a job ends when the program is killed; a load informs user and model", async () => {
-  await story({}, async (context) => {
+  await story(allowed, async (context) => {
     const { editor, model } = context;
     const { sessionId, pid } = await startJob(context);
-    await editor.kill();
-    await waitForEnd(pid);
+    await killProgram(context, pid);
     await editor.restart();
     await editor.initialize();
     await editor.load(sessionId);
@@ -48,7 +55,7 @@ test("a job ends when the program is killed; a load informs user and model", asy
 });
 
 test("a job ends with its session, and its card is closed when it is loaded", async () => {
-  await story({}, async (context) => {
+  await story(allowed, async (context) => {
     const { editor, model } = context;
     const { sessionId, pid } = await startJob(context);
     await editor.closeSession(sessionId);
@@ -62,11 +69,12 @@ test("a job ends with its session, and its card is closed when it is loaded", as
 });
 
 test("a job that the user keeps continues after its session, and ends with the program", async () => {
-  await story({}, async ({ editor, model, repository, home }) => {
+  await story(allowed, async (context) => {
+    const { editor, model, repository, home } = context;
     const { sessionId } = await editor.newSession();
-    const kept = "echo pid $$; until [ -e go ]; do sleep 0.05; done; echo all built; exit 4";
+    const kept = `echo pid ${shellPid("$$")}; until [ -e go ]; do sleep 0.05; done; echo all built; exit 4`;
     const start = (command: string) => reply.call("bash", { command, background: true });
-    model.reply(start(kept)).reply(start("echo pid $$; exec sleep 1000")).reply("Both run.");
+    model.reply(start(kept)).reply(start(endless)).reply("Both run.");
     await editor.prompt(sessionId, "Go");
     const [pid = 0, otherPid = 0] = [
       ...JSON.stringify(model.requests.at(-1)?.messages).matchAll(/pid (\d+)/g),
@@ -120,19 +128,18 @@ test("a job that the user keeps continues after its session, and ends with the p
     await editor.prompt(sessionId, "And now?");
     expect(getRequestText(model.requests.at(-1))).toContain("ended with exit code 4");
 
-    model.reply(start("echo pid $$; exec sleep 1000")).reply("It runs.");
+    model.reply(start(endless)).reply("It runs.");
     await editor.prompt(sessionId, "Once more");
     const last = Number(/pid (\d+)/.exec(JSON.stringify(model.requests.at(-1)?.toolResults))?.[1]);
     await editor.prompt(sessionId, "/jobs keep 3");
     await editor.closeSession(sessionId);
     expect(await isRunning(last)).toBe(true);
-    await editor.kill();
-    await waitForEnd(last);
+    await killProgram(context, last);
   });
 });
 
 test("the call of a running job stays open when its session is loaded again", async () => {
-  await story({}, async (context) => {
+  await story(allowed, async (context) => {
     const { editor } = context;
     const { sessionId, pid } = await startJob(context);
     const { length } = editor.updates(sessionId);
@@ -145,7 +152,7 @@ test("the call of a running job stays open when its session is loaded again", as
 });
 
 test("a job ends with the program, even if the user keeps it", async () => {
-  await story({}, async (context) => {
+  await story(allowed, async (context) => {
     const { editor } = context;
     const jobs = [await startJob(context), await startJob(context), await startJob(context)];
     // One job kept in an open session, one kept in a closed session, and one that is not kept.
@@ -158,7 +165,7 @@ test("a job ends with the program, even if the user keeps it", async () => {
 });
 
 test("a compaction names running jobs, and a kill after it loses none", async () => {
-  await story({}, async (context) => {
+  await story(allowed, async (context) => {
     const { editor, model } = context;
     model.when(isSummaryRequest, "We started a server.");
     const { sessionId, pid } = await startJob(context);
@@ -168,13 +175,12 @@ test("a compaction names running jobs, and a kill after it loses none", async ()
     expect(getRequestText(model.requests.at(-1))).toContain(
       `## Jobs that run in the background\\n\\n- job 1: ${daemon}`,
     );
-    await editor.kill();
-    await waitForEnd(pid);
+    await killProgram(context, pid);
     await editor.restart();
     await editor.initialize();
     await editor.load(sessionId);
     model
-      .reply(reply.call("bash", { command: "exec sleep 1000", background: true }))
+      .reply(reply.call("bash", { command: `exec ${endlessCommand}`, background: true }))
       .reply("I see.")
       .reply("Nothing new.");
     await editor.prompt(sessionId, "And now?");
@@ -190,7 +196,7 @@ test("a compaction names running jobs, and a kill after it loses none", async ()
 });
 
 test("a fork does not own the jobs of its session, and its model is informed", async () => {
-  await story({}, async (context) => {
+  await story(allowed, async (context) => {
     const { editor, model, repository } = context;
     const { sessionId, pid } = await startJob(context);
     const forked = await editor.request("session/fork", { sessionId, cwd: repository.path, mcpServers: [] });

@@ -5,6 +5,7 @@ import { zedLike } from "../../support/editor/clients.ts";
 import { storiesOfOneAgent, type StoryContext } from "../../support/editor/story.ts";
 import { toText } from "../../support/json.ts";
 import * as reply from "../../support/model/reply.ts";
+import { endlessCommand, shellPid } from "../../support/platform/platform.ts";
 import { isRunning } from "../../support/program/processes.ts";
 import { agentText, toolCalls } from "../../support/transcript.ts";
 
@@ -15,7 +16,10 @@ const start = (command: string, more: Record<string, unknown> = {}) =>
 const job = (action: string, more: Record<string, unknown> = {}) => reply.call("job", { action, ...more });
 
 /** A server that prints a line for each line of its input. */
-const echo = `echo pid $$; while read -r line; do echo "got $line"; done; echo bye`;
+const echo = `echo pid ${shellPid("$$")}; while read -r line; do echo "got $line"; done; echo bye`;
+
+const endless = `echo pid ${shellPid("$$")}; exec ${endlessCommand}`;
+const allowed = { config: { permission: "allow" } };
 
 const resultsOf = ({ model }: StoryContext): string[] =>
   model.requests.flatMap(({ toolResults }) => toolResults.map((result) => toText(result) ?? ""));
@@ -30,7 +34,7 @@ async function waitForEnd(pid: number): Promise<void> {
 const hasStatus = (status: string) => (update: object) => "status" in update && update.status === status;
 
 test("a background command is started, written to, read and stopped", async () => {
-  await story({}, async (context) => {
+  await story(allowed, async (context) => {
     const { editor, model } = context;
     const { sessionId } = await editor.newSession();
     model
@@ -81,10 +85,10 @@ test("waits for a line that matches, for the end, and until its time is up", asy
 });
 
 test("a wait ends when a line matches", async () => {
-  await story({}, async (context) => {
+  await story(allowed, async (context) => {
     const { editor, model, repository } = context;
     const { sessionId } = await editor.newSession();
-    model.reply(start("until [ -e go ]; do sleep 0.05; done; echo ready; sleep 1000"));
+    model.reply(start(`until [ -e go ]; do sleep 0.05; done; echo ready; ${endlessCommand}`));
     model
       .reply(job("wait", { pattern: "^ready$" }))
       .reply(job("stop"))
@@ -160,10 +164,10 @@ test("the model learns within the turn that a job ended, with its next step", as
 });
 
 test("a job continues after its turn is cancelled; the user lists and stops it", async () => {
-  await story({}, async (context) => {
+  await story(allowed, async (context) => {
     const { editor, model } = context;
     const { sessionId } = await editor.newSession();
-    model.reply(start("echo pid $$; exec sleep 1000")).reply(reply.say("Waiting"), reply.gate());
+    model.reply(start(endless)).reply(reply.say("Waiting"), reply.gate());
     const turn = editor.prompt(sessionId, "Go");
     await editor.waitFor(sessionId, (update) => JSON.stringify(update).includes("Waiting"));
     await editor.cancel(sessionId);
@@ -171,9 +175,9 @@ test("a job continues after its turn is cancelled; the user lists and stops it",
     const pid = pidIn(JSON.stringify(model.requests.at(-1)?.toolResults));
     expect(await isRunning(pid)).toBe(true);
     await editor.prompt(sessionId, "/jobs");
-    expect(agentText(editor.updates(sessionId))).toMatch(
-      /- \*\*1\*\* `echo pid \$\$; exec sleep 1000`: runs for \d+ s; last line: `pid \d+`/,
-    );
+    const jobs = agentText(editor.updates(sessionId));
+    expect(jobs).toContain(`- **1** \`${endless.slice(0, 30)}`);
+    expect(jobs).toMatch(/`: runs for \d+ s; last line: `pid \d+`/);
     await editor.prompt(sessionId, "/jobs stop 1");
     await waitForEnd(pid);
     expect(agentText(editor.updates(sessionId))).toContain("was stopped by the user after");
@@ -183,12 +187,12 @@ test("a job continues after its turn is cancelled; the user lists and stops it",
 });
 
 test("a command without a time limit becomes a job, one with a limit is ended", async () => {
-  await story({ config: { jobs: { foreground_seconds: 0.5 } } }, async (context) => {
+  await story({ config: { ...allowed.config, jobs: { foreground_seconds: 0.5 } } }, async (context) => {
     const { editor, model } = context;
     const { sessionId } = await editor.newSession();
     model
-      .reply(reply.call("bash", { command: "echo pid $$; exec sleep 1000" }))
-      .reply(reply.call("bash", { command: "echo pid $$; exec sleep 1000", timeout: 300 }))
+      .reply(reply.call("bash", { command: endless }))
+      .reply(reply.call("bash", { command: endless, timeout: 300 }))
       .reply(job("write", { text: "x" }))
       .reply(job("stop"))
       .reply("Done.");
@@ -204,10 +208,10 @@ test("a command without a time limit becomes a job, one with a limit is ended", 
 });
 
 test("the configuration limits the number of jobs", async () => {
-  await story({ config: { jobs: { commands: 1 } } }, async (context) => {
+  await story({ config: { ...allowed.config, jobs: { commands: 1 } } }, async (context) => {
     const { editor, model } = context;
     const { sessionId } = await editor.newSession();
-    model.reply(start("sleep 1000")).reply(start("sleep 1001")).reply("Done.");
+    model.reply(start(endlessCommand)).reply(start(endlessCommand)).reply("Done.");
     await editor.prompt(sessionId, "Go");
     expect(resultsOf(context)[1]).toBe(
       "Not run. 1 background commands already run, as jobs 1, and no more are allowed. Stop one, or wait for its end.",
@@ -223,7 +227,7 @@ test("a background command and its input need permission like commands", async (
     const { editor, model, repository } = context;
     const { sessionId } = await editor.newSession();
     model
-      .reply(start("touch begun; sleep 1000"))
+      .reply(start(`touch begun; ${endlessCommand}`))
       .reply(start("sh"))
       .reply(job("write", { id: 2, text: "cd ." }))
       .reply(job("write", { id: 2, text: "touch typed; echo typed" }))
@@ -231,7 +235,7 @@ test("a background command and its input need permission like commands", async (
       .reply("Done.");
     await editor.prompt(sessionId, "Go");
     expect(editor.permissionRequests.map(({ toolCall }) => toolCall.title)).toEqual([
-      "touch begun; sleep 1000",
+      `touch begun; ${endlessCommand}`,
       "sh",
       "Write to job 2: touch typed; echo typed",
     ]);
@@ -260,11 +264,11 @@ test("input for an interpreter needs permission each time if commands do", async
 });
 
 test("long output is bounded, and a file has all of it", async () => {
-  await story({}, async (context) => {
+  await story(allowed, async (context) => {
     const { editor, model } = context;
     const { sessionId } = await editor.newSession();
     model
-      .reply(start("read -r line; seq 1 60000; sleep 1000"))
+      .reply(start(`read -r line; seq 1 60000; ${endlessCommand}`))
       .reply(job("write", { text: "go" }))
       .reply(job("read"))
       .reply(job("stop"))

@@ -32,13 +32,21 @@ export const lacksProcessTable = isWindows;
 /** Where Zed's settings are, from the home folder. */
 export const zedSettings = isWindows ? "AppData/Roaming/Zed/settings.json" : ".config/zed/settings.json";
 
+/** Ends itself when a file of its folder is removed, since Windows removes no folder in which a program runs. */
+const endlessScript =
+  "const count = () => fs.readdirSync(`.`).length; const begin = count(); setInterval(() => count() < begin && process.exit(), 100)";
+
 /**
  * A shell command that runs until it is ended. Programs of Git's bash have no parent by which Windows finds them, others
  * do.
  */
 export const endlessCommand = isWindows
-  ? `"${process.execPath.replaceAll("\\", "/")}" -e "setInterval(() => {}, 1000)"`
+  ? `'${process.execPath.replaceAll("\\", "/")}' -e '${endlessScript}'`
   : "sleep 1000";
+
+/** Returns the text with which a command prints a process of its shell, such as `$$`, by the id that the system knows. */
+export const shellPid = (pid: string): string =>
+  isWindows ? `$(cat /proc/${pid}/winpid 2>/dev/null || echo ${pid})` : pid;
 
 /** Returns the mode that a file or folder with this mode shows on this system. */
 export const shownMode = (mode: number): number => (lacksFileModes ? 0o666 : mode);

@@ -1,6 +1,7 @@
 import { readdir, readFile } from "node:fs/promises";
 import { setTimeout as delay } from "node:timers/promises";
 import { execa } from "execa";
+import { toList, toObject, toText } from "../json.ts";
 
 /** Milliseconds between two reads of the process table, which has no events. */
 const pollIntervalMs = 25;
@@ -11,10 +12,10 @@ export interface RunningProcess {
   command: string;
 }
 
-/** Lists all processes from `ps` or `/proc`; empty on systems that have neither. */
+/** Lists all processes, by the means of each system. */
 async function runningProcesses(): Promise<RunningProcess[]> {
   if (process.platform === "linux") return linuxProcesses();
-  if (process.platform === "win32") return [];
+  if (process.platform === "win32") return windowsProcesses();
   // Without a terminal the ps of macOS cuts lines after 79 characters unless it is asked twice for wide ones.
   const columns = ["pid=", "ppid=", "stat=", "command="].flatMap((column) => ["-o", column]);
   const { stdout } = await execa("ps", ["-axww", ...columns]);
@@ -43,6 +44,7 @@ export async function findProcess(pid: number): Promise<RunningProcess | undefin
 
 /** Whether the process exists and is not a zombie. */
 export async function isRunning(pid: number): Promise<boolean> {
+  if (process.platform === "win32") return exists(pid);
   return (await findProcess(pid)) !== undefined;
 }
 
@@ -81,6 +83,24 @@ export async function findLeftoversWith(
     left = await check();
   }
   return left;
+}
+
+async function windowsProcesses(): Promise<RunningProcess[]> {
+  const list = "Get-CimInstance Win32_Process | Select-Object ProcessId, ParentProcessId, CommandLine";
+  const { stdout } = await execa("powershell.exe", ["-NoProfile", "-Command", `${list} | ConvertTo-Json`]);
+  return toList(JSON.parse(stdout)).map((one) => {
+    const { ProcessId: pid, ParentProcessId: parent, CommandLine: command } = toObject(one);
+    return { pid: Number(pid), parent: Number(parent), command: toText(command) ?? "" };
+  });
+}
+
+/** Does not start a program, as a list of all processes does. */
+function exists(pid: number): boolean {
+  try {
+    return process.kill(pid, 0);
+  } catch {
+    return false;
+  }
 }
 
 const linuxProcesses = async (): Promise<RunningProcess[]> =>
