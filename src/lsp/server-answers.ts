@@ -252,10 +252,13 @@ export function parseWorkspaceEdit(answer: unknown): EditStep[] | undefined {
   }));
 }
 
-/** The path of a file URI; undefined for other URIs, such as `jdt://`. Servers encode paths in different ways. */
-export function toPath(uri: string): string | undefined {
+/**
+ * The path of a file URI; undefined for other URIs, such as `jdt://`. Servers encode paths in different ways, and some
+ * write the drives of Windows in lower case, which real paths have in upper case.
+ */
+export function toPath(uri: string, windows = process.platform === "win32"): string | undefined {
   try {
-    return fileURLToPath(uri);
+    return fileURLToPath(uri, { windows }).replace(/^[a-z]:/, (drive) => drive.toUpperCase());
   } catch {
     // Not a file URI.
     return undefined;
