@@ -78,7 +78,7 @@ export const notOnWindows: readonly { readonly reason: string; readonly files: r
   {
     reason: "puts scripts for /bin/sh on the PATH, which Windows does not start",
     files: [
-      "test/e2e/extension/{formatters,notify}.test.ts",
+      "test/e2e/extension/formatters.test.ts",
       "test/e2e/program/{archive,docs,editor-pages,hostile-environment,launcher}.test.ts",
       "test/e2e/setup/{setup,setup-answers,setup-local,setup-search}.test.ts",
       "test/e2e/tool/{language-servers,lsp-tool,without-bash}.test.ts",

@@ -9,10 +9,17 @@ import { toolCalls } from "../../support/transcript.ts";
 
 const story = storiesOfOneAgent();
 
-/** Replaces runs of spaces by one space, and adds a final newline. */
-const squeeze = 'sed -i.bak "s/  */ /g" "$1" && rm "$1.bak"';
+/** Replaces runs of spaces by one space. */
+const squeeze =
+  "const path = process.argv.at(-1); " +
+  'fs.writeFileSync(path, fs.readFileSync(path, "utf8").replaceAll(/ +/g, " "));';
 const shell = (script: string) => ["sh", "-c", script, "formatter", "$FILE"];
-const squeezer = (more: object = {}) => ({ command: shell(squeeze), extensions: [".js"], ...more });
+/** Node as a formatter that is named by its path. */
+const squeezer = (more: object = {}) => ({
+  command: [process.execPath, "-e", `const fs = require("node:fs"); ${squeeze}`, "$FILE"],
+  extensions: [".js"],
+  ...more,
+});
 
 const write = (filePath: string, content: string) => reply.call("write", { filePath, content });
 
@@ -112,15 +119,15 @@ describe("formatters that a project configures", () => {
   });
 
   test("are found by their files if the user wants formatters, after one question", async () => {
-    const prettier = `import { readFileSync, writeFileSync } from "node:fs";
-const path = process.argv.at(-1);
-writeFileSync(path, readFileSync(path, "utf8").replaceAll(/ +/g, " "));
-`;
     const project = { ".prettierrc": "{}", "package.json": "{}" };
     const own = { ...config, formatter: true };
     await story({ config: own, files: project, permission: "allow_once" }, async (context) => {
       const { editor, model, repository } = context;
-      await writeProgram(join(repository.path, "node_modules/.bin"), "prettier", prettier);
+      await writeProgram(
+        join(repository.path, "node_modules/.bin"),
+        "prettier",
+        `import fs from "node:fs"; ${squeeze}`,
+      );
       const { sessionId } = await editor.newSession();
       model.reply(write("a.js", "a   b\n")).reply(write("b.rs", "a   b\n")).reply("Done.");
       await editor.prompt(sessionId, "Go");
