@@ -201,13 +201,19 @@ async function createHolderFile(path: string): Promise<boolean> {
   const draft = join(dirname(path), `.${basename(path)}.${process.pid}-${randomUuid()}.tmp`);
   try {
     await inFolder(dirname(path), () => writeFile(draft, toContent(false), { mode: 0o600, flag: "wx" }));
+    return await linkUnlessExists(draft, path);
+  } finally {
+    await rm(draft, { force: true });
+  }
+}
+
+async function linkUnlessExists(draft: string, path: string): Promise<boolean> {
+  try {
     await link(draft, path);
     return true;
   } catch (thrown) {
     if (codeOf(thrown) === "EEXIST") return false;
     throw thrown;
-  } finally {
-    await rm(draft, { force: true });
   }
 }
 

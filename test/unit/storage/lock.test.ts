@@ -1,6 +1,6 @@
 import { type ChildProcess, spawn } from "node:child_process";
 import { once } from "node:events";
-import { existsSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { existsSync, mkdtempSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
@@ -94,6 +94,11 @@ describe.each([
     expect(lease.status).toBe("held");
     expect(performance.now() - started).toBeLessThan(2_000);
     await release(lease);
+  });
+
+  test("is refused with the system's error if its folder cannot be made", async () => {
+    symlinkSync(join(root, "nowhere"), join(root, "lock"), "junction");
+    await expect(acquire(path)).rejects.toThrow("EEXIST");
   });
 
   test("goes to one of many parallel requests", async () => {
