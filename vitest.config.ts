@@ -71,7 +71,6 @@ export const notOnWindows: readonly { readonly reason: string; readonly files: r
     reason: "compares the modes of files, which Windows does not have",
     files: [
       "test/e2e/session/{disk-faults,file-rights}.test.ts",
-      "test/e2e/cli/sessions-diff.test.ts",
       "test/property/{drop,undo-commands}.test.ts",
     ],
   },

@@ -4,6 +4,7 @@ import { expect, test } from "vitest";
 import { fairlead } from "../../support/program/cli.ts";
 import { startModelServer } from "../../support/model/model-server.ts";
 import * as reply from "../../support/model/reply.ts";
+import { lacksFileModes, lacksOddNames } from "../../support/platform/platform.ts";
 import { gitRepository, temporaryFolder, writeConfig } from "../../support/temp.ts";
 
 const lines = (count: number) => Array.from({ length: count }, (_, index) => `line ${index}\n`).join("");
@@ -20,17 +21,21 @@ const command = [
   "printf ' and more' >> 'no end'",
   "rm gone.txt",
   "mkdir sub && mv old.txt sub/new.txt",
-  "chmod +x run.sh",
+  ...(lacksFileModes ? [] : ["chmod +x run.sh"]),
   "printf '\\000\\001' > logo.bin",
   "head -c 5000 /dev/urandom > big.bin",
   "ln -s a.txt link",
-  "printf 'x' > 'quote\"d'",
+  ...(lacksOddNames ? [] : ["printf 'x' > 'quote\"d'"]),
 ].join(" && ");
+
+// Git for Windows would change the ends of lines.
+const settings = ["-c", "core.autocrlf=false"];
 
 /** The name that git gives to the tree of all files, with modes and links. */
 function treeHash(folder: string): string {
   const env = { ...process.env, GIT_INDEX_FILE: join(folder, ".git", "index-of-test") };
-  const git = (...args: string[]) => execFileSync("git", args, { cwd: folder, env, encoding: "utf8" });
+  const git = (...args: string[]) =>
+    execFileSync("git", [...settings, ...args], { cwd: folder, env, encoding: "utf8" });
   git("add", "--all", "--force");
   return git("write-tree").trim();
 }
@@ -43,7 +48,7 @@ test("sessions diff prints a patch that git applies in both directions", async (
     await writeConfig(home.path, model.url, { permission: { bash: "allow" } });
     const run = (...args: string[]) => fairlead(home.path, args, { cwd: repository.path });
     const apply = (patch: string, ...args: string[]) =>
-      execFileSync("git", ["apply", ...args], { cwd: repository.path, input: patch });
+      execFileSync("git", [...settings, "apply", ...args], { cwd: repository.path, input: patch });
     model.reply("Nothing to do.");
     await run("run", "Say something");
     const none = await run("sessions", "diff");
