@@ -160,7 +160,7 @@ test.each(played)(
         const names = readdirSync(dirname(path)).filter((name) =>
           join(dirname(path), name).startsWith(`${path}.corrupt-`),
         );
-        return names.length > 0 && logOf(context.home).includes(path);
+        return names.length > 0 && logOf(context.home).includes(JSON.stringify(path).slice(1, -1));
       };
 
       const { sessions } = await editor.list();

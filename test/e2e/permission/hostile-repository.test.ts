@@ -2,7 +2,9 @@ import { chmod, readdir, readFile, symlink } from "node:fs/promises";
 import { join } from "node:path";
 import { execa } from "execa";
 import { describe, expect, test } from "vitest";
+import { toSlashes } from "../../../src/base/files/paths.ts";
 import { listen } from "../../support/listen.ts";
+import { lacksPipesAndDevices } from "../../support/platform/platform.ts";
 import { fairlead } from "../../support/program/cli.ts";
 import type { Files, GitRepository, TemporaryFolder } from "../../support/temp.ts";
 import * as reply from "../../support/model/reply.ts";
@@ -82,20 +84,22 @@ async function setTraps(repository: GitRepository, home: TemporaryFolder): Promi
   await symlink(join(home.path, "private.txt"), join(path, "link.txt"));
   await symlink(home.path, join(path, "linked"));
   await symlink(join(home.path, "not-there.txt"), join(path, "dangling.txt"));
-  await symlink("/dev/zero", join(path, "endless.txt"));
-  await symlink("/dev/zero", join(path, "CLAUDE.md"));
-  await execa("mkfifo", [
-    join(path, "pipe.txt"),
-    join(path, "fairlead.json"),
-    join(path, ".fairlead/agents/pipe.md"),
-  ]);
+  if (!lacksPipesAndDevices) {
+    await symlink("/dev/zero", join(path, "endless.txt"));
+    await symlink("/dev/zero", join(path, "CLAUDE.md"));
+    await execa("mkfifo", [
+      join(path, "pipe.txt"),
+      join(path, "fairlead.json"),
+      join(path, ".fairlead/agents/pipe.md"),
+    ]);
+  }
   await repository.write({
     ".git/hooks/post-checkout": "#!/bin/sh\n./evil.sh\n",
     ".git/hooks/pre-commit": "#!/bin/sh\n./evil.sh\n",
   });
   await chmod(join(path, ".git/hooks/post-checkout"), 0o755);
-  await repository.git("config", "core.fsmonitor", join(path, "evil.sh"));
-  await repository.git("config", "diff.external", join(path, "evil.sh"));
+  await repository.git("config", "core.fsmonitor", toSlashes(join(path, "evil.sh")));
+  await repository.git("config", "diff.external", toSlashes(join(path, "evil.sh")));
 }
 
 interface Scene {
@@ -110,7 +114,7 @@ async function hostile(
   const homeFiles = { "private.txt": "hush-hush\n" };
   await story({ ...options, homeFiles }, async (context) => {
     const { repository, home } = context;
-    await repository.write(traps(join(home.path, "ran"), elsewhere.url));
+    await repository.write(traps(toSlashes(join(home.path, "ran")), elsewhere.url));
     await setTraps(repository, home);
     await run(context);
     const marks = (await readdir(home.path)).filter((name) => name.startsWith("ran"));
@@ -150,10 +154,10 @@ describe("a repository full of traps", () => {
   test("gives the model no outside, secret or device file without a question", async () => {
     await hostile({ config: goOn, permission: "reject_once" }, async ({ editor, model, home }) => {
       const { sessionId } = await editor.newSession();
-      const reading = ["link.txt", "linked/private.txt", ".env", "endless.txt", "pipe.txt"];
-      for (const filePath of reading) model.reply(reply.call("read", { filePath }));
-      for (const filePath of reading.slice(0, 3))
-        model.reply(reply.call("bash", { command: `cat ${filePath}` }));
+      const reading = ["link.txt", "linked/private.txt", ".env"];
+      const special = lacksPipesAndDevices ? [] : ["endless.txt", "pipe.txt"];
+      for (const filePath of [...reading, ...special]) model.reply(reply.call("read", { filePath }));
+      for (const filePath of reading) model.reply(reply.call("bash", { command: `cat ${filePath}` }));
       model.reply(reply.call("grep", { pattern: "hush", path: "linked" }));
       model.reply(reply.call("write", { filePath: "dangling.txt", content: "x" }));
       model.reply(reply.call("bash", { command: "echo x > dangling.txt" }));
@@ -163,7 +167,7 @@ describe("a repository full of traps", () => {
       model.reply("No.");
       await editor.prompt(sessionId, "Go");
       const [, ...calls] = toolCalls(editor.updates(sessionId));
-      expect(calls).toHaveLength(14);
+      expect(calls).toHaveLength(12 + special.length);
       expect(calls.filter(({ status }) => status !== "failed")).toEqual([]);
       expect(editor.permissionRequests).toHaveLength(1 + 12);
       expect(JSON.stringify(model.requests.map(({ body }) => body.messages))).not.toContain("hush-hush");
