@@ -182,7 +182,7 @@ test.each(["git", "no git"])(
         const after = readTree();
         // The user's edit of a file that the commands left must survive the undo.
         const edited = changes.findLast((one) => one.after && !one.isLink && existsSync(one.path))?.path;
-        const name = edited?.slice(place.cwd.length + 1) ?? "";
+        const name = place.nameOf(edited ?? "");
         const isEdited = edited !== undefined && dice.below(3) === 0;
         // Different text each time, because an edit that restores older content does not conflict.
         if (isEdited) appendFileSync(edited, `mine ${round} ${turn}\n`);

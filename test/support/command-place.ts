@@ -1,6 +1,7 @@
 import { lstatSync, readdirSync, readFileSync, readlinkSync } from "node:fs";
 import { join } from "node:path";
 import type { FileChange } from "../../src/message/part.ts";
+import { toSlashes } from "../../src/base/files/paths.ts";
 import { fileSteps } from "../../src/conversation/checkpoints.ts";
 import { changesNoFiles } from "../../src/tool/bash/record-changes.ts";
 import { bashTool } from "../../src/tool/bash/bash.ts";
@@ -32,6 +33,7 @@ export async function commandPlace(files: Files = {}) {
     ...place.context,
     workspace: { ...place.context.workspace, processes, worktree: await findWorktree(place.cwd) },
   };
+  const nameOf = (path: string) => toSlashes(path.slice(place.cwd.length + 1));
   const tool = bashTool(shellAnalysis);
   const run = async (command: string, signal = context.signal): Promise<ToolResult> => {
     const prepared = await tool.prepare(tool.input.parse({ command }), context);
@@ -49,7 +51,7 @@ export async function commandPlace(files: Files = {}) {
     const outcomes: [string, FileOutcome | "none"][] = [];
     for (const one of removedFirst) {
       const outcome = one.reach === "none" ? "none" : await revertFile(context.workspace, one);
-      outcomes.push([one.path.slice(place.cwd.length + 1), outcome]);
+      outcomes.push([nameOf(one.path), outcome]);
     }
     return Object.fromEntries(outcomes);
   };
@@ -57,6 +59,8 @@ export async function commandPlace(files: Files = {}) {
     ...place,
     context,
     run,
+    /** Returns the name of a file as in the tree. */
+    nameOf,
     /** Whether files are compared before and after the command. */
     isTracked: async (command: string) => {
       const prepared = await tool.prepare(tool.input.parse({ command }), context);
