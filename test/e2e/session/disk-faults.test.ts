@@ -6,6 +6,7 @@ import { Editor } from "../../support/editor/editor.ts";
 import { expectFailure } from "../../support/failure.ts";
 import * as reply from "../../support/model/reply.ts";
 import { type StoryContext, story } from "../../support/editor/story.ts";
+import { lacksRenamesInUse, lacksResourceLimits } from "../../support/platform/platform.ts";
 import { agentText, thoughtText, toolCalls } from "../../support/transcript.ts";
 
 const data = (home: StoryContext["home"], ...names: string[]) =>
@@ -29,45 +30,48 @@ async function block(path: string): Promise<() => Promise<void>> {
   };
 }
 
-test("a full disk fails the turn with a clear error, and sessions continue", async () => {
-  const limited = [fileURLToPath(new URL("../../crash/programs/limited-agent.ts", import.meta.url)), "128"];
-  await story({}, async ({ editor, model, home, repository }) => {
-    const tight = new Editor({ home: home.path, cwd: repository.path, program: limited });
-    await tight.initialize();
-    const { sessionId } = await tight.newSession();
-    model.reply("Small.");
-    await finishes(tight, sessionId, "Say little");
-    model.reply(reply.tinyDeltas(1500, "much ".repeat(100)));
-    const failure = await expectFailure(tight.prompt(sessionId, "Say much"));
-    expect(failure.code).toBe(-32603);
-    expect(failure.message).toMatch(
-      /^Sessions cannot be stored in .*: the file may not grow any further \(EFBIG\)\. Raise the file size limit/,
-    );
-    const busy = await tight.newSession();
-    // The wire log checks that a call ends before its turn, also in a failed turn.
-    model.reply(
-      reply.call("bash", { command: "sleep 0.2" }),
-      reply.tinyDeltas(1500, "much ".repeat(100)),
-      reply.finish("tool_calls"),
-    );
-    await expectFailure(tight.prompt(busy.sessionId, "Say much while you wait"));
-    expect(toolCalls(tight.updates(busy.sessionId)).map(({ status }) => status)).toEqual(["failed"]);
-    const other = await tight.newSession();
-    model.reply("Still here.");
-    await finishes(tight, other.sessionId, "And here?");
-    expect((await tight.list()).sessions.map((one) => one.sessionId).sort()).toEqual(
-      [sessionId, busy.sessionId, other.sessionId].sort(),
-    );
-    await tight.close();
-    tight.assertClean();
+test.skipIf(lacksResourceLimits)(
+  "a full disk fails the turn with a clear error, and sessions continue",
+  async () => {
+    const limited = [fileURLToPath(new URL("../../crash/programs/limited-agent.ts", import.meta.url)), "128"];
+    await story({}, async ({ editor, model, home, repository }) => {
+      const tight = new Editor({ home: home.path, cwd: repository.path, program: limited });
+      await tight.initialize();
+      const { sessionId } = await tight.newSession();
+      model.reply("Small.");
+      await finishes(tight, sessionId, "Say little");
+      model.reply(reply.tinyDeltas(1500, "much ".repeat(100)));
+      const failure = await expectFailure(tight.prompt(sessionId, "Say much"));
+      expect(failure.code).toBe(-32603);
+      expect(failure.message).toMatch(
+        /^Sessions cannot be stored in .*: the file may not grow any further \(EFBIG\)\. Raise the file size limit/,
+      );
+      const busy = await tight.newSession();
+      // The wire log checks that a call ends before its turn, also in a failed turn.
+      model.reply(
+        reply.call("bash", { command: "sleep 0.2" }),
+        reply.tinyDeltas(1500, "much ".repeat(100)),
+        reply.finish("tool_calls"),
+      );
+      await expectFailure(tight.prompt(busy.sessionId, "Say much while you wait"));
+      expect(toolCalls(tight.updates(busy.sessionId)).map(({ status }) => status)).toEqual(["failed"]);
+      const other = await tight.newSession();
+      model.reply("Still here.");
+      await finishes(tight, other.sessionId, "And here?");
+      expect((await tight.list()).sessions.map((one) => one.sessionId).sort()).toEqual(
+        [sessionId, busy.sessionId, other.sessionId].sort(),
+      );
+      await tight.close();
+      tight.assertClean();
 
-    await editor.load(sessionId);
-    model.reply("There is room again.");
-    await finishes(editor, sessionId, "Go on");
-  });
-});
+      await editor.load(sessionId);
+      model.reply("There is room again.");
+      await finishes(editor, sessionId, "Go on");
+    });
+  },
+);
 
-test("stores nothing of an output that does not fit on the disk", async () => {
+test.skipIf(lacksResourceLimits)("stores nothing of an output that does not fit on the disk", async () => {
   const limited = [fileURLToPath(new URL("../../crash/programs/limited-agent.ts", import.meta.url)), "512"];
   await story({ program: limited }, async ({ editor, model, home }) => {
     const { sessionId } = await editor.newSession();
@@ -95,32 +99,32 @@ test("reports an impossible data folder with advice, and works once it can be cr
   });
 });
 
-test.each(["session", "message", "journal", "tmp", "lock"])(
-  "a folder %s that cannot be written fails operations until it can",
-  async (name) => {
-    await story({}, async ({ editor, model, home }) => {
-      model.otherwise(({ userText }) => `Answer to ${userText}`);
-      const { sessionId } = await editor.newSession();
-      await finishes(editor, sessionId, "first");
-      const unblock = await block(data(home, "storage", name));
-      const outcome = await problemOf(editor.prompt(sessionId, "second"));
-      const created = await problemOf(
-        editor.newSession().then((other) => editor.prompt(other.sessionId, "in another")),
-      );
-      const problems = [outcome, created].filter((problem) => problem !== undefined);
-      expect(problems.length).toBeGreaterThan(0);
-      for (const problem of problems)
-        expect(problem).toMatch(/Sessions cannot be stored in .*Move that file away/);
-      await unblock();
-      await finishes(editor, sessionId, "third");
-      await editor.closeSession(sessionId);
-      const before = editor.updates(sessionId).length;
-      await editor.load(sessionId);
-      const shown = JSON.stringify(editor.updates(sessionId).slice(before));
-      for (const text of ["first", "third"]) expect(shown).toContain(`Answer to ${text}`);
-    });
-  },
-);
+/** The file of a session in the folder `lock` is open as long as the session. */
+const folders = ["session", "message", "journal", "tmp", ...(lacksRenamesInUse ? [] : ["lock"])];
+
+test.each(folders)("a folder %s that cannot be written fails operations until it can", async (name) => {
+  await story({}, async ({ editor, model, home }) => {
+    model.otherwise(({ userText }) => `Answer to ${userText}`);
+    const { sessionId } = await editor.newSession();
+    await finishes(editor, sessionId, "first");
+    const unblock = await block(data(home, "storage", name));
+    const outcome = await problemOf(editor.prompt(sessionId, "second"));
+    const created = await problemOf(
+      editor.newSession().then((other) => editor.prompt(other.sessionId, "in another")),
+    );
+    const problems = [outcome, created].filter((problem) => problem !== undefined);
+    expect(problems.length).toBeGreaterThan(0);
+    for (const problem of problems)
+      expect(problem).toMatch(/Sessions cannot be stored in .*Move that file away/);
+    await unblock();
+    await finishes(editor, sessionId, "third");
+    await editor.closeSession(sessionId);
+    const before = editor.updates(sessionId).length;
+    await editor.load(sessionId);
+    const shown = JSON.stringify(editor.updates(sessionId).slice(before));
+    for (const text of ["first", "third"]) expect(shown).toContain(`Answer to ${text}`);
+  });
+});
 
 test("a store that is deleted while in use ends its sessions, not the program", async () => {
   await story({}, async ({ editor, model, home }) => {

@@ -10,7 +10,7 @@ import type { ModelServer } from "../../support/model/model-server.ts";
 import * as reply from "../../support/model/reply.ts";
 import { temporaryFolder } from "../../support/temp.ts";
 import { agentText, thoughtText, toolCalls } from "../../support/transcript.ts";
-import { lacksFileModes } from "../../support/platform/platform.ts";
+import { lacksFileModes, printFolder } from "../../support/platform/platform.ts";
 
 const story = storiesOfOneAgent();
 const config = { permission: { edit: "allow", bash: "allow" } };
@@ -48,7 +48,7 @@ describe("a session in a worktree", () => {
       await save(context, "new.txt", "untracked\n");
       const { sessionId } = await editor.newSession(isolated);
       // The tools, the instructions and the uncommitted changes are those of the worktree.
-      const printed = await play(editor, model, sessionId, bash("pwd; cat b.txt; ls new.txt"));
+      const printed = await play(editor, model, sessionId, bash(`${printFolder}; cat b.txt; ls new.txt`));
       const said = thoughtText(editor.updates(sessionId));
       const folder = /works in the worktree (\S+) on/.exec(said)?.[1] ?? "";
       expect(printed).toContain(`${folder}\nchanged before\n`);
@@ -95,7 +95,9 @@ describe("a session in a worktree", () => {
       // The session is listed in the folder of the editor, and continues in a new worktree.
       expect((await editor.list()).sessions.map((one) => one.sessionId)).toContain(sessionId);
       await editor.load(sessionId);
-      expect(await play(editor, model, sessionId, bash("pwd; cat a.txt"))).toContain(`${folder}\n1\ntwo`);
+      expect(await play(editor, model, sessionId, bash(`${printFolder}; cat a.txt`))).toContain(
+        `${folder}\n1\ntwo`,
+      );
     });
   });
 
@@ -103,7 +105,7 @@ describe("a session in a worktree", () => {
     await story({ files, config, permission: "allow_once" }, async (context) => {
       const { editor, model } = context;
       const { sessionId } = await editor.newSession(isolated);
-      const folder = (await play(editor, model, sessionId, bash("pwd"))).trim().split("\n")[0] ?? "";
+      const folder = (await play(editor, model, sessionId, bash(printFolder))).trim().split("\n")[0] ?? "";
       await play(editor, model, sessionId, edit("a.txt", "two", "2"));
       await play(editor, model, sessionId, bash("rm b.txt"));
       await save(context, "a.txt", "one\nTWO\nthree\n");

@@ -7,6 +7,7 @@ import { storiesOfOneAgent, type StoryContext } from "../../support/editor/story
 import type { ModelRequest } from "../../support/model/model-server.ts";
 import * as reply from "../../support/model/reply.ts";
 import { getRequestText } from "../../support/model/small-window.ts";
+import { printFolder } from "../../support/platform/platform.ts";
 import { fairlead } from "../../support/program/cli.ts";
 import { temporaryFolder } from "../../support/temp.ts";
 import { agentText, toolCalls } from "../../support/transcript.ts";
@@ -51,7 +52,7 @@ test("a task in a worktree does not change the checkout until the user merges it
     model.when(isAt("Change it", 1), write("secret.txt", "mine\n"));
     model.when(
       isAt("Change it", 2),
-      reply.call("bash", { command: "pwd; cat b.txt; rm b.txt; echo c > c.txt" }),
+      reply.call("bash", { command: `${printFolder}; cat b.txt; rm b.txt; echo c > c.txt` }),
     );
     model.when(isAt("Change it", 3), "Changed.");
     model.reply(startTask("Change it")).reply("Done.");
@@ -179,7 +180,7 @@ test("a task in a worktree is continued there, also after a kill", async () => {
       reply.call("task", { description: "On", prompt: "Go on", subagent_type: "general", task_id: taskId }),
     );
     model
-      .reply(reply.call("bash", { command: "pwd; cat c.txt; echo d > d.txt" }))
+      .reply(reply.call("bash", { command: `${printFolder}; cat c.txt; echo d > d.txt` }))
       .reply("All done.")
       .reply("Good.");
     await editor.prompt(sessionId, "Continue");

@@ -8,6 +8,9 @@ export const lacksPipesAndDevices = isWindows;
 /** Windows has one bit for "read-only", and no executable files. */
 export const lacksFileModes = isWindows;
 
+/** Windows does not rename a folder while a file in it is open. */
+export const lacksRenamesInUse = isWindows;
+
 /** Windows starts no scripts by their first line, and has no `/bin/sh`. */
 export const lacksShellScripts = isWindows;
 
@@ -28,6 +31,9 @@ export const lacksResourceLimits = isWindows;
 
 /** Windows shows the table of its processes to PowerShell only, which the tests do not start. */
 export const lacksProcessTable = isWindows;
+
+/** A command that prints its folder as the program does. `pwd` of Git for Windows prints `/c/…`. */
+export const printFolder = `node -p "process.cwd()"`;
 
 /** Where Zed's settings are, from the home folder. */
 export const zedSettings = isWindows ? "AppData/Roaming/Zed/settings.json" : ".config/zed/settings.json";
