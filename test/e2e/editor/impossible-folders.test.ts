@@ -14,6 +14,15 @@ const nowhere = async (home: string): Promise<string> => {
   return join(home, "file", "deeper");
 };
 
+/** The code of the system's error for a folder in that place. */
+const code = process.platform === "linux" ? "ENOENT" : process.platform === "win32" ? "EEXIST" : "ENOTDIR";
+
+/** The folders in a home without variables for them. */
+const [data, state, cache] =
+  process.platform === "win32"
+    ? ["AppData/Local/fairlead", "AppData/Local/State/fairlead", "AppData/Local/Cache/fairlead"]
+    : [".local/share/fairlead", ".local/state/fairlead", ".cache/fairlead"];
+
 const homeIn = (folder: string) => ({
   HOME: folder,
   USERPROFILE: folder,
@@ -39,9 +48,9 @@ describe("without a writable location for folders", () => {
     });
     expect(findings).toEqual(
       expect.arrayContaining([
-        toldOf("Sessions", "cannot be stored", ".local/share/fairlead", "XDG_DATA_HOME"),
-        toldOf("Log", "cannot be written", ".local/state/fairlead", "XDG_STATE_HOME"),
-        toldOf("Cache", "cannot be written: starts are slower", ".cache/fairlead", "XDG_CACHE_HOME"),
+        toldOf("Sessions", "cannot be stored", data, "XDG_DATA_HOME"),
+        toldOf("Log", "cannot be written", state, "XDG_STATE_HOME"),
+        toldOf("Cache", "cannot be written: starts are slower", cache, "XDG_CACHE_HOME"),
       ]),
     );
   });
@@ -52,8 +61,8 @@ describe("without a writable location for folders", () => {
       const env = { XDG_DATA_HOME: folder };
       const notice =
         process.platform === "linux"
-          ? "no folder can be made there (ENOENT). Set HOME or XDG_DATA_HOME to a place where one can"
-          : "there is a file where a folder should be (ENOTDIR). Move that file away";
+          ? `no folder can be made there (${code}). Set HOME or XDG_DATA_HOME to a place where one can`
+          : `there is a file where a folder should be (${code}). Move that file away`;
       const run = await fairlead(home.path, ["run", "Hello"], { cwd: repository.path, env });
       expect([run.exitCode, run.stdout]).toEqual([1, ""]);
       expect(run.stderr).toContain(notice);
@@ -66,7 +75,7 @@ describe("without a writable location for folders", () => {
       const setup = await fairlead(home.path, words.split(" "), { input: "a-key", env });
       expect(setup.exitCode).toBe(1);
       expect(setup.stderr).toContain(
-        `${join(folder, "fairlead/credentials.json")} cannot be written: ${process.platform === "linux" ? "ENOENT" : "ENOTDIR"}`,
+        `${join(folder, "fairlead/credentials.json")} cannot be written: ${code}`,
       );
     });
   });
@@ -93,6 +102,6 @@ test("folder variables without an absolute path are ignored, and doctor reports 
     expect(stdout).toContain(`${name} is ignored: "relative-${name}" is not an absolute path`);
     expect(stdout).toContain(`Set ${name} to an absolute path, or remove it.`);
   }
-  expect(stdout).toContain(`stored in ${join(home.path, ".local/share/fairlead")}`);
+  expect(stdout).toContain(`stored in ${join(home.path, data)}`);
   expect(await readdir(work.path)).toEqual([]);
 });
