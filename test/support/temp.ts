@@ -4,6 +4,8 @@ import { cp, mkdir, mkdtemp, realpath, rename, rm, writeFile } from "node:fs/pro
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import { execa } from "execa";
+import { codeOf } from "../../src/base/errors.ts";
+import { toObject } from "./json.ts";
 
 /** Contents by path, relative to the folder. */
 export type Files = Readonly<Record<string, string | Uint8Array>>;
@@ -23,7 +25,10 @@ export interface GitRepository extends TemporaryFolder {
 
 export async function temporaryFolder(files: Files = {}, name = "fairlead-test-"): Promise<TemporaryFolder> {
   const path = await realpath(await mkdtemp(join(tmpdir(), name)));
-  const remove = () => rm(path, { recursive: true, force: true, maxRetries: 5, retryDelay: 100 });
+  const remove = () =>
+    rm(path, { recursive: true, force: true, maxRetries: 5, retryDelay: 100 }).catch((error: unknown) => {
+      if (!isFolderOfProgram(error)) throw error;
+    });
   const folder = {
     path,
     write: (more: Files) => writeFiles(path, more),
@@ -33,6 +38,10 @@ export async function temporaryFolder(files: Files = {}, name = "fairlead-test-"
   await folder.write(files);
   return folder;
 }
+
+/** Windows removes no folder in which a program runs. Programs of Git's bash may outlive their command there. */
+const isFolderOfProgram = (error: unknown): boolean =>
+  process.platform === "win32" && codeOf(error) === "EBUSY" && toObject(error).syscall === "rmdir";
 
 /** A repository with one commit that contains the files. The user's git configuration is not used. */
 export async function gitRepository(files: Files = { "README.md": "# Sample\n" }): Promise<GitRepository> {

@@ -1,5 +1,6 @@
 import { describe, expect, test } from "vitest";
 import { everything, faulty } from "../../support/mcp/mcp.ts";
+import { lacksWatchdog } from "../../support/platform/platform.ts";
 import { findDescendants, findLeftoversWith } from "../../support/program/processes.ts";
 import * as reply from "../../support/model/reply.ts";
 import type { Editor } from "../../support/editor/editor.ts";
@@ -128,7 +129,7 @@ describe("a server's environment", () => {
 });
 
 describe("at the program's exit", () => {
-  test.each(["SIGKILL", "SIGTERM", "SIGINT"] as const)(
+  test.skipIf(lacksWatchdog).each(["SIGKILL", "SIGTERM", "SIGINT"] as const)(
     "by %s no process of a server remains, whatever it ignores",
     async (signal) => {
       await story({ config: { mcp: { bad: faulty("stays") }, permission } }, async (context) => {

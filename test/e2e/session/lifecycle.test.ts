@@ -618,7 +618,7 @@ describe("the end of the program", () => {
     client: ClientKind = plain(),
   ): Promise<ReturnType<typeof toolCalls>> {
     let calls: ReturnType<typeof toolCalls> = [];
-    await story({ client }, async ({ editor, model }) => {
+    await story({ client, permission: "allow_once" }, async ({ editor, model }) => {
       const { sessionId } = await editor.newSession();
       for (const answer of answers) model.reply(answer);
       const turn = editor.prompt(sessionId, "Wait").then(

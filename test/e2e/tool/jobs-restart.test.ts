@@ -4,7 +4,7 @@ import { story, type StoryContext } from "../../support/editor/story.ts";
 import { type JsonObject, toList, toObject } from "../../support/json.ts";
 import * as reply from "../../support/model/reply.ts";
 import { getRequestText, isSummaryRequest } from "../../support/model/small-window.ts";
-import { endlessCommand, lacksWatchdog, shellPid } from "../../support/platform/platform.ts";
+import { endlessCommand, lacksWatchdog, printPid } from "../../support/platform/platform.ts";
 import { isRunning } from "../../support/program/processes.ts";
 import { agentText, toolCalls } from "../../support/transcript.ts";
 
@@ -12,8 +12,8 @@ const draftStory = draftStoriesOfOneAgent();
 
 /** Leaves the parent, and on Linux, where such processes are found, the process group too. */
 const leave = process.platform === "linux" ? "setsid " : "";
-const daemon = `${leave}${endlessCommand} >/dev/null 2>&1 & echo pid ${shellPid("$!")}; exec ${endlessCommand}`;
-const endless = `echo pid ${shellPid("$$")}; exec ${endlessCommand}`;
+const daemon = `${leave}${endlessCommand} >/dev/null 2>&1 & ${printPid("$!")}; exec ${endlessCommand}`;
+const endless = `${printPid("$$")}; exec ${endlessCommand}`;
 const allowed = { config: { permission: "allow" } };
 
 async function startJob({ editor, model }: StoryContext): Promise<{ sessionId: string; pid: number }> {
@@ -72,7 +72,7 @@ test("a job that the user keeps continues after its session, and ends with the p
   await story(allowed, async (context) => {
     const { editor, model, repository, home } = context;
     const { sessionId } = await editor.newSession();
-    const kept = `echo pid ${shellPid("$$")}; until [ -e go ]; do sleep 0.05; done; echo all built; exit 4`;
+    const kept = `${printPid("$$")}; until [ -e go ]; do sleep 0.05; done; echo all built; exit 4`;
     const start = (command: string) => reply.call("bash", { command, background: true });
     model.reply(start(kept)).reply(start(endless)).reply("Both run.");
     await editor.prompt(sessionId, "Go");

@@ -5,7 +5,7 @@ import { zedLike } from "../../support/editor/clients.ts";
 import { storiesOfOneAgent, type StoryContext } from "../../support/editor/story.ts";
 import { toText } from "../../support/json.ts";
 import * as reply from "../../support/model/reply.ts";
-import { endlessCommand, shellPid } from "../../support/platform/platform.ts";
+import { endlessCommand, printPid } from "../../support/platform/platform.ts";
 import { isRunning } from "../../support/program/processes.ts";
 import { agentText, toolCalls } from "../../support/transcript.ts";
 
@@ -16,9 +16,9 @@ const start = (command: string, more: Record<string, unknown> = {}) =>
 const job = (action: string, more: Record<string, unknown> = {}) => reply.call("job", { action, ...more });
 
 /** A server that prints a line for each line of its input. */
-const echo = `echo pid ${shellPid("$$")}; while read -r line; do echo "got $line"; done; echo bye`;
+const echo = `${printPid("$$")}; while read -r line; do echo "got $line"; done; echo bye`;
 
-const endless = `echo pid ${shellPid("$$")}; exec ${endlessCommand}`;
+const endless = `${printPid("$$")}; exec ${endlessCommand}`;
 const allowed = { config: { permission: "allow" } };
 
 const resultsOf = ({ model }: StoryContext): string[] =>
@@ -187,7 +187,7 @@ test("a job continues after its turn is cancelled; the user lists and stops it",
 });
 
 test("a command without a time limit becomes a job, one with a limit is ended", async () => {
-  await story({ config: { ...allowed.config, jobs: { foreground_seconds: 0.5 } } }, async (context) => {
+  await story({ config: { ...allowed.config, jobs: { foreground_seconds: 1 } } }, async (context) => {
     const { editor, model } = context;
     const { sessionId } = await editor.newSession();
     model

@@ -50,9 +50,11 @@ export const endlessCommand = isWindows
   ? `'${process.execPath.replaceAll("\\", "/")}' -e '${endlessScript}'`
   : "sleep 1000";
 
-/** Returns the text with which a command prints a process of its shell, such as `$$`, by the id that the system knows. */
-export const shellPid = (pid: string): string =>
-  isWindows ? `$(cat /proc/${pid}/winpid 2>/dev/null || echo ${pid})` : pid;
+/** Returns a command that prints a process of its shell, such as `$$`, by the id that the system knows. */
+export const printPid = (pid: string): string =>
+  isWindows
+    ? `{ read -r id < /proc/${pid}/winpid; } 2>/dev/null || id=${pid}; echo pid $id`
+    : `echo pid ${pid}`;
 
 /** Returns the mode that a file or folder with this mode shows on this system. */
 export const shownMode = (mode: number): number => (lacksFileModes ? 0o666 : mode);
