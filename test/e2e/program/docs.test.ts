@@ -1,6 +1,7 @@
 import { existsSync } from "node:fs";
-import { chmod, mkdir, readdir, readFile, rm, writeFile } from "node:fs/promises";
-import { dirname, join } from "node:path";
+import { mkdir, readdir, readFile, rm, writeFile } from "node:fs/promises";
+import { delimiter, dirname, join } from "node:path";
+import { pathToFileURL } from "node:url";
 import { Ajv2020 } from "ajv/dist/2020.js";
 import { execa } from "execa";
 import { parse } from "jsonc-parser";
@@ -9,6 +10,7 @@ import { loadConfig } from "../../../src/config/load.ts";
 import { commands } from "../../../src/cli/command-table.ts";
 import { formatCommandHelp, formatOverview, maxPageWidth } from "../../../src/cli/terminal/help.ts";
 import { styleFor } from "../../../src/cli/terminal/style.ts";
+import { writeProgram } from "../../support/platform/path-program.ts";
 import { environment } from "../../support/program/environment.ts";
 import { type Example, examples } from "../../support/examples.ts";
 import { startModelServer } from "../../support/model/model-server.ts";
@@ -126,11 +128,8 @@ describe("commands in the pages", async () => {
   });
   const model = await startModelServer();
   await writeConfig(home.path, model.url);
-  await write(
-    join(home.path, "bin/fairlead"),
-    `#!/bin/sh\nexec "${process.execPath}" "${root}/bin/fairlead.js" "$@"\n`,
-  );
-  await chmod(join(home.path, "bin/fairlead"), 0o755);
+  const load = `import ${JSON.stringify(pathToFileURL(join(root, "bin/fairlead.js")).href)};`;
+  await writeProgram(join(home.path, "bin"), "fairlead", load);
   const page = { style: styleFor({}, {}), width: maxPageWidth };
   const helps = commands.map(({ names }) => formatCommandHelp(names[0].split(" "), commands, page));
   const usage = [formatOverview(commands, page), ...helps].join("\n");
@@ -148,7 +147,7 @@ describe("commands in the pages", async () => {
     const env = environment(home.path);
     return execa("sh", ["-c", line], {
       cwd: repository.path,
-      env: { ...env, PATH: `${join(home.path, "bin")}:${env["PATH"]}` },
+      env: { ...env, PATH: [join(home.path, "bin"), env["PATH"]].join(delimiter) },
       extendEnv: false,
       reject: false,
       input: "",
