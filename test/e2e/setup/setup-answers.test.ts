@@ -115,14 +115,18 @@ const flows: Flow[] = [
       modelName,
       { asks: "What now?", odd: [...oddInLists.slice(2), key], answer: "again" },
       { ...way, answer: "command" },
-      { asks: "The command", odd: [...oddEverywhere, '""'], answer: "echo sk-printed-0123456789" },
+      {
+        asks: "The command",
+        odd: [...oddEverywhere, '""'],
+        answer: `"${process.execPath}" -p '"sk-printed-0123456789"'`,
+      },
       { asks: "Which model?", odd: [], answer: "scripted" },
     ],
     stored: (url) => ({
       model: "work/scripted",
       provider: {
         work: {
-          options: { baseURL: url, apiKeyCommand: ["echo", "sk-printed-0123456789"] },
+          options: { baseURL: url, apiKeyCommand: [process.execPath, "-p", '"sk-printed-0123456789"'] },
           models: { scripted: {} },
         },
       },

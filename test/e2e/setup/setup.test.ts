@@ -146,7 +146,7 @@ describe("fairlead setup", () => {
       await run([...where, "--key-from", `file:${own.path}/key.txt`, "--editor", "none"]);
       expect(model.requests[0]?.headers.authorization).toBe("Bearer sk-in-a-file-0123");
       model.reply("ready");
-      const node = `command:${process.execPath} -p '"sk-printed-0123456789"'`;
+      const node = `command:"${process.execPath}" -p '"sk-printed-0123456789"'`;
       const { exitCode } = await run([...where, "--key-from", node, "--editor", "codecompanion"]);
       expect(exitCode).toBe(0);
       expect(model.requests[1]?.headers.authorization).toBe("Bearer sk-printed-0123456789");
