@@ -1,5 +1,6 @@
 import { readdir, readFile } from "node:fs/promises";
 import { join } from "node:path";
+import { toSlashes } from "../../src/base/files/paths.ts";
 
 const root = join(import.meta.dirname, "../..");
 
@@ -21,7 +22,7 @@ export async function examples(): Promise<Example[]> {
   const skills = await readdir(join(root, "skills"), { withFileTypes: true });
   const pages = [
     "README.md",
-    ...docs.map((name) => `docs/${name}`),
+    ...docs.map((name) => `docs/${toSlashes(name)}`),
     ...skills.filter((entry) => entry.isDirectory()).map(({ name }) => `skills/${name}/SKILL.md`),
   ];
   const found = await Promise.all(

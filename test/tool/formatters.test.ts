@@ -4,6 +4,7 @@ import { ProjectFormatters } from "../../src/formatter/project-formatters.ts";
 import { writeTool } from "../../src/tool/edit/write.ts";
 import { openProcesses } from "../../src/workspace/process/process.ts";
 import { Watchdog } from "../../src/workspace/process/watchdog.ts";
+import { endlessCommand } from "../support/platform/platform.ts";
 import { call, toolPlace } from "./tool-place.ts";
 
 test("a formatter that hangs is ended, and is not used after its second timeout", async () => {
@@ -13,7 +14,7 @@ test("a formatter that hangs is ended, and is not used after its second timeout"
   const hangs = {
     name: "hangs",
     extensions: [".js"],
-    command: ["sh", "-c", 'echo junk > "$0"; sleep 60', "$FILE"],
+    command: ["sh", "-c", `echo junk > "$0"; ${endlessCommand}`, "$FILE"],
     environment: {},
     changesOthers: false,
   };

@@ -6,6 +6,7 @@ import { story } from "../../support/editor/story.ts";
 import { expectFailure } from "../../support/failure.ts";
 import { fairlead } from "../../support/program/cli.ts";
 import * as reply from "../../support/model/reply.ts";
+import { lacksUserDatabase } from "../../support/platform/platform.ts";
 import { temporaryFolder } from "../../support/temp.ts";
 
 const unknownUser = join(import.meta.dirname, "../../support/program/preload/unknown-user.cjs");
@@ -42,10 +43,14 @@ test("a home folder that cannot be written is named, and the program continues",
   editor.assertClean();
 });
 
-test.each([
-  ["without HOME", {}],
-  ["without HOME and an entry in the user database", { NODE_OPTIONS: `--require=${unknownUser}` }],
-])("%s the XDG folders are used", async (_name, more) => {
+test("without HOME the XDG folders are used", () => startWithoutHome({}));
+
+test.skipIf(lacksUserDatabase)(
+  "without HOME and an entry in the user database the XDG folders are used",
+  () => startWithoutHome({ NODE_OPTIONS: `--require=${unknownUser}` }),
+);
+
+async function startWithoutHome(more: Record<string, string>): Promise<void> {
   await using folder = await temporaryFolder();
   const place = (name: string) => join(folder.path, name);
   const env = {
@@ -64,4 +69,4 @@ test.each([
   await editor.close();
   editor.assertClean();
   expect(await fairlead(folder.path, ["config", "show"], { env })).toMatchObject({ exitCode: 0 });
-});
+}

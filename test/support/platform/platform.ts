@@ -32,6 +32,9 @@ export const lacksResourceLimits = isWindows;
 /** Windows shows the table of its processes to PowerShell only, which the tests do not start. */
 export const lacksProcessTable = isWindows;
 
+/** Windows knows the home folder of each user, also without variables. */
+export const lacksUserDatabase = isWindows;
+
 /** A command that prints its folder as the program does. `pwd` of Git for Windows prints `/c/…`. */
 export const printFolder = `node -p "process.cwd()"`;
 
