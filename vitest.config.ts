@@ -90,10 +90,9 @@ export const notOnWindows: readonly { readonly reason: string; readonly files: r
   {
     reason: "ends processes by POSIX signals, or looks for them by process group",
     files: [
-      "test/crash/{concurrent-edits,lost-session-file}.test.ts",
+      "test/crash/concurrent-edits.test.ts",
       "test/e2e/cli/run-terminal.test.ts",
-      "test/e2e/session/lifecycle.test.ts",
-      "test/e2e/tool/{command-processes,jobs-restart}.test.ts",
+      "test/e2e/tool/command-processes.test.ts",
     ],
   },
   {

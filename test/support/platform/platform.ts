@@ -41,16 +41,12 @@ export const printFolder = `node -p "process.cwd()"`;
 /** Where Zed's settings are, from the home folder. */
 export const zedSettings = isWindows ? "AppData/Roaming/Zed/settings.json" : ".config/zed/settings.json";
 
-/** Ends itself when a file of its folder is removed, since Windows removes no folder in which a program runs. */
-const endlessScript =
-  "const count = () => fs.readdirSync(`.`).length; const begin = count(); setInterval(() => count() < begin && process.exit(), 100)";
-
 /**
  * A shell command that runs until it is ended. Programs of Git's bash have no parent by which Windows finds them, others
  * do.
  */
 export const endlessCommand = isWindows
-  ? `'${process.execPath.replaceAll("\\", "/")}' -e '${endlessScript}'`
+  ? `'${process.execPath.replaceAll("\\", "/")}' -e 'setTimeout(Date, 1e6)'`
   : "sleep 1000";
 
 /** Returns a command that prints a process of its shell, such as `$$`, by the id that the system knows. */

@@ -1,3 +1,4 @@
+import { isAbsolute } from "node:path";
 import { isObject, toList, toObject, toText, type JsonObject } from "../json.ts";
 import { BackgroundWatch } from "./background-rules.ts";
 import type { RuleName, Violation } from "./violation.ts";
@@ -143,7 +144,7 @@ class DraftWatch {
     if (update.cwd === undefined) return [];
     const before = this.#folders.get(id) ?? update.cwd;
     this.#folders.set(id, before);
-    const isRight = before === update.cwd && toText(update.cwd)?.startsWith("/") === true;
+    const isRight = before === update.cwd && isAbsolute(toText(update.cwd) ?? "");
     return isRight ? [] : [["tool", `The terminal ${id} has a wrong folder`]];
   }
 
