@@ -1,4 +1,5 @@
 import { structuredPatch } from "diff";
+import { toSlashes } from "../../base/files/paths.ts";
 
 /** Limits of the diff: two unrelated texts of 5,000 lines would block the process for seconds. */
 const comparison = { context: 3, timeout: 200, maxEditLength: 4_000 };
@@ -16,13 +17,16 @@ export interface TextChange {
   firstLine?: number;
 }
 
-/** Creates a git patch with absolute paths and without prefixes. Returns undefined if the texts differ too much. */
-export function gitPatch(change: TextChange): string | undefined {
+/**
+ * Creates a git patch with absolute paths, `/` as their separator, and without prefixes. Returns undefined if the texts
+ * differ too much. `separator` is that of the system.
+ */
+export function gitPatch(change: TextChange, separator?: string): string | undefined {
   const { path, fromPath = path, before, after, firstLine = 1 } = change;
   const patch = structuredPatch("", "", before ?? "", after ?? "", "", "", comparison);
   if (patch === undefined) return undefined;
   const offset = firstLine - 1;
-  const [from, to] = [quoteName(fromPath), quoteName(path)];
+  const [from, to] = [quoteName(fromPath, separator), quoteName(path, separator)];
   const lines = [`diff --git ${from} ${to}`];
   if (from !== to) lines.push(`rename from ${from}`, `rename to ${to}`);
   if (before === null) lines.push(`new file mode ${fileMode}`);
@@ -40,7 +44,8 @@ export function gitPatch(change: TextChange): string | undefined {
 /** Formats a hunk range. An empty range starts at the line before it. */
 const formatRange = (start: number, lines: number): string => `${lines === 0 ? start - 1 : start},${lines}`;
 
-/** Quotes names with special characters like git. */
-function quoteName(name: string): string {
+/** Writes the name with slashes, and quotes one with special characters like git. */
+function quoteName(path: string, separator?: string): string {
+  const name = toSlashes(path, separator);
   return /["\\\p{Cc}]/u.test(name) ? JSON.stringify(name) : name;
 }

@@ -25,6 +25,13 @@ test("names both paths of a moved file", () => {
   );
 });
 
+test("separates the folders of Windows paths by slashes, as git does", () => {
+  const change = { path: String.raw`C:\work\a.txt`, before: "one\n", after: "two\n" };
+  expect(gitPatch(change, "\\")).toBe(
+    "diff --git C:/work/a.txt C:/work/a.txt\n--- C:/work/a.txt\n+++ C:/work/a.txt\n@@ -1,1 +1,1 @@\n-one\n+two\n",
+  );
+});
+
 describe("the patch of a change that is too long for a card", () => {
   const numbers = (count: number, name: string) =>
     Array.from({ length: count }, (_, index) => `${name} ${index}\n`).join("");
