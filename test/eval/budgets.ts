@@ -2,6 +2,7 @@ import { realpathSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { estimateTokenCount } from "tokenx";
 import type { ModelRequest } from "../support/model/model-server.ts";
+import { useSlashes, withSlashes } from "../support/platform/path-spelling.ts";
 import type { Family, SceneName } from "./scenes.ts";
 
 /**
@@ -34,16 +35,16 @@ export const getBudget = (family: Family, scene: SceneName): number =>
 export const countReminderTokens = (messages: string): number =>
   estimateTokenCount(messages.match(/<system-reminder>[^]*?<\/system-reminder>/g)?.join("\n") ?? "");
 
-/** The folder of temporary files as a part of JSON: on macOS its path is long. */
-const temporary = JSON.stringify(realpathSync(tmpdir())).slice(1, -1);
+/** The folder of temporary files: on macOS and Windows its path is long. */
+const temporary = realpathSync.native(tmpdir());
 
 /**
  * Estimates the tokens of a request without its images, which models count differently, as if the folder of temporary
  * files had a short path.
  */
 export function countRequestTokens({ body, messages }: Pick<ModelRequest, "body" | "messages">): number {
-  const text = JSON.stringify([messages, body.tools]);
+  const text = useSlashes(JSON.stringify([messages, body.tools]), [temporary]);
   return estimateTokenCount(
-    text.replaceAll(temporary, "/tmp").replaceAll(/data:image\/\w+;base64,[\w+/=]+/g, ""),
+    text.replaceAll(withSlashes(temporary), "/tmp").replaceAll(/data:image\/\w+;base64,[\w+/=]+/g, ""),
   );
 }

@@ -9,6 +9,7 @@ import {
 } from "../support/model/model-server.ts";
 import * as reply from "../support/model/reply.ts";
 import { isSummaryRequest } from "../support/model/small-window.ts";
+import { useSlashes, withSlashes } from "../support/platform/path-spelling.ts";
 import { fairlead } from "../support/program/cli.ts";
 import { type Files, gitRepository, type ModelLimit, temporaryFolder, writeConfig } from "../support/temp.ts";
 import { type SessionFile, sessionFileSchema } from "../../src/reports/session-file.ts";
@@ -74,10 +75,11 @@ export async function exportSession(home: string, cwd: string, sessionId: string
 
 export const parseSession = (text: string): SessionFile => sessionFileSchema.parse(JSON.parse(text));
 
-/** Replaces the recorded folder by another one. */
+/** Replaces the recorded folder by another one, with `/` in its paths. */
 export function movePaths(recorded: SessionFile, cwd: string): SessionFile {
   const from = recorded.info.cwd;
-  return parseSession(JSON.stringify(recorded).replaceAll(from, cwd));
+  const text = useSlashes(JSON.stringify(recorded), [from]);
+  return parseSession(text.replaceAll(withSlashes(from), withSlashes(cwd)));
 }
 
 interface Prompt {
@@ -219,9 +221,9 @@ function describeCall({ tool, state }: ToolPart, refused: readonly string[]): st
 
 /** Replaces values that differ from run to run. */
 function mask(text: string, cwd: string): string {
-  return text
-    .replaceAll(cwd, "<cwd>")
-    .replaceAll(/\/[^\s"']*fairlead-home-\w+/g, "<home>")
+  return useSlashes(text, [cwd])
+    .replaceAll(withSlashes(cwd), "<cwd>")
+    .replaceAll(/(?:[A-Z]:)?[\\/][^\s"']*fairlead-home-\w+/g, "<home>")
     .replaceAll(/\b(ses|msg|prt)_[0-9A-Za-z]+/g, "<$1>")
     .replaceAll(/\b\d+(?:\.\d+)? ?(?:ms|s|seconds)\b/g, "<duration>")
     .replaceAll(/(?<=http:\/\/127\.0\.0\.1:)\d+/g, "<port>");

@@ -3,6 +3,7 @@ import { diffLines } from "diff";
 import { contentText } from "../support/model/chat-server.ts";
 import { toList, toObject, toText, type JsonObject } from "../support/json.ts";
 import type { ModelRequest } from "../support/model/model-server.ts";
+import { useSlashes, withSlashes } from "../support/platform/path-spelling.ts";
 
 /** A request split into parts that can be read and compared, without values that differ between machines. */
 export interface RequestParts {
@@ -13,14 +14,18 @@ export interface RequestParts {
   readonly fields: string;
 }
 
-/** Texts that differ from run to run, and their replacements. */
+/** Folders and other texts that differ from run to run, and their replacements. */
 export type Masks = readonly (readonly [found: string, shown: string])[];
 
 export function toParts({ body, system }: ModelRequest, masks: Masks): RequestParts {
   const { messages, tools, ...fields } = body;
+  const folders = masks.map(([found]) => found);
   const mask = (text: string) =>
     masks
-      .reduce((masked, [found, shown]) => masked.replaceAll(found, shown), text)
+      .reduce(
+        (masked, [found, shown]) => masked.replaceAll(withSlashes(found), shown),
+        useSlashes(text, folders),
+      )
       .replaceAll(/^(Platform|Date|Model): .*$/gm, "$1: <$1>");
   const conversation = toList(messages)
     .map(toObject)

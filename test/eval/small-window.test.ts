@@ -1,3 +1,4 @@
+import { join } from "node:path";
 import { expect, test } from "vitest";
 import { storiesOfOneAgent } from "../support/editor/story.ts";
 import * as reply from "../support/model/reply.ts";
@@ -43,7 +44,7 @@ test.each(windows)(
         expect(countRequestTokens(request)).toBeLessThan(getBudget(family, "first") + addedTokens);
         expect(request.system).toMatch(/\[Cut after \d+ bytes, to save context\. Read \S+AGENTS\.md for/);
         const shown = agentText(editor.updates(sessionId)) + JSON.stringify(editor.updates(sessionId));
-        expect(shown).toContain(`receives only the start of ${repository.path}/AGENTS.md`);
+        expect(shown).toContain(`receives only the start of ${join(repository.path, "AGENTS.md")}`);
       },
     );
   },
