@@ -66,6 +66,9 @@ const backgroundCommand = {
   background: true,
 };
 
+/** Runs like "sleep 60". Windows would not find that program of its bash to end it. */
+const longCommand = "until [ -e never ]; do sleep 0.05; done";
+
 /** A background task that starts its work after the turn of its call. */
 function backgroundTask({ model }: Pick<StoryContext, "model">) {
   const mayBegin = reply.gate();
@@ -132,7 +135,7 @@ const stories: readonly GoldenStory[] = [
   {
     name: "cancel-in-tool",
     async play(context, sessionId) {
-      context.model.reply(reply.call("bash", { command: "echo be'gun'; sleep 60" }));
+      context.model.reply(reply.call("bash", { command: `echo be'gun'; ${longCommand}` }));
       const hasBegun = (update: unknown) => JSON.stringify(update).includes("begun");
       await cancelAt(context, sessionId, "Sleep", () => context.editor.waitFor(sessionId, hasBegun));
     },
@@ -361,7 +364,8 @@ describe.each(clients)("to the client %s", (kind, client) => {
       const { sessionId } = await editor.newSession();
       await editor.waitForKind(sessionId, "available_commands_update");
       await play(context, sessionId);
-      await expectGolden(`${name}.${kind}`, editor.wire, { cwd: repository.path, home: home.path });
+      const names = { [longCommand]: "sleep 60" };
+      await expectGolden(`${name}.${kind}`, editor.wire, { cwd: repository.path, home: home.path, names });
     });
   });
 });

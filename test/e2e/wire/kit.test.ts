@@ -635,7 +635,7 @@ describe("additional rows about background work", () => {
       expect(editor.updates(sessionId).filter(hasFailed)).toHaveLength(1);
       expect(JSON.stringify(calls())).toContain("ended");
 
-      model.reply(start("sleep 600")).reply(reply.say("Waiting"), reply.gate());
+      model.reply(start("until [ -e never ]; do sleep 0.05; done")).reply(reply.say("Waiting"), reply.gate());
       const turn = editor.prompt(sessionId, "Start another one");
       await editor.waitFor(sessionId, (update) => JSON.stringify(update).includes("Waiting"));
       await editor.cancel(sessionId);

@@ -29,6 +29,9 @@ export const lacksWatchdog = isWindows;
 /** Windows has no `ulimit`: no limits of open files or of the size of a file. */
 export const lacksResourceLimits = isWindows;
 
+/** Only Linux and macOS have a sandbox for commands: Windows does not offer its approval mode. */
+export const lacksSandbox = isWindows;
+
 /** Windows shows the table of its processes to PowerShell only, which the tests do not start. */
 export const lacksProcessTable = isWindows;
 

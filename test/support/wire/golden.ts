@@ -4,6 +4,7 @@ import { fileURLToPath } from "node:url";
 import { expect } from "vitest";
 import { codeOf } from "../../../src/base/errors.ts";
 import { useSlashes, withSlashes } from "../platform/path-spelling.ts";
+import { lacksSandbox } from "../platform/platform.ts";
 import { isObject, toObject, type JsonObject } from "../json.ts";
 import type { Direction, WireId, WireLog } from "./wire-log.ts";
 
@@ -41,6 +42,8 @@ const durationText = /\b\d+(\.\d+)? ?(ms|s|seconds)\b/g;
 const sizeText = /(?<=→ )[\d.]+k? tokens/g;
 /** A pattern contains the command of its server, which contains the path of this checkout. */
 const serverText = /(?<=\w@)[0-9a-f]{12}\b/g;
+/** The approval mode that only systems with a sandbox offer. */
+const sandboxedMode = /\{"value":"sandboxed",[^{}]*\},/g;
 const durationKey = /(Ms|duration|elapsed)$/i;
 
 /**
@@ -126,7 +129,8 @@ async function write(path: string, text: string): Promise<void> {
 
 async function readGolden(path: string): Promise<string> {
   try {
-    return await readFile(path, "utf8");
+    const text = await readFile(path, "utf8");
+    return lacksSandbox ? text.replaceAll(sandboxedMode, "") : text;
   } catch (error) {
     if (codeOf(error) !== "ENOENT") throw error;
     throw new Error(`${path} is missing. Run the test with UPDATE_GOLDEN=1 and read what it wrote.`, {
