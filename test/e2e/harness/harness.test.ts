@@ -3,7 +3,6 @@ import { afterEach, describe, expect, test, vi } from "vitest";
 import { plain } from "../../support/editor/clients.ts";
 import { Editor } from "../../support/editor/editor.ts";
 import { expectGolden } from "../../support/wire/golden.ts";
-import { lacksProcessTable } from "../../support/platform/platform.ts";
 import { findChildren, findLeftoversWith, findProcessesWith } from "../../support/program/processes.ts";
 import { story } from "../../support/editor/story.ts";
 import { gitRepository, temporaryFolder, type TemporaryFolder } from "../../support/temp.ts";
@@ -61,7 +60,7 @@ describe("a story", () => {
 });
 
 describe("helper functions", () => {
-  test.skipIf(lacksProcessTable)("find processes by their parent and by their environment", async () => {
+  test("find processes by their parent and by their environment", async () => {
     const home = await temporaryFolder();
     cleanups.push(() => home.remove());
     const editor = new Editor({ home: home.path, cwd: home.path, program: fakeAgent });

@@ -4,7 +4,7 @@ import { describe, expect, test } from "vitest";
 import { plain } from "../../support/editor/clients.ts";
 import { Editor } from "../../support/editor/editor.ts";
 import { readMemory } from "../../support/program/processes.ts";
-import { lacksProcessTable } from "../../support/platform/platform.ts";
+import { lacksPs } from "../../support/platform/platform.ts";
 import { story as storyOfOwnAgent, storiesOfOneAgent } from "../../support/editor/story.ts";
 import * as reply from "../../support/model/reply.ts";
 import { expectFailure } from "../../support/failure.ts";
@@ -82,26 +82,23 @@ describe("JetBrains", () => {
   /** Resident memory of an agent with a new session, in kilobytes; docs/development/performance.md has the figures. */
   const memoryLimit = 130 * 1024;
 
-  test.skipIf(lacksProcessTable)(
-    "starts an agent for each open project at once, each with little memory",
-    async () => {
-      await storyOfOwnAgent({ client }, async ({ editor, home, repository }) => {
-        const cwd = repository.path;
-        const others = Array.from({ length: 3 }, () => new Editor({ home: home.path, cwd, client }));
-        const all = [editor, ...others];
-        await Promise.all(
-          all.map(async (one) => {
-            if (one !== editor) await one.initialize();
-            await one.newSession();
-          }),
-        );
-        const sizes = await Promise.all(all.map(({ pid = 0 }) => readMemory(pid)));
-        expect(Math.max(...sizes)).toBeLessThan(memoryLimit);
-        expect((await editor.list()).sessions).toHaveLength(all.length);
-        await Promise.all(others.map((one) => one.close()));
-      });
-    },
-  );
+  test.skipIf(lacksPs)("starts an agent for each open project at once, each with little memory", async () => {
+    await storyOfOwnAgent({ client }, async ({ editor, home, repository }) => {
+      const cwd = repository.path;
+      const others = Array.from({ length: 3 }, () => new Editor({ home: home.path, cwd, client }));
+      const all = [editor, ...others];
+      await Promise.all(
+        all.map(async (one) => {
+          if (one !== editor) await one.initialize();
+          await one.newSession();
+        }),
+      );
+      const sizes = await Promise.all(all.map(({ pid = 0 }) => readMemory(pid)));
+      expect(Math.max(...sizes)).toBeLessThan(memoryLimit);
+      expect((await editor.list()).sessions).toHaveLength(all.length);
+      await Promise.all(others.map((one) => one.close()));
+    });
+  });
 });
 
 describe("an editor with files of another machine under the same paths", () => {

@@ -32,8 +32,8 @@ export const lacksResourceLimits = isWindows;
 /** Only Linux and macOS have a sandbox for commands: Windows does not offer its approval mode. */
 export const lacksSandbox = isWindows;
 
-/** Windows shows the table of its processes to PowerShell only, which the tests do not start. */
-export const lacksProcessTable = isWindows;
+/** Windows has no `ps`, by which tests read the memory of a process. */
+export const lacksPs = isWindows;
 
 /** Windows knows the home folder of each user, also without variables. */
 export const lacksUserDatabase = isWindows;
