@@ -1,7 +1,7 @@
 import { access } from "node:fs/promises";
 import { dirname } from "node:path";
 import { excerpt } from "../base/text/excerpt.ts";
-import { quoteWord } from "../base/text/quote-word.ts";
+import { quoteLine } from "../base/text/quote-word.ts";
 import { messageOf } from "../base/errors.ts";
 import { textOf } from "../base/secrets/text-or-bytes.ts";
 import type { Log } from "../base/log.ts";
@@ -228,7 +228,7 @@ export class ProjectFormatters {
   ) {
     const { processes, cwd } = this.#deps.workspace;
     const argv = [program, ...command.slice(1).map((word) => word.replaceAll("$FILE", () => path))];
-    const line = argv.map(quoteWord).join(" ");
+    const line = quoteLine(argv, await processes.findShell());
     const confinement = await (
       await this.#deps.sandbox()
     ).open({
