@@ -1,4 +1,5 @@
 import { spawn } from "node:child_process";
+import { win32 } from "node:path";
 
 type Env = Readonly<Record<string, string | undefined>>;
 
@@ -17,6 +18,11 @@ function browserCommand(platform: NodeJS.Platform, env: Env): [string, ...string
   // A browser at the other end of SSH could not reach the callback address on this computer.
   if (env["SSH_CONNECTION"]) return undefined;
   if (platform === "darwin") return ["open"];
-  if (platform === "win32") return ["rundll32", "url.dll,FileProtocolHandler"];
+  // By its name alone, Windows would search the working directory first.
+  if (platform === "win32")
+    return [
+      win32.join(env["SystemRoot"] ?? "C:\\Windows", "System32", "rundll32.exe"),
+      "url.dll,FileProtocolHandler",
+    ];
   return env["DISPLAY"] || env["WAYLAND_DISPLAY"] ? ["xdg-open"] : undefined;
 }
