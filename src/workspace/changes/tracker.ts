@@ -334,8 +334,8 @@ class Run {
   }
 
   /**
-   * Returns files that were moved in or are no longer ignored. Removing them would lose them, unless another file is or
-   * will be the same after an undo.
+   * Returns new files that are older than the command: they were moved in, or are no longer ignored. An undo must not
+   * remove them, unless another file has their content.
    */
   #findForeign(compared: readonly ComparedFile[], git: GitFiles | undefined): ReadonlySet<ChangedFile> {
     const inodes = new Set(compared.map(({ before }) => before?.inode));

@@ -66,7 +66,7 @@ const backgroundCommand = {
   background: true,
 };
 
-/** Runs like "sleep 60". Windows would not find that program of its bash to end it. */
+/** Instead of "sleep 60": on Windows a cancel does not end `sleep`, nor other programs of its bash. */
 const longCommand = "until [ -e never ]; do sleep 0.05; done";
 
 /** A background task that starts its work after the turn of its call. */

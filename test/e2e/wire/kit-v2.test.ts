@@ -25,7 +25,7 @@ const pixel =
 const stopReasons = ["end_turn", "max_tokens", "max_turn_requests", "refusal", "cancelled"];
 const toolKinds = ["read", "edit", "delete", "move", "search", "execute", "think", "fetch", "other"];
 
-/** A command that does not end; Windows would not find a single program of its bash to end it. */
+/** A command that does not end by itself. On Windows a cancel does not end `sleep`, nor other programs of its bash. */
 const endless = "echo begun; until [ -e never ]; do sleep 0.05; done";
 const info = { name: "kit", version: "1" };
 const isText = ({ sessionUpdate }: JsonObject) => sessionUpdate === "agent_message_chunk";
