@@ -216,7 +216,7 @@ describe("a turn on a terminal", () => {
           reply.say("I look first."),
           reply.together(
             reply.callScript("read", { filePath: "a.txt" }),
-            reply.callScript("glob", { pattern: "*.txt" }),
+            reply.callScript("glob", { pattern: "日*.txt" }),
             reply.callScript("bash", { command: "for n in $(seq 14); do echo 行 $n; done; exit 3" }),
             reply.callScript("read", { filePath: "none.txt" }),
           ),
@@ -234,8 +234,7 @@ describe("a turn on a terminal", () => {
         .split(/\n(?=[✓✗])/);
       expect(blocks.sort()).toMatchInlineSnapshot(`
         [
-          "✓ Find *.txt
-          a.txt
+          "✓ Find 日*.txt
           日本.txt",
           "✓ Read a.txt",
           "✗ $ for n in $(seq 14); do echo 行 $n; done; exit 3 (exit 3)
