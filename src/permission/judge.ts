@@ -76,7 +76,8 @@ function judgeByRules(request: PermissionRequest, authority: Authority): Judgeme
   return lifted ?? { ...verdict, by: "rules", canRemember };
 }
 
-const strictness: Record<Action, number> = { allow: 0, ask: 1, deny: 2 };
+/** Orders actions: the highest is the strictest. */
+export const strictness: Record<Action, number> = { allow: 0, ask: 1, deny: 2 };
 
 function findStrictestLimit(request: PermissionRequest, limits: readonly Ruleset[]): Verdict | undefined {
   return limits

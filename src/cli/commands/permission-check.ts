@@ -1,4 +1,4 @@
-import { judge, type Authority, type Judgement } from "../../permission/judge.ts";
+import { judge, strictness, type Authority, type Judgement } from "../../permission/judge.ts";
 import { showInvisible } from "../../base/text/invisible.ts";
 import { analyzeShell } from "../../shell/analysis.ts";
 import type { Action, PermissionRequest, Rule } from "../../permission/rule.ts";
@@ -24,8 +24,6 @@ export interface CheckedCommand {
   action: Action;
   parts: CheckedPart[];
 }
-
-const strictness: Record<Action, number> = { allow: 0, ask: 1, deny: 2 };
 
 /** Evaluates a command line as a running agent would before asking the user. Does not run it. */
 export function checkCommand(command: string, context: ShellContext, authority: Authority): CheckedCommand {
