@@ -114,9 +114,9 @@ function repairInput(input: unknown, tool: Tool, schema: Schema, repairs: Repair
   return repairObject(value, schema, { aliases, isClosed, runsCommands: tool.kind === "execute", repairs });
 }
 
-/** Namespaces before a name: of GPT, of Gemini, of MCP. */
+/** What models add before a name: namespaces of GPT, of Gemini, of MCP. */
 const prefixes = /^(?:functions?|tools?|default_api|mcp|multi_tool_use|assistant)(?:[.:/]+|__)|^functions_/i;
-/** Tokens of a chat template, a call's number, an empty call, after a name. */
+/** What models add after a name: tokens of a chat template, a call's number, `()`. */
 const suffixes = /(?:<[|\uFF5C].*|:\d+|\(\)|[.:]+)$/s;
 
 /** Longest name that is looked up, in characters. */

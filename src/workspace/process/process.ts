@@ -332,7 +332,7 @@ async function describeStartError(
   shell: string,
 ): Promise<string> {
   if (!isFolder(cwd)) return `The working directory ${cwd} is not a folder. Give one that exists.`;
-  // Windows calls a command line of more than 32767 characters too long a name.
+  // On Windows the error for more than 32,767 characters says that a name is too long.
   if (codeOf(error) === "E2BIG" || codeOf(error) === "ENAMETOOLONG") {
     return `The command is too long for this system (${command.length} characters). Write it to a file and run that.`;
   }

@@ -17,7 +17,7 @@ export const lacksShellScripts = isWindows;
 /** Windows has no process groups, and ends a process at once on any signal. */
 export const lacksSignals = isWindows;
 
-/** Windows finds no process of a command that has ended: it goes on until its own end. */
+/** On Windows the processes that an ended command left cannot be found: they go on until they end by themselves. */
 export const lacksProcessGroups = isWindows;
 
 /** Windows forbids `<>:"|?*`, backslashes and control characters in names. */
@@ -45,14 +45,14 @@ export const printFolder = `node -p "process.cwd()"`;
 export const zedSettings = isWindows ? "AppData/Roaming/Zed/settings.json" : ".config/zed/settings.json";
 
 /**
- * A shell command that runs until it is ended. Programs of Git's bash have no parent by which Windows finds them, others
- * do.
+ * A shell command that runs until it is ended. Windows finds processes by their parent, which programs of Git's bash
+ * hide.
  */
 export const endlessCommand = isWindows
   ? `'${process.execPath.replaceAll("\\", "/")}' -e 'setTimeout(Date, 1e6)'`
   : "sleep 1000";
 
-/** Returns a command that prints a process of its shell, such as `$$`, by the id that the system knows. */
+/** Returns a command that prints the system's id of a process of its shell, such as `$$`. */
 export const printPid = (pid: string): string =>
   isWindows
     ? `{ read -r id < /proc/${pid}/winpid; } 2>/dev/null || id=${pid}; echo pid $id`
