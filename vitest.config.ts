@@ -92,10 +92,6 @@ export const notOnWindows: readonly { readonly reason: string; readonly files: r
     files: ["test/e2e/tool/command-processes.test.ts"],
   },
   {
-    reason: "draws a terminal through a pipe of sh, which was tried on Windows only in part",
-    files: ["test/e2e/cli/run-terminal.test.ts"],
-  },
-  {
     reason: "compares recorded messages or texts that contain POSIX paths",
     files: ["test/e2e/model/prefix-sessions.test.ts", "test/eval/{failures,requests}.test.ts"],
   },
