@@ -8,8 +8,11 @@ import { readOptions } from "../run/run-options.ts";
 import { openSession } from "../run/run-session.ts";
 import { print, writeNotice } from "../terminal/output.ts";
 
-/** Longest wait for the first sign of the turn, so that an early failure is reported here. */
-const firstUpdateMs = 3_000;
+/** Longest wait for the model's first output, so that an early failure is reported here. */
+const firstOutputMs = 3_000;
+
+/** Updates that show that the model answers. Thoughts are left out: notices arrive as thoughts. */
+const outputs: readonly SessionUpdate["sessionUpdate"][] = ["agent_message_chunk", "tool_call"];
 
 /** Starts a turn that continues without this terminal, and prints the session's id. */
 export async function runDetached(call: Call): Promise<number> {
@@ -17,13 +20,15 @@ export async function runDetached(call: Call): Promise<number> {
     throw new UserError("--detach is not available on Windows: no other process could join the turn there.");
   const options = await readOptions(call);
   if (options.trust) await (await openLocalApp(options.cwd)).project.consent?.accept();
-  const updated = deferred<"running">();
+  const answered = deferred<"running">();
   let isPrompted = false;
   const editor = await startEditor({
     env: options.env,
     isDetached: true,
-    onUpdate: (update: SessionUpdate) => {
-      if (isPrompted && update.sessionUpdate !== "available_commands_update") updated.resolve("running");
+    // Explanations for users would not be seen here.
+    isScripted: true,
+    onUpdate: ({ sessionUpdate }) => {
+      if (isPrompted && outputs.includes(sessionUpdate)) answered.resolve("running");
     },
     // A question waits until somebody attaches.
     onPermission: () => new Promise(() => {}),
@@ -33,7 +38,7 @@ export async function runDetached(call: Call): Promise<number> {
     isPrompted = true;
     const prompt = editor.agent.request("session/prompt", { sessionId, prompt: [...options.blocks] });
     const ended = prompt.then(() => "ended" as const);
-    const state = await orAfter(Promise.race([ended, updated.promise]), firstUpdateMs, "running" as const);
+    const state = await orAfter(Promise.race([ended, answered.promise]), firstOutputMs, "running" as const);
     ended.catch(() => {});
     await print(sessionId);
     writeNotice(

@@ -81,3 +81,14 @@ test("other terminals list, show, answer and cancel a turn without a terminal", 
     await model.close();
   }
 });
+
+test("a turn without a terminal that fails at once is reported, also on first use", async () => {
+  await using home = await temporaryFolder({}, "fairlead-home-");
+  await using repository = await gitRepository({});
+  const model = await startModelServer();
+  await writeConfig(home.path, model.url, {});
+  await model.close();
+  const started = await fairlead(home.path, ["run", "--detach", "Make it"], { cwd: repository.path });
+  expect([started.exitCode, started.stdout]).toEqual([1, ""]);
+  expect(started.stderr).toContain("Nothing listens on ");
+});
