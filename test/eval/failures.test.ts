@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
 import { storiesOfOneAgent } from "../support/editor/story.ts";
-import { everything } from "../support/mcp/mcp.ts";
+import { everything, waitForEverything } from "../support/mcp/mcp.ts";
 import * as reply from "../support/model/reply.ts";
 import { toolCalls } from "../support/transcript.ts";
 import { failingCalls, files, findFault, homeFiles } from "./failures.ts";
@@ -24,6 +24,7 @@ test("each failure of a tool is short and names the next step", async () => {
     async (context) => {
       const { editor, model, repository } = context;
       const { sessionId } = await editor.newSession();
+      await waitForEverything(editor, sessionId);
       const read = (filePath: string) => reply.callScript("read", { filePath });
       model.reply(reply.together(read("a.txt"), read("stale.txt"))).reply("Read.");
       await editor.prompt(sessionId, "Read the files");

@@ -1,5 +1,5 @@
 import type { StoryContext } from "../support/editor/story.ts";
-import { everything } from "../support/mcp/mcp.ts";
+import { everything, waitForEverything } from "../support/mcp/mcp.ts";
 import * as reply from "../support/model/reply.ts";
 import { isSummaryRequest } from "../support/model/small-window.ts";
 import type { Setting } from "./replay-session.ts";
@@ -113,7 +113,11 @@ export const recordings: Readonly<Record<string, Recording>> = {
     },
   },
   mcp: {
-    setting: { files, config: { mcp: { everything: everything() } } },
+    setting: {
+      files,
+      config: { mcp: { everything: everything() } },
+      ready: waitForEverything,
+    },
     async play({ editor, model }, sessionId) {
       model
         .reply(reply.call("everything_echo", { message: "hello" }))

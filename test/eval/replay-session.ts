@@ -22,6 +22,8 @@ export interface Setting {
   readonly homeFiles?: Files;
   readonly config?: Record<string, unknown>;
   readonly limit?: ModelLimit;
+  /** Resolves when the session can begin, for example when its servers are connected. */
+  readonly ready?: (editor: Editor, sessionId: string) => Promise<unknown>;
 }
 
 export interface ReplayOptions extends Setting {
@@ -47,6 +49,7 @@ export async function replaySession(recorded: SessionFile, options: ReplayOption
   try {
     await editor.initialize();
     const { sessionId } = await editor.newSession();
+    await options.ready?.(editor, sessionId);
     scriptModel(model, moved);
     for (const prompt of listPrompts(moved)) {
       if (prompt.agent !== undefined) await editor.setMode(sessionId, prompt.agent);

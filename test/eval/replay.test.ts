@@ -56,6 +56,7 @@ async function record(name: string): Promise<void> {
   await story({ ...setting, permission: "allow_once" }, async (context) => {
     const { editor, model, home, repository } = context;
     const { sessionId } = await editor.newSession();
+    await setting.ready?.(editor, sessionId);
     await recording.play(context, sessionId);
     model.violations.length = 0;
     const exported = await exportSession(home.path, repository.path, sessionId);

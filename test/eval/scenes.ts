@@ -1,5 +1,5 @@
 import { zedLike } from "../support/editor/clients.ts";
-import { everything } from "../support/mcp/mcp.ts";
+import { everything, waitForEverything } from "../support/mcp/mcp.ts";
 import type { ModelRequest } from "../support/model/model-server.ts";
 import { createPng } from "../support/png.ts";
 import * as reply from "../support/model/reply.ts";
@@ -118,6 +118,7 @@ export const scenes = {
   mcp: {
     options: { config: { mcp: { everything: everything() } } },
     async play({ editor, model }, sessionId) {
+      await waitForEverything(editor, sessionId);
       model.reply("Hello.");
       await editor.prompt(sessionId, "What does a.txt say?");
       return model.requests[0];

@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import { everything, faulty } from "../../support/mcp/mcp.ts";
+import { everything, faulty, waitForEverything } from "../../support/mcp/mcp.ts";
 import { lacksWatchdog } from "../../support/platform/platform.ts";
 import { findDescendants, findLeftoversWith } from "../../support/program/processes.ts";
 import * as reply from "../../support/model/reply.ts";
@@ -117,6 +117,7 @@ describe("a server's environment", () => {
     const env = { OPENAI_API_KEY: "sk-not-for-servers-1234", HARMLESS: "passed on" };
     await story({ config, env }, async ({ editor, model }) => {
       const { sessionId } = await editor.newSession({ mcpServers: [given("own", everything())] });
+      await waitForEverything(editor, sessionId, "own");
       model.reply(reply.call("own_get-env", {})).reply("Done.");
       await editor.prompt(sessionId, "Go");
       const [read = ""] = model.requests[1]?.toolResults ?? [];

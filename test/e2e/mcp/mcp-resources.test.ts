@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { everything } from "../../support/mcp/mcp.ts";
+import { everything, waitForEverything } from "../../support/mcp/mcp.ts";
 import { startModernHttp } from "../../support/mcp/modern-http.ts";
 import * as reply from "../../support/model/reply.ts";
 import { storiesOfOneAgent } from "../../support/editor/story.ts";
@@ -14,6 +14,7 @@ test("the next turn names once which read or attached resources changed", async 
   };
   await story({ config }, async ({ editor, model }) => {
     const { sessionId } = await editor.newSession();
+    await waitForEverything(editor, sessionId);
     const [read, attached] = ["features", "structure"].map(
       (name) => `demo://resource/static/document/${name}.md`,
     );

@@ -2,7 +2,7 @@ import { join } from "node:path";
 import type { CreateElicitationRequest } from "@agentclientprotocol/sdk";
 import { expect, test } from "vitest";
 import { plain, zedLike } from "../../support/editor/clients.ts";
-import { everything, modern } from "../../support/mcp/mcp.ts";
+import { everything, modern, waitForEverything } from "../../support/mcp/mcp.ts";
 import * as reply from "../../support/model/reply.ts";
 import { type StoryContext, storiesOfOneAgent } from "../../support/editor/story.ts";
 import { temporaryFolder } from "../../support/temp.ts";
@@ -26,6 +26,7 @@ test("a server uses the model if the user allows it, once or always", async () =
   await story({ config, permission: "reject_once" }, async (context) => {
     const { editor, model } = context;
     const { sessionId } = await editor.newSession();
+    await waitForEverything(editor, sessionId);
     await editor.setConfigOption(sessionId, "approval", "auto");
     model.when(isSampling, "Twelve.");
 
@@ -59,6 +60,7 @@ test("a server cannot use the model in a run that asks no questions", async () =
   const client = { ...plain(), capabilities: { _meta: { unattended: true } } };
   await story({ config: { mcp: { everything: everything() } }, client }, async ({ editor, model }) => {
     const { sessionId } = await editor.newSession();
+    await waitForEverything(editor, sessionId);
     model.reply("Hello.");
     await editor.prompt(sessionId, "Hi");
     expect(model.requests[0]?.toolNames).toContain("everything_echo");

@@ -4,7 +4,7 @@ import { pathToFileURL } from "node:url";
 import type { CreateElicitationRequest } from "@agentclientprotocol/sdk";
 import { describe, expect, test } from "vitest";
 import { plain, zedLike } from "../../support/editor/clients.ts";
-import { everything, faulty, filesystem, memory } from "../../support/mcp/mcp.ts";
+import { everything, faulty, filesystem, memory, waitForEverything } from "../../support/mcp/mcp.ts";
 import * as reply from "../../support/model/reply.ts";
 import { storiesOfOneAgent } from "../../support/editor/story.ts";
 import { temporaryFolder } from "../../support/temp.ts";
@@ -19,6 +19,7 @@ describe("the reference server everything", () => {
     await story({ config: { mcp: { everything: everything() }, ...allowed } }, async (context) => {
       const { editor, model, repository } = context;
       const { sessionId } = await editor.newSession();
+      await waitForEverything(editor, sessionId);
       model
         .reply(
           reply.call("everything_echo", { message: "hello" }),
@@ -54,6 +55,7 @@ describe("the reference server everything", () => {
   test("provides instructions, bounded, marked and identical in each request", async () => {
     await story({ config: { mcp: { everything: everything() }, ...allowed } }, async ({ editor, model }) => {
       const { sessionId } = await editor.newSession();
+      await waitForEverything(editor, sessionId);
       model.reply(reply.call("everything_echo", { message: "hello" })).reply("Done.");
       await editor.prompt(sessionId, "Go");
       const [first, second] = model.requests.map(({ system }) => system);
@@ -67,6 +69,7 @@ describe("the reference server everything", () => {
   test("provides prompts as commands and resources to mention, link, list and read", async () => {
     await story({ config: { mcp: { everything: everything() }, ...allowed } }, async ({ editor, model }) => {
       const { sessionId } = await editor.newSession();
+      await waitForEverything(editor, sessionId);
       model.reply("One.");
       await editor.prompt(sessionId, "Hi");
       const commands = editor.updates(sessionId, "available_commands_update").at(-1)?.availableCommands;
@@ -119,6 +122,7 @@ describe("the reference server everything", () => {
     await story({ client, config: { mcp: { everything: everything() }, ...allowed } }, async (context) => {
       const { editor, model } = context;
       const { sessionId } = await editor.newSession();
+      await waitForEverything(editor, sessionId);
       model.reply(reply.call("everything_trigger-elicitation-request", {})).reply("Done.");
       await editor.prompt(sessionId, "Go");
       const [call] = toolCalls(editor.updates(sessionId));
@@ -139,6 +143,7 @@ describe("the reference server everything", () => {
       { client: plain(), config: { mcp: { everything: everything() } } },
       async ({ editor, model }) => {
         const { sessionId } = await editor.newSession();
+        await waitForEverything(editor, sessionId);
         model.reply("Hi.");
         await editor.prompt(sessionId, "Hi");
         const names = model.requests[0]?.toolNames ?? [];
@@ -225,6 +230,7 @@ describe("permission for a server's tools", () => {
     const config = { mcp: { everything: everything() } };
     await story({ config, permission: "reject_once" }, async ({ editor, model }) => {
       const { sessionId } = await editor.newSession();
+      await waitForEverything(editor, sessionId);
       model.reply(reply.call("everything_echo", { message: "hello" }));
       await editor.prompt(sessionId, "Go");
       const [request] = editor.permissionRequests;
@@ -240,6 +246,7 @@ describe("permission for a server's tools", () => {
     const config = { mcp: { everything: everything() } };
     await story({ config, permission: "allow_always" }, async ({ editor, model }) => {
       const first = await editor.newSession();
+      await waitForEverything(editor, first.sessionId);
       model.otherwise(({ toolResults }) =>
         toolResults.length > 0 ? "Done." : reply.call("everything_echo", { message: "hello" }),
       );

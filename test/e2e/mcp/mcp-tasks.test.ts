@@ -2,7 +2,7 @@ import { readFile, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { expect, test } from "vitest";
 import { withElicitation } from "../../support/editor/clients.ts";
-import { everything, faulty } from "../../support/mcp/mcp.ts";
+import { everything, faulty, waitForEverything } from "../../support/mcp/mcp.ts";
 import * as reply from "../../support/model/reply.ts";
 import { storiesOfOneAgent } from "../../support/editor/story.ts";
 import { temporaryFolder } from "../../support/temp.ts";
@@ -15,6 +15,7 @@ test("a tool that works as a task shows its state, asks the user and gives its r
   const config = { mcp: { everything: everything() }, permission: { "everything_*": "allow" } };
   await story({ config, client }, async ({ editor, model }) => {
     const { sessionId } = await editor.newSession();
+    await waitForEverything(editor, sessionId);
     const research = { topic: "python", ambiguous: true };
     model.reply(reply.call("everything_simulate-research-query", research)).reply("Done.");
     await editor.prompt(sessionId, "Go");

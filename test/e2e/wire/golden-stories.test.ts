@@ -2,6 +2,7 @@ import { fileURLToPath } from "node:url";
 import { describe, test } from "vitest";
 import { plain, withElicitation, withFs, zedLike, type ClientKind } from "../../support/editor/clients.ts";
 import { type DraftOptions, draftStoriesOfOneAgent } from "../../support/editor/draft-editor.ts";
+import { waitForEverything } from "../../support/mcp/mcp.ts";
 import { expectGolden } from "../../support/wire/golden.ts";
 import * as reply from "../../support/model/reply.ts";
 import { storiesOfOneAgent, type StoryContext, type StoryOptions } from "../../support/editor/story.ts";
@@ -271,6 +272,7 @@ const stories: readonly GoldenStory[] = [
     name: "mcp",
     options: { config: { mcp: { all: { type: "local", command: everything } } }, permission: "allow_once" },
     async play({ editor, model }, sessionId) {
+      await waitForEverything(editor, sessionId, "all");
       model.reply(reply.call("all_echo", { message: "hi" })).reply("It says hi.");
       await editor.prompt(sessionId, "Ask the server");
     },

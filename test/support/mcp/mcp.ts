@@ -1,6 +1,7 @@
 import { createRequire } from "node:module";
 import { dirname, join } from "node:path";
 import { fileURLToPath } from "node:url";
+import type { Editor } from "../editor/editor.ts";
 
 const require = createRequire(import.meta.url);
 
@@ -22,6 +23,15 @@ export const filesystem = (...folders: string[]) =>
   );
 export const memory = () =>
   localServer(resolveProgram(require.resolve("@modelcontextprotocol/server-memory/package.json")));
+
+/** Waits for the prompts of {@link everything}: where it starts slowly, the session's first prompt does not wait for it. */
+export const waitForEverything = (editor: Editor, sessionId: string, name = "everything") =>
+  editor.waitFor(
+    sessionId,
+    (update) =>
+      update.sessionUpdate === "available_commands_update" &&
+      update.availableCommands.some((command) => command.name.startsWith(`${name}:`)),
+  );
 
 /** A server with one fault; see the program. */
 export const faulty = (fault: string, ...more: string[]) =>
