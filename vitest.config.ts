@@ -72,10 +72,6 @@ export const notOnWindows: readonly { readonly reason: string; readonly files: r
     files: ["test/e2e/session/file-rights.test.ts"],
   },
   {
-    reason: "makes files again that it removed, which Windows gives their old time of creation",
-    files: ["test/property/undo-commands.test.ts"],
-  },
-  {
     reason: "puts links to programs, or scripts for /bin/sh, on the PATH, which Windows does not start",
     files: ["test/e2e/program/{archive,launcher}.test.ts", "test/e2e/tool/without-bash.test.ts"],
   },

@@ -1,5 +1,6 @@
 import { execFileSync } from "node:child_process";
-import { existsSync, rmSync, writeFileSync } from "node:fs";
+import { createHash } from "node:crypto";
+import { existsSync, rmSync, statSync, writeFileSync } from "node:fs";
 import { chmod, readFile, rename, rm, symlink, utimes, writeFile } from "node:fs/promises";
 import { dirname, join } from "node:path";
 import { describe, expect, test } from "vitest";
@@ -59,22 +60,33 @@ describe("the changes of a command", () => {
     expect(operations).toEqual({});
   });
 
-  test.each(["sed -i.bak s/one/1/ a b", "find . -name '?' -type f -exec sed -i.bak s/one/1/ {} +"])(
-    "include copies of unchanged files that an editing program left: %s",
-    async (line) => {
-      await using place = await committed({ a: "one\n", b: "two\n" });
-      const created = Date.now();
-      // File system clocks are coarse.
-      await expect.poll(() => Date.now() - created).toBeGreaterThan(2 * timeStepMs);
-      const { changes, notUndone } = await changed(place, line);
-      expect([Object.keys(place.tree()).toSorted(), notUndone]).toEqual([
-        ["a", "a.bak", "b", "b.bak"],
-        undefined,
-      ]);
+  test.each([
+    ["sed -i.bak s/one/1/ a b", "as here"],
+    ["find . -name '?' -type f -exec sed -i.bak s/one/1/ {} +", "as here"],
+    ["find . -name '?' -type f -exec sed -i.bak s/one/1/ {} +", "of Git for Windows"],
+  ])("include copies of unchanged files that an editing program left: %s (index %s)", async (line, index) => {
+    await using place = await committed({ a: "one\n", b: "two\n" });
+    if (index !== "as here") await writeIndexOfWindows(place);
+    const created = Date.now();
+    // File system clocks are coarse.
+    await expect.poll(() => Date.now() - created).toBeGreaterThan(2 * timeStepMs);
+    const { changes, notUndone } = await changed(place, line);
+    expect([Object.keys(place.tree()).toSorted(), notUndone]).toEqual([
+      ["a", "a.bak", "b", "b.bak"],
+      undefined,
+    ]);
+    await place.undo(changes);
+    expect(place.tree()).toEqual({ a: "one\n", b: "two\n" });
+  });
+
+  test("include a file again that an undo has just removed", async () => {
+    await using place = await committed({ a: "one\n" });
+    for (const line of ["echo two > b", "echo three > b", "touch -r a b"]) {
+      const { changes } = await changed(place, line);
       await place.undo(changes);
-      expect(place.tree()).toEqual({ a: "one\n", b: "two\n" });
-    },
-  );
+      expect(place.tree(), line).toEqual({ a: "one\n" });
+    }
+  });
 
   test("omit a file that was moved in or was ignored before", async () => {
     await using place = await committed({ ".gitignore": "*.secret\n", "a.secret": "mine\n" });
@@ -369,6 +381,24 @@ describe("the changes of a command", () => {
     },
   );
 });
+
+/** Rewrites git's index as Git for Windows does: without inodes, and with the times of creation. */
+async function writeIndexOfWindows(place: Place): Promise<void> {
+  const path = place.path(".git/index");
+  const index = await readFile(path);
+  let at = 12;
+  for (let entry = index.readUInt32BE(8); entry > 0; entry--) {
+    const length = index.readUInt16BE(at + 60) & 0xfff;
+    const name = index.toString("utf8", at + 62, at + 62 + length);
+    const { birthtimeMs } = statSync(place.path(name));
+    index.writeUInt32BE(Math.floor(birthtimeMs / 1_000), at);
+    index.writeUInt32BE(Math.floor(birthtimeMs % 1_000) * 1e6, at + 4);
+    index.writeUInt32BE(0, at + 20);
+    at += (62 + length + 8) & ~7;
+  }
+  const content = index.subarray(0, -20);
+  await writeFile(path, Buffer.concat([content, createHash("sha1").update(content).digest()]));
+}
 
 /** Creates and removes one file more often than events are counted. */
 async function editMany(place: Place): Promise<void> {

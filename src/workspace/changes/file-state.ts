@@ -1,5 +1,5 @@
 import { closeSync, constants, fstatSync, lstatSync, openSync, readFileSync, readlinkSync } from "node:fs";
-import type { Stats } from "node:fs";
+import type { BigIntStats } from "node:fs";
 import { openForReading } from "../files/files.ts";
 
 /** Metadata of a regular file or a symbolic link, without following the link. Times in milliseconds since 1970. */
@@ -8,13 +8,17 @@ export interface FileState {
   readonly size: number;
   /** Permission bits. */
   readonly mode: number;
+  /** Without the uppermost of its 64 bits. */
   readonly inode: number;
   readonly modified: number;
   /** Time of the last change of content or metadata. Programs cannot set it. */
   readonly changed: number;
   /** Number of hard links. */
   readonly names: number;
-  /** Equals `changed` where the file system does not record it. */
+  /**
+   * In whole milliseconds; the time of `changed` where the file system does not record it. NTFS gives a file the time of
+   * the one that had its name up to 15 seconds before.
+   */
   readonly created: number;
 }
 
@@ -25,9 +29,14 @@ export interface FileVersion {
   readonly isLink: boolean;
   /** Permission bits; undefined if only the default is known. */
   readonly mode: number | undefined;
-  /** Identifies a file that was moved, modulo 2^32. */
+  /** Identifies a file that was moved. From git's index modulo `inodeRange`, and 0 from that of Git for Windows. */
   readonly inode: number | undefined;
+  /** As in {@link FileState}; undefined if it is not known. */
+  readonly created: number | undefined;
 }
+
+/** Git's index has the lower half of an inode number. */
+export const inodeRange = 2 ** 32;
 
 /** A change within this time before a check may have left the same times: file systems count in steps. */
 export const timeStepMs = 20;
@@ -35,7 +44,7 @@ export const timeStepMs = 20;
 /** Returns undefined if the path is neither a file nor a link, or cannot be read. */
 export function readState(path: string): FileState | undefined {
   try {
-    const found = lstatSync(path, { throwIfNoEntry: false });
+    const found = lstatSync(path, { throwIfNoEntry: false, bigint: true });
     return found && toState(found);
   } catch {
     // A folder on the way is closed or has become a file.
@@ -80,21 +89,26 @@ export function readContent(path: string, state: FileState): Buffer | undefined 
 }
 
 function hasState(file: number, state: FileState): boolean {
-  const now = toState(fstatSync(file));
+  const now = toState(fstatSync(file, { bigint: true }));
   return now !== undefined && isSameState(now, state);
 }
 
-function toState(found: Stats): FileState | undefined {
+function toState(found: BigIntStats): FileState | undefined {
   const isLink = found.isSymbolicLink();
   if (!isLink && !found.isFile()) return undefined;
   return {
     isLink,
-    size: found.size,
-    mode: found.mode & 0o777,
-    inode: found.ino,
-    names: found.nlink,
-    modified: found.mtimeMs,
-    changed: found.ctimeMs,
-    created: found.birthtimeMs > 0 ? found.birthtimeMs : found.ctimeMs,
+    size: Number(found.size),
+    mode: Number(found.mode & 0o777n),
+    inode: Number(BigInt.asUintN(inodeBits, found.ino)),
+    names: Number(found.nlink),
+    modified: toMilliseconds(found.mtimeNs),
+    changed: toMilliseconds(found.ctimeNs),
+    created: Number(found.birthtimeMs > 0n ? found.birthtimeMs : found.ctimeMs),
   };
 }
+
+/** A number holds this many bits exactly. NTFS reuses the lower 48 bits and counts that in the others. */
+const inodeBits = 53;
+
+const toMilliseconds = (nanoseconds: bigint): number => Number(nanoseconds) / 1e6;

@@ -7,8 +7,8 @@ import { randomUuid } from "../../base/text/hash.ts";
 import { snapshotLimitBytes } from "../files/snapshot.ts";
 import { toSlashes } from "../../base/files/paths.ts";
 import type { NamedPath } from "./command-changes.ts";
-import type { FileVersion } from "./file-state.ts";
-import { findIndexEntries, type IndexEntry } from "./git-index.ts";
+import { type FileState, type FileVersion, inodeRange } from "./file-state.ts";
+import { findIndexEntries, type IndexedFile, type IndexEntry } from "./git-index.ts";
 import type { RunGit } from "./git-runner.ts";
 
 /** The files of a folder that differ from git's index. Paths are absolute. */
@@ -181,11 +181,15 @@ export class GitFiles {
     return versions;
   }
 
-  /** Returns the paths of the index at which files had one of the inodes (modulo 2^32). */
-  findPaths(inodes: ReadonlySet<number>, index: IndexCopy | undefined): string[] {
-    if (inodes.size === 0 || index === undefined) return [];
+  /** Returns the paths of the index at which these files may have been before they were moved. */
+  findPaths(files: readonly FileState[], index: IndexCopy | undefined): string[] {
+    if (files.length === 0 || index === undefined) return [];
+    const inodes = new Set(files.map(({ inode }) => inode % inodeRange));
+    const times = new Set(files.map(({ created, size }) => `${created} ${size}`));
     const { prefix, idBytes } = this.#place;
-    const entries = findIndexEntries(index.bytes, (_, inode) => inodes.has(inode), idBytes);
+    const isOneOf = ({ inode, created, size }: IndexedFile) =>
+      created === undefined ? inodes.has(inode) : times.has(`${created} ${size}`);
+    const entries = findIndexEntries(index.bytes, (_, file) => isOneOf(file), idBytes);
     const names = [...entries.keys()].filter((name) => name.startsWith(prefix));
     return names.map((name) => join(this.#folder, name.slice(prefix.length)));
   }
@@ -242,9 +246,12 @@ interface GitPlace {
 }
 
 /** The content is unknown if a filter changed it at checkout: then the file has another size than its blob. */
-function toVersion({ size, isLink, isExecutable, inode }: IndexEntry, blob: Buffer | undefined): FileVersion {
+function toVersion(
+  { size, isLink, isExecutable, inode, created }: IndexEntry,
+  blob: Buffer | undefined,
+): FileVersion {
   const bytes = blob?.length === size ? blob : blob && addCarriageReturns(blob, size);
-  return { bytes, isLink, mode: isExecutable ? 0o755 : undefined, inode };
+  return { bytes, isLink, mode: isExecutable ? 0o755 : undefined, inode, created };
 }
 
 /** Returns the text with the line ends of Windows if that has the size. */

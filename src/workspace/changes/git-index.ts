@@ -1,11 +1,17 @@
+/** A file as it was when git last compared it with its index. */
+export interface IndexedFile {
+  /** Modulo 2^32. */
+  readonly size: number;
+  /** Modulo 2^32. 0 in an index of Git for Windows. */
+  readonly inode: number;
+  /** Time of creation in whole milliseconds since 1970. Only Git for Windows writes it. */
+  readonly created: number | undefined;
+}
+
 /** An entry of git's index. */
-export interface IndexEntry {
+export interface IndexEntry extends IndexedFile {
   /** Name of the blob, in hex. */
   readonly id: string;
-  /** Size of the file in the working tree when git last compared it, modulo 2^32. */
-  readonly size: number;
-  /** Modulo 2^32. */
-  readonly inode: number;
   readonly isLink: boolean;
   readonly isExecutable: boolean;
 }
@@ -16,12 +22,12 @@ const statBytes = 40;
 const longName = 0xfff;
 
 /**
- * Finds entries by path and inode in the bytes of an index file (versions 2 to 4). Merge conflicts, submodules and
+ * Finds entries by path and file in the bytes of an index file (versions 2 to 4). Merge conflicts, submodules and
  * entries of a shared index file are not found.
  */
 export function findIndexEntries(
   index: Buffer,
-  isWanted: (path: string, inode: number) => boolean,
+  isWanted: (path: string, file: IndexedFile) => boolean,
   idBytes: number,
 ): Map<string, IndexEntry> {
   const found = new Map<string, IndexEntry>();
@@ -45,17 +51,25 @@ export function findIndexEntries(
     const kind = (index.readUInt32BE(start + 24) >> 12) & 0xf;
     if ((flags & 0x3000) !== 0 || kind === submoduleKind) continue;
     const text = path.toString("utf8");
-    const inode = index.readUInt32BE(start + 20);
-    if (!isWanted(text, inode)) continue;
+    const file = readFile(index, start);
+    if (!isWanted(text, file)) continue;
     found.set(text, {
+      ...file,
       id: index.toString("hex", start + statBytes, start + statBytes + idBytes),
-      size: index.readUInt32BE(start + 36),
-      inode,
       isLink: kind === linkKind,
       isExecutable: (index.readUInt32BE(start + 24) & 0o100) !== 0,
     });
   }
   return found;
+}
+
+/** Reads the metadata of an entry's file. Instead of the time of a change, Git for Windows has that of creation. */
+function readFile(index: Buffer, start: number): IndexedFile {
+  const inode = index.readUInt32BE(start + 20);
+  const size = index.readUInt32BE(start + 36);
+  if (inode !== 0) return { inode, size, created: undefined };
+  const milliseconds = Math.floor(index.readUInt32BE(start + 4) / 1e6);
+  return { inode, size, created: index.readUInt32BE(start) * 1_000 + milliseconds };
 }
 
 const linkKind = 0o12;

@@ -12,6 +12,7 @@ import {
   type FileState,
   type FileVersion,
   hasOtherMode,
+  inodeRange,
   isSameState,
   readContent,
   readState,
@@ -30,6 +31,7 @@ import type {
 } from "./command-changes.ts";
 import { GitFiles, type GitHead, type GitListing, type IndexCopy } from "./git-files.ts";
 import { KeptContents } from "./kept-contents.ts";
+import { SeenFiles } from "./seen-files.ts";
 import { gitRunner, type RunGit } from "./git-runner.ts";
 
 /** Maximum number of files that one command's changes list. */
@@ -120,7 +122,7 @@ export class Tracker implements ChangeTracker {
     const runGit = worktree === undefined ? undefined : await this.#git();
     const git = runGit && (await GitFiles.open(runGit, root));
     const listing = git && new WatchedListing(git, FolderWatch.open(root, this.#events, own));
-    return { worktree, git, listing, contents: new KeptContents() };
+    return { worktree, git, listing, contents: new KeptContents(), seen: new SeenFiles() };
   }
 
   async #finish(runs: readonly Run[]): Promise<CommandChanges> {
@@ -140,6 +142,7 @@ interface TrackedFolder {
   /** Undefined outside git. */
   readonly listing: WatchedListing | undefined;
   readonly contents: KeptContents;
+  readonly seen: SeenFiles;
 }
 
 /** A file as it was before the command. */
@@ -292,7 +295,11 @@ class Run {
       after: one.state === undefined ? null : reader.read(one.path, one.state),
       state: one.state,
     }));
-    const { files, notes } = this.#report(found, folder.git);
+    const { files, notes } = this.#report(found, folder);
+    for (const { path, before, after } of found) {
+      const last = after ?? before;
+      if (last !== null) folder.seen.add(path, last);
+    }
     return { files, notes: [...notes, ...this.#describeUncovered(ignored)] };
   }
 
@@ -314,9 +321,9 @@ class Run {
     return known;
   }
 
-  #report(compared: readonly ComparedFile[], git: GitFiles | undefined): CommandChanges {
+  #report(compared: readonly ComparedFile[], folder: TrackedFolder): CommandChanges {
     const found = compared.filter(hasChanged);
-    const foreign = this.#findForeign(compared, git);
+    const foreign = this.#findForeign(compared, folder);
     const own = found.filter((one) => !foreign.has(one));
     const files = own
       .slice(0, changedFilesLimit)
@@ -328,7 +335,7 @@ class Run {
       more > 0 && `${more} more files changed; at most ${changedFilesLimit} per command are recorded`,
       foreign.size > 0 &&
         `${countFiles(foreign.size)} already there before, ignored or elsewhere, and not removed`,
-      describeMove(this.#head, git?.readHead()),
+      describeMove(this.#head, folder.git?.readHead()),
     ];
     return { files, notes: notes.filter((note) => typeof note === "string") };
   }
@@ -337,19 +344,20 @@ class Run {
    * Returns new files that are older than the command: they were moved in, or are no longer ignored. An undo must not
    * remove them, unless another file has their content.
    */
-  #findForeign(compared: readonly ComparedFile[], git: GitFiles | undefined): ReadonlySet<ChangedFile> {
-    const inodes = new Set(compared.map(({ before }) => before?.inode));
+  #findForeign(compared: readonly ComparedFile[], { git, seen }: TrackedFolder): ReadonlySet<ChangedFile> {
+    const inodes = new Set(compared.map(({ before }) => before?.inode && before.inode % inodeRange));
     const old = compared.filter(
-      ({ before, state }) =>
+      ({ path, before, state }) =>
         before === null &&
         state !== undefined &&
         state.names === 1 &&
         Math.min(state.created, state.changed) < this.#started - timeStepMs &&
-        !inodes.has(state.inode % inodeRange),
+        !inodes.has(state.inode % inodeRange) &&
+        !seen.isMadeAgain(path, state, this.#started),
     );
     const contents = new Set(compared.map(({ before }) => before?.bytes && sha256(before.bytes)));
     // `sed -i.bak` moves each file and writes it again, also one that it does not change.
-    const moved = new Set(old.flatMap(({ state }) => (state ? [state.inode % inodeRange] : [])));
+    const moved = old.flatMap(({ state }) => state ?? []);
     const known = new Set(compared.map(({ path }) => path));
     for (const path of git?.findPaths(moved, this.#index) ?? []) {
       const state = known.has(path) ? undefined : readState(path);
@@ -385,13 +393,16 @@ interface Difference {
   readonly isClean: boolean;
 }
 
-/** Git's index has the lower half of an inode number. */
-const inodeRange = 2 ** 32;
+const unknownVersion: FileVersion = {
+  bytes: undefined,
+  isLink: false,
+  mode: undefined,
+  inode: undefined,
+  created: undefined,
+};
 
-const unknownVersion: FileVersion = { bytes: undefined, isLink: false, mode: undefined, inode: undefined };
-
-function createVersion({ isLink, mode, inode }: FileState, bytes: Buffer | undefined): FileVersion {
-  return { bytes, isLink, mode: isLink ? undefined : mode, inode: inode % inodeRange };
+function createVersion({ isLink, mode, inode, created }: FileState, bytes: Buffer | undefined): FileVersion {
+  return { bytes, isLink, mode: isLink ? undefined : mode, inode, created };
 }
 
 function isUnknown(version: FileVersion | null): boolean {
