@@ -80,14 +80,6 @@ export const notOnWindows: readonly { readonly reason: string; readonly files: r
     files: ["test/e2e/program/docs.test.ts"],
   },
   {
-    reason: "compares modes and links of files, and has commands that change them",
-    files: ["test/tool/command-changes.test.ts"],
-  },
-  {
-    reason: "looks for processes by process group, or reads a command's own output, which waits on Windows",
-    files: ["test/e2e/tool/command-processes.test.ts"],
-  },
-  {
     reason: "compares recorded messages or texts that contain POSIX paths",
     files: ["test/e2e/model/prefix-sessions.test.ts", "test/eval/{failures,requests}.test.ts"],
   },

@@ -1,7 +1,7 @@
 import { execFileSync } from "node:child_process";
 import { createHash } from "node:crypto";
 import { existsSync, rmSync, statSync, writeFileSync } from "node:fs";
-import { chmod, readFile, rename, rm, symlink, utimes, writeFile } from "node:fs/promises";
+import { chmod, cp, readFile, rename, rm, symlink, utimes, writeFile } from "node:fs/promises";
 import { dirname, join } from "node:path";
 import { describe, expect, test } from "vitest";
 import { changedFilesLimit, ignoredFilesLimit } from "../../src/workspace/changes/tracker.ts";
@@ -10,6 +10,7 @@ import { watchEventsLimit } from "../../src/workspace/changes/folder-watch.ts";
 import { reportWrites } from "../../src/workspace/changes/report-writes.ts";
 import { timeStepMs } from "../../src/workspace/changes/file-state.ts";
 import { commandPlace } from "../support/command-place.ts";
+import { endlessCommand, lacksFileModes } from "../support/platform/platform.ts";
 import type { Files } from "../support/temp.ts";
 
 type Place = Awaited<ReturnType<typeof commandPlace>>;
@@ -181,7 +182,7 @@ describe("the changes of a command", () => {
   test("restore files with a filter only from bytes that were in the folder", async () => {
     await using place = await committed({ ".gitattributes": "*.txt text eol=crlf\n", "a.txt": "one\ntwo\n" });
     git(place, "rm", "-q", "--cached", "a.txt");
-    execFileSync("rm", ["a.txt"], { cwd: place.cwd });
+    await rm(place.path("a.txt"));
     git(place, "reset", "-q", "--hard");
     const before = place.tree();
     expect(before["a.txt"]).toBe("one\r\ntwo\r\n");
@@ -212,16 +213,25 @@ describe("the changes of a command", () => {
     expect(place.tree()).toEqual({ a: "one\n" });
   });
 
-  test("include links and modes", async () => {
-    await using place = await committed({ a: "one\n", run: "two\n" });
-    await symlink("a", place.path("link"));
+  test.skipIf(lacksFileModes)("include modes", async () => {
+    await using place = await committed({ run: "two\n" });
     await chmod(place.path("run"), 0o755);
     const before = place.tree();
-    const { changes, operations } = await changed(
-      place,
-      "ln -sf run link; chmod -x run; ln -s a other; rm a",
-    );
-    expect(operations).toEqual({ a: "delete", link: "update", other: "add", run: "update" });
+    const { changes, operations } = await changed(place, "chmod -x run");
+    expect(operations).toEqual({ run: "update" });
+    const after = place.tree();
+    await place.undo(changes);
+    expect(place.tree()).toEqual(before);
+    await place.redo(changes);
+    expect(place.tree()).toEqual(after);
+  });
+
+  test("include links", async () => {
+    await using place = await committed({ a: "one\n", run: "two\n" });
+    await symlink("a", place.path("link"));
+    const before = place.tree();
+    const { changes, operations } = await changed(place, "ln -sf run link; ln -s a other; rm a");
+    expect(operations).toEqual({ a: "delete", link: "update", other: "add" });
     const after = place.tree();
     await place.undo(changes);
     expect(place.tree()).toEqual(before);
@@ -255,7 +265,7 @@ describe("the changes of a command", () => {
   test("are recorded for a cancelled command", async () => {
     await using place = await committed({ a: "one\n" });
     const cancel = new AbortController();
-    const running = place.run("echo more >> a; sleep 100", cancel.signal);
+    const running = place.run(`echo more >> a; ${endlessCommand}`, cancel.signal);
     await expect.poll(() => place.text("a")).toBe("one\nmore\n");
     cancel.abort();
     const { changes = [] } = await running;
@@ -312,7 +322,10 @@ describe("the changes of a command", () => {
     [
       "another folder of the same name",
       async (place: Place) => {
-        execFileSync("sh", ["-c", "cp -r work copy && rm -rf work && mv copy work"], { cwd: place.outside });
+        const copy = join(place.outside, "copy");
+        await cp(place.cwd, copy, { recursive: true });
+        await rm(place.cwd, { recursive: true });
+        await rename(copy, place.cwd);
         await place.write({ "src/a": "mine\n" });
       },
     ],
