@@ -16,8 +16,8 @@ const DRAIN_LIMIT_MS = 1_000;
 const BACKGROUND_LIMIT_BYTES = 64 * 1024 * 1024;
 
 /**
- * Ends our side of a program's output. Node's pipes are sockets: a program that reads from its own output would wait for
- * us. Not on Windows, whose pipes have one direction, and where Node closes the whole pipe soon after.
+ * Ends our side of a program's output. Node's pipes have two directions: a program that reads from its own output would
+ * wait for us. It does on Windows, where pipes cannot be ended in one direction: Node closes the whole pipe soon after.
  */
 export function endWriting(output: Readable, platform = process.platform): void {
   if (platform !== "win32" && output instanceof Duplex) output.end();

@@ -23,6 +23,9 @@ export const lacksProcessGroups = isWindows;
 /** Windows forbids `<>:"|?*`, backslashes and control characters in names. */
 export const lacksOddNames = isWindows;
 
+/** On Windows no side of a pipe can be ended without the other: who reads its own output waits. */
+export const lacksHalfClosedPipes = isWindows;
+
 /** Windows has no watchdog: commands and folders of a killed program stay. */
 export const lacksWatchdog = isWindows;
 
