@@ -2,7 +2,7 @@ import { join } from "node:path";
 import { expect, test } from "vitest";
 import { storiesOfOneAgent } from "../support/editor/story.ts";
 import * as reply from "../support/model/reply.ts";
-import { agentText } from "../support/transcript.ts";
+import { agentText, thoughtText } from "../support/transcript.ts";
 import { countRequestTokens, getBudget } from "./budgets.ts";
 
 const story = storiesOfOneAgent();
@@ -43,8 +43,10 @@ test.each(windows)(
         if (request === undefined) throw new Error("no request");
         expect(countRequestTokens(request)).toBeLessThan(getBudget(family, "first") + addedTokens);
         expect(request.system).toMatch(/\[Cut after \d+ bytes, to save context\. Read \S+AGENTS\.md for/);
-        const shown = agentText(editor.updates(sessionId)) + JSON.stringify(editor.updates(sessionId));
-        expect(shown).toContain(`receives only the start of ${join(repository.path, "AGENTS.md")}`);
+        const updates = editor.updates(sessionId);
+        expect(agentText(updates) + thoughtText(updates)).toContain(
+          `receives only the start of ${join(repository.path, "AGENTS.md")}`,
+        );
       },
     );
   },
