@@ -118,10 +118,10 @@ export class DiskWrites {
       problem = await checkExpected(path, temporary, expected);
     }
     if (problem === undefined) return;
-    exchange(target, temporary);
+    await retryInUse(() => exchange(target, temporary));
     const isOurs = (await hashFile(temporary)) === hash;
     // Another program has overwritten this write too: keep the later save.
-    if (!isOurs && !(await isNewer(target, temporary))) exchange(target, temporary);
+    if (!isOurs && !(await isNewer(target, temporary))) await retryInUse(() => exchange(target, temporary));
     change.hasReplaced = !isOurs;
     throw problem;
   }

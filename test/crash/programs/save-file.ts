@@ -1,9 +1,10 @@
 import { readFileSync, renameSync, writeFileSync } from "node:fs";
 import { setTimeout as sleep } from "node:timers/promises";
+import { retryInUse } from "../../../src/base/files/retry-in-use.ts";
 
 /**
  * Saves a file again and again like an editor: in place, or by renaming. Prints each save that disappeared
- * without a later save; lines that others add after it are no loss.
+ * without a later save; lines that others add after it are no loss. On Windows editors try again while the file is open.
  */
 const [path = "", how = "place", rounds = "1"] = process.argv.slice(2);
 
@@ -16,7 +17,8 @@ function save(text: string): void {
 /** A write that has just replaced a save restores it within milliseconds. */
 async function isThere(text: string): Promise<boolean> {
   for (let attempt = 0; attempt < 100; attempt++) {
-    if (readFileSync(path, "utf8").startsWith(text)) return true;
+    const stored = await retryInUse(() => readFileSync(path, "utf8"));
+    if (stored.startsWith(text)) return true;
     await sleep(5);
   }
   return false;
@@ -24,7 +26,7 @@ async function isThere(text: string): Promise<boolean> {
 
 for (let round = 0; round < Number(rounds); round++) {
   const text = `save ${round}\n`;
-  save(text);
+  await retryInUse(() => save(text));
   await sleep(Math.random() * 8);
   if (!(await isThere(text))) process.stdout.write(text);
 }
