@@ -1,4 +1,5 @@
 import { describe, expect, test } from "vitest";
+import { toSlashes } from "../../../src/base/files/paths.ts";
 import { requestLimits } from "../../../src/lsp/language-server.ts";
 import { lspTool } from "../../../src/tool/lsp/lsp.ts";
 import { allProviders, lspPlace, range } from "./lsp-place.ts";
@@ -55,7 +56,7 @@ describe("an answer with locations", () => {
       limits: { folder: place.context.workspace.outputFolder },
     });
     expect(result).toMatchObject({
-      output: `jdt://contents/rt.jar/String.class:\n  10:1\n\n${place.outside}/library.txt:\n  3:1`,
+      output: `jdt://contents/rt.jar/String.class:\n  10:1\n\n${toSlashes(place.outside)}/library.txt:\n  3:1`,
     });
     expect(result).not.toHaveProperty("locations");
   });
@@ -434,7 +435,7 @@ test("a call describes its question, and needs lsp and read", async () => {
   const tool = lspTool(place.queries);
   const read = {
     permission: "read",
-    subjects: [{ text: "a.txt", also: [place.path("a.txt")] }],
+    subjects: [{ text: "a.txt", also: [toSlashes(place.path("a.txt"))] }],
     always: ["a.txt"],
   };
   const lsp = (text: string) => ({ permission: "lsp", subjects: [{ text }], always: ["*"] });

@@ -370,7 +370,7 @@ const hostile = {
   command: { go: { template: "do !`evil`" }, ok: { template: "do it" } },
   instructions: ["docs/*.md", "~/.ssh/id", "https://evil", "../x", "/etc/passwd"],
   default_agent: "{env:SECRET}",
-  small_model: "{file:/etc/hostname}",
+  small_model: `{file:${import.meta.filename}}`,
 };
 
 test("an untrusted project can describe and tighten; its other settings are withheld", async () => {

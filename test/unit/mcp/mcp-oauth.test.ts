@@ -23,6 +23,7 @@ import {
   startOAuthServer,
   visit,
 } from "../../support/mcp/mcp-oauth-server.ts";
+import { shownMode } from "../../support/platform/platform.ts";
 import { temporaryFolder, type TemporaryFolder } from "../../support/temp.ts";
 
 const never = new AbortController().signal;
@@ -106,8 +107,8 @@ describe("an authorization", () => {
         resource: server.url,
       });
       const [file = ""] = await readdir(join(folder.path, "mcp-authorization"));
-      expect((await stat(join(folder.path, "mcp-authorization", file))).mode & 0o777).toBe(0o600);
-      expect((await stat(join(folder.path, "mcp-authorization"))).mode & 0o777).toBe(0o700);
+      expect((await stat(join(folder.path, "mcp-authorization", file))).mode & 0o777).toBe(shownMode(0o600));
+      expect((await stat(join(folder.path, "mcp-authorization"))).mode & 0o777).toBe(shownMode(0o700));
       const stored = await store.load(server.url);
       expect(secrets.isIn(stored?.tokens?.access_token ?? "")).toBe(true);
       expect(secrets.isIn(stored?.tokens?.refresh_token ?? "")).toBe(true);

@@ -4,6 +4,7 @@ import { join } from "node:path";
 import { promisify } from "node:util";
 import { describe, expect, test } from "vitest";
 import { z } from "zod";
+import { toSlashes } from "../../../src/base/files/paths.ts";
 import { temporaryFolder } from "../../support/temp.ts";
 
 const root = join(import.meta.dirname, "../../..");
@@ -40,11 +41,11 @@ async function violationsOf(files: Record<string, string>): Promise<string[]> {
 describe("the checker of the layers", () => {
   test("reads every file of the program and its imports, and finds no violation", async () => {
     const report = await checkLayers(root);
-    const files = (await readdir(join(root, "src"), { recursive: true })).filter((name) =>
-      /(?<!\.d)\.ts$/.test(name),
-    );
+    const files = (await readdir(join(root, "src"), { recursive: true }))
+      .map((name) => toSlashes(name))
+      .filter((name) => /(?<!\.d)\.ts$/.test(name));
     const read = new Map(report.modules.map(({ source, dependencies }) => [source, dependencies]));
-    expect(files.filter((name) => !read.has(join("src", name)))).toEqual([]);
+    expect(files.filter((name) => !read.has(`src/${name}`))).toEqual([]);
     const imported = read.get("src/conversation/project.ts")?.map(({ resolved }) => resolved) ?? [];
     expect(imported, "a file that has type-only imports alone").toContain("src/workspace/workspace.ts");
     expect(report.summary.violations).toEqual([]);

@@ -20,6 +20,7 @@ import { newMessageId, newSessionId } from "../../../src/message/ids.ts";
 import type { SessionInfo } from "../../../src/message/message.ts";
 import { type RowGroup, toGroups } from "../../../src/storage/row-groups.ts";
 import { InvalidCursor, SessionStore } from "../../../src/storage/session-store.ts";
+import { shownMode } from "../../support/platform/platform.ts";
 import { isLong } from "../../support/run-length.ts";
 import {
   all,
@@ -451,7 +452,7 @@ describe("messages", () => {
     expect(readFileSync(journalOf(info.id), "utf8")).toBe(
       `{"type":"start","seq":2}\n${JSON.stringify({ type: "session", seq: 2, info })}\n`,
     );
-    expect(statSync(journalOf(info.id)).mode & 0o777).toBe(0o600);
+    expect(statSync(journalOf(info.id)).mode & 0o777).toBe(shownMode(0o600));
   });
 
   test("keep the journal below its limit while the session is open, once they are sealed", async () => {
