@@ -7,10 +7,10 @@ import { codeOf, messageOf, UserError } from "../base/errors.ts";
 import { isOwnConfiguration } from "../permission/own-configuration.ts";
 import type { PermissionRequest, Subject } from "../permission/rule.ts";
 import {
+  findForbiddenName,
   isInside,
   isKernelPath,
   formatPath,
-  namesStream,
   resolvePath,
   toAbsolute,
 } from "../workspace/paths.ts";
@@ -51,15 +51,16 @@ export async function resolveToolPath({ workspace }: InWorkspace, raw: string): 
  * - the permission itself, for the path relative to the working directory (absolute if outside), with `/`;
  * - `external_directory` for its folder, if it is under no root.
  *
- * Throws {@link ToolFailure} for an edit of a stream.
+ * Throws {@link ToolFailure} for an edit of a name that Windows forbids.
  */
 export function pathPermissions(
   { workspace }: InWorkspace,
   resolved: ResolvedPath,
   permission: "read" | "edit",
 ): PermissionRequest[] {
-  if (permission === "edit" && namesStream(resolved.path))
-    throw new ToolFailure(streamProblem(resolved.path));
+  const forbidden = permission === "edit" ? findForbiddenName(resolved.path) : undefined;
+  if (forbidden !== undefined)
+    throw new ToolFailure(`${forbidden} Nothing was written; give a path without it.`);
   const own: PermissionRequest =
     permission === "edit" && [resolved.path, resolved.unresolved].some((path) => isOwnConfiguration(path))
       ? {
@@ -223,9 +224,6 @@ export async function missingPathMessage(
   const names = near.map((name) => formatPath(workspace.cwd, `${folder}${sep}${name}`));
   return `${raw} does not exist. Did you mean ${names.join(" or ")}?`;
 }
-
-const streamProblem = (path: string): string =>
-  `${path} names a stream of a file: Windows allows no colon in names. Nothing was written; give a path without it.`;
 
 const ownConfigurationReason = "it changes the agent's own configuration or what git runs";
 

@@ -24,6 +24,8 @@ export interface PathBase {
 
 /** Characters. Linux allows 4,096 bytes, and each missing folder of a path is checked. */
 const longestPath = 8_192;
+/** Characters of a name on Windows, which calls a longer one missing. Linux and macOS say that it is too long. */
+const longestName = 255;
 /** Links that Linux follows before ELOOP. */
 const linkLimit = 40;
 const kernelFolders = ["/proc", "/sys", "/dev"];
@@ -36,6 +38,7 @@ export async function resolvePath(raw: string, base: PathBase): Promise<Resolved
   const unresolved = toAbsolute(raw, base);
   if (namesStream(unresolved))
     return { path: unresolved, unresolved, exists: false, kind: "missing", size: 0 };
+  if (hasLongName(unresolved)) throw new UserError(`${raw}: ${nameTooLong}`);
   const path = await withReadableErrors(raw, () => findRealPath(unresolved, linkLimit));
   const found = await withReadableErrors(raw, () => statOrMissing(path));
   return {
@@ -77,8 +80,36 @@ export function toAbsolute(raw: string, { cwd, home }: PathBase): string {
  * `.env::$DATA` is the content of `.env` by a name that no rule for `.env` matches.
  */
 export function namesStream(path: string, platform: NodeJS.Platform = process.platform): boolean {
-  return platform === "win32" && path.slice(win32.parse(path).root.length).includes(":");
+  return platform === "win32" && namesOf(path).includes(":");
 }
+
+/**
+ * Says why Windows creates no file with this absolute path, or another one; undefined if it may. The system itself says
+ * only that there is no such file.
+ */
+export function findForbiddenName(
+  path: string,
+  platform: NodeJS.Platform = process.platform,
+): string | undefined {
+  if (platform !== "win32") return undefined;
+  if (namesStream(path, platform))
+    return `${path} names a stream of a file: Windows allows no colon in names.`;
+  const [forbidden] = /[<>"|?*\t\n\r]/.exec(namesOf(path)) ?? [];
+  return forbidden && `${path}: Windows allows no ${JSON.stringify(forbidden)} in names.`;
+}
+
+/** Whether Windows allows no file with this absolute path because a name in it is too long. */
+export function hasLongName(path: string, platform: NodeJS.Platform = process.platform): boolean {
+  return (
+    platform === "win32" &&
+    namesOf(path)
+      .split(/[\\/]/)
+      .some((name) => name.length > longestName)
+  );
+}
+
+/** An absolute path of Windows without its drive or share. */
+const namesOf = (path: string): string => path.slice(win32.parse(path).root.length);
 
 /** Whether the path, as written, is a kernel file. */
 export function isKernelPath(path: string): boolean {
@@ -140,9 +171,11 @@ async function withReadableErrors<T>(raw: string, task: () => Promise<T>): Promi
   }
 }
 
+const nameTooLong = "the name is too long for the file system.";
+
 const pathProblems: ReadonlyMap<string, string> = new Map([
   ["EACCES", "permission denied for a folder on the way."],
   ["EPERM", "operation not permitted."],
   ["ELOOP", "there is a link cycle on the way."],
-  ["ENAMETOOLONG", "the name is too long for the file system."],
+  ["ENAMETOOLONG", nameTooLong],
 ]);

@@ -6,7 +6,14 @@ import { expect, test } from "vitest";
 import { toSlashes } from "../../../src/base/files/paths.ts";
 import { isOwnConfiguration } from "../../../src/permission/own-configuration.ts";
 import { missingPathMessage, pathPermissions, resolveToolPath } from "../../../src/tool/paths.ts";
-import { isInside, formatPath, namesStream, resolvePath } from "../../../src/workspace/paths.ts";
+import {
+  findForbiddenName,
+  formatPath,
+  hasLongName,
+  isInside,
+  namesStream,
+  resolvePath,
+} from "../../../src/workspace/paths.ts";
 import { temporaryFolder } from "../../support/temp.ts";
 import { toolPlace } from "../../tool/tool-place.ts";
 import { lacksOddNames, lacksPipesAndDevices } from "../../support/platform/platform.ts";
@@ -82,6 +89,27 @@ test.each([
 ])("on Windows %s names a stream: %s", (path, expected) => {
   expect(namesStream(path, "win32")).toBe(expected);
   expect(namesStream(path, "linux")).toBe(false);
+});
+
+test.each([
+  ["C:\\work\\a.txt:notes", "names a stream of a file: Windows allows no colon in names."],
+  ["C:\\work\\why?\\a.txt", 'Windows allows no "?" in names.'],
+  ["C:\\work\\a\tb", 'Windows allows no "\\t" in names.'],
+  ["\\\\?\\C:\\work\\<a>", 'Windows allows no "<" in names.'],
+])("an edit of %j says what Windows forbids in it", (path, problem) => {
+  expect(findForbiddenName(path, "win32")).toContain(problem);
+  expect(findForbiddenName(path, "linux")).toBeUndefined();
+});
+
+test.each(["C:\\work\\a (1) & b.txt", "\\\\?\\C:\\work\\ä.txt"])("Windows allows the name %j", (path) => {
+  expect(findForbiddenName(path, "win32")).toBeUndefined();
+});
+
+test("on Windows a name of 255 characters is not too long, one more is", () => {
+  const path = (length: number) => `C:\\work\\${"n".repeat(length)}\\${"m".repeat(200)}\\a`;
+  expect(hasLongName(path(255), "win32")).toBe(false);
+  expect(hasLongName(path(256), "win32")).toBe(true);
+  expect(hasLongName(path(256), "linux")).toBe(false);
 });
 
 test("paths are compared by whole components", () => {
