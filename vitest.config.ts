@@ -79,10 +79,6 @@ export const notOnWindows: readonly { readonly reason: string; readonly files: r
     reason: "runs the lines of the pages, which are for a POSIX shell",
     files: ["test/e2e/program/docs.test.ts"],
   },
-  {
-    reason: "compares recorded messages or texts that contain POSIX paths",
-    files: ["test/e2e/model/prefix-sessions.test.ts", "test/eval/{failures,requests}.test.ts"],
-  },
 ];
 const left = process.platform === "win32" ? notOnWindows.flatMap(({ files }) => files) : [];
 
