@@ -68,14 +68,16 @@ function findBroughtNode() {
   return fs.existsSync(file) ? file : undefined;
 }
 
-/** Puts the brought Node first on the path of npm's scripts if it is needed there, else removes npm's link to it. */
+/** Puts the brought Node first on the path of npm's scripts if it is needed there, else npm's own Node. */
 function linkNode() {
   const bin = path.join(modules, ".bin");
   if (node !== brought) {
-    for (const name of ["node", "node.cmd", "node.ps1"]) {
-      const link = path.join(bin, name);
-      if (fs.existsSync(bin) && fs.readdirSync(bin).includes(name)) fs.unlinkSync(link);
-    }
+    const linked = fs.existsSync(bin) ? fs.readdirSync(bin) : [];
+    for (const name of ["node", "node.ps1"].filter((name) => linked.includes(name)))
+      fs.unlinkSync(path.join(bin, name));
+    // It may run this script: cmd.exe reads on in it afterwards, and fails if it is gone.
+    if (linked.includes("node.cmd"))
+      fs.writeFileSync(path.join(bin, "node.cmd"), '@"%npm_node_execpath%" %*\r\n');
   } else if (!isWindows && !fs.existsSync(path.join(bin, "node"))) {
     fs.mkdirSync(bin, { recursive: true });
     fs.symlinkSync(path.relative(bin, brought), path.join(bin, "node"));

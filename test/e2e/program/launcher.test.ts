@@ -168,6 +168,24 @@ describe("the script that starts the build", () => {
     },
   );
 
+  test("on Windows changes the link to npm's Node, because cmd.exe is still reading it", async () => {
+    await using place = await temporaryFolder({
+      [startBuild]: await readFile(join(root, startBuild), "utf8"),
+      ...build,
+      "as-windows.cjs": 'Object.defineProperty(process, "platform", { value: "win32" });',
+      ...Object.fromEntries(
+        ["node", "node.cmd", "node.ps1"].map((name) => [`node_modules/.bin/${name}`, "x"]),
+      ),
+    });
+    const { stdout } = await execa(process.execPath, [join(place.path, startBuild)], {
+      env: { npm_node_execpath: "", NODE_OPTIONS: `--require=${join(place.path, "as-windows.cjs")}` },
+    });
+    expect(stdout).toBe("built");
+    expect(await readdir(join(place.path, "node_modules/.bin"))).toEqual(["node.cmd"]);
+    const link = await readFile(join(place.path, "node_modules/.bin/node.cmd"), "utf8");
+    expect(link).toBe('@"%npm_node_execpath%" %*\r\n');
+  });
+
   test("names the Node to install if the installed one is too old and none is bundled", async () => {
     await using place = await temporaryFolder({
       [startBuild]: await readFile(join(root, startBuild), "utf8"),
