@@ -3,7 +3,8 @@
 set -euo pipefail
 cd "$(dirname "$0")/../.."
 place=$(mktemp -d)
-trap 'rm -rf "$place"' EXIT
+# Windows does not remove the working directory of a program.
+trap 'cd / && rm -rf "$place" || true' EXIT
 
 npm pack --silent --pack-destination "$place" >/dev/null
 cd "$place"
