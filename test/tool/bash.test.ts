@@ -23,7 +23,7 @@ let processes: Processes;
 let analyzed: { command: string; place: ShellFolders }[];
 
 beforeEach(() => {
-  folder = realpathSync(mkdtempSync(join(tmpdir(), "fairlead-bash-")));
+  folder = realpathSync.native(mkdtempSync(join(tmpdir(), "fairlead-bash-")));
   mkdirSync(join(folder, "work", "sub"), { recursive: true });
   mkdirSync(join(folder, "elsewhere"));
   processes = openProcesses({

@@ -25,7 +25,7 @@ let cwd: string;
 let clock: number;
 
 beforeEach(() => {
-  folder = realpathSync(mkdtempSync(join(tmpdir(), "fairlead-search-tools-")));
+  folder = realpathSync.native(mkdtempSync(join(tmpdir(), "fairlead-search-tools-")));
   cwd = join(folder, "work");
   clock = 1_000;
   mkdirSync(join(cwd, ".git"), { recursive: true });

@@ -29,7 +29,7 @@ let run: string;
 let processes: Processes;
 
 beforeEach(() => {
-  folder = realpathSync(mkdtempSync(join(tmpdir(), "fairlead-process-")));
+  folder = realpathSync.native(mkdtempSync(join(tmpdir(), "fairlead-process-")));
   run = `run-${Math.random()}`;
   processes = openProcesses({
     env: () => ({ PATH: process.env["PATH"], [MARK]: run }),

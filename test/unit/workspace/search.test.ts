@@ -77,7 +77,7 @@ const corpus: Record<string, string | Buffer> = {
 };
 
 beforeAll(() => {
-  root = realpathSync(mkdtempSync(join(tmpdir(), "fairlead-search-")));
+  root = realpathSync.native(mkdtempSync(join(tmpdir(), "fairlead-search-")));
   for (const [index, [path, content]] of Object.entries(corpus).entries()) {
     mkdirSync(dirname(join(root, path)), { recursive: true });
     writeFileSync(join(root, path), content);
@@ -209,7 +209,7 @@ describe("files", () => {
   });
 
   test("outside git follow .gitignore too, but not those of the folders above", async () => {
-    const plain = realpathSync(mkdtempSync(join(tmpdir(), "fairlead-plain-")));
+    const plain = realpathSync.native(mkdtempSync(join(tmpdir(), "fairlead-plain-")));
     try {
       mkdirSync(join(plain, "home", "project", "src"), { recursive: true });
       writeFileSync(join(plain, "home", ".gitignore"), "*\n");
@@ -347,7 +347,7 @@ describe.each(engines)("%s does not wait for ignore files", (engine) => {
       (path: string) => makeHuge(join(path, "../exclude")),
     ],
   ])("that are %s", async (_, below, make) => {
-    const folder = realpathSync(mkdtempSync(join(tmpdir(), "fairlead-search-")));
+    const folder = realpathSync.native(mkdtempSync(join(tmpdir(), "fairlead-search-")));
     try {
       mkdirSync(join(folder, below), { recursive: true });
       mkdirSync(join(folder, ".git"), { recursive: true });
@@ -376,7 +376,7 @@ function makeHuge(path: string): void {
 
 describe.each(engines)("%s shows", (engine) => {
   test("matches in a line of many bytes and many matches, truncated", { timeout: 20_000 }, async () => {
-    const folder = realpathSync(mkdtempSync(join(tmpdir(), "fairlead-search-")));
+    const folder = realpathSync.native(mkdtempSync(join(tmpdir(), "fairlead-search-")));
     const long = `${"ü".repeat(3_000)}${"x".repeat(30_000_000)}`;
     writeFileSync(join(folder, "a.txt"), `${long}needle\nneedle 2\r\n`);
     const search = openSearch({ env: {}, engine });
@@ -391,7 +391,7 @@ describe.each(engines)("%s shows", (engine) => {
   });
 
   test("no lines of a file with binary data after them, but those of other files", async () => {
-    const folder = realpathSync(mkdtempSync(join(tmpdir(), "fairlead-search-")));
+    const folder = realpathSync.native(mkdtempSync(join(tmpdir(), "fairlead-search-")));
     writeFileSync(join(folder, "late.bin"), `needle 1\n${"text\n".repeat(100_000)}\0\0`);
     writeFileSync(join(folder, "a.txt"), "needle 2\n");
     const search = openSearch({ env: {}, engine });
@@ -402,7 +402,7 @@ describe.each(engines)("%s shows", (engine) => {
   });
 
   test("the requested lines, newest file first, even if many more match", async () => {
-    const folder = realpathSync(mkdtempSync(join(tmpdir(), "fairlead-search-")));
+    const folder = realpathSync.native(mkdtempSync(join(tmpdir(), "fairlead-search-")));
     for (let file = 0; file < 30; file++) {
       const path = join(folder, `${file}.txt`);
       writeFileSync(path, `needle ${"x".repeat(1_000)}\n`.repeat(50));
@@ -418,7 +418,7 @@ describe.each(engines)("%s shows", (engine) => {
   });
 
   test.skipIf(lacksOddNames)("files whose names look like its own output", async () => {
-    const folder = realpathSync(mkdtempSync(join(tmpdir(), "fairlead-search-")));
+    const folder = realpathSync.native(mkdtempSync(join(tmpdir(), "fairlead-search-")));
     const names = ["a\nb.txt", "a:1:b.txt", "a: binary file matches", "b.txt"];
     for (const name of names) writeFileSync(join(folder, name), "needle: binary file matches\n");
     const search = openSearch({ env: {}, engine });
@@ -430,7 +430,7 @@ describe.each(engines)("%s shows", (engine) => {
   });
 
   test("which files are too large to search, and lists them", async () => {
-    const folder = realpathSync(mkdtempSync(join(tmpdir(), "fairlead-search-")));
+    const folder = realpathSync.native(mkdtempSync(join(tmpdir(), "fairlead-search-")));
     mkdirSync(join(folder, "sub"));
     writeFileSync(join(folder, ".gitignore"), "ignored.log\n");
     writeFileSync(join(folder, "a.txt"), "needle\n");
@@ -449,7 +449,7 @@ describe.each(engines)("%s shows", (engine) => {
   });
 
   test("no file above the size limit, even if requested, and says so", async () => {
-    const folder = realpathSync(mkdtempSync(join(tmpdir(), "fairlead-search-")));
+    const folder = realpathSync.native(mkdtempSync(join(tmpdir(), "fairlead-search-")));
     const path = join(folder, "a.txt");
     makeHuge(path);
     const search = openSearch({ env: {}, engine });
@@ -467,7 +467,7 @@ describe.each(engines)("%s shows", (engine) => {
 });
 
 test("an expression that takes forever without ripgrep is given up", async () => {
-  const folder = realpathSync(mkdtempSync(join(tmpdir(), "fairlead-search-")));
+  const folder = realpathSync.native(mkdtempSync(join(tmpdir(), "fairlead-search-")));
   writeFileSync(join(folder, "a.txt"), `${"a".repeat(200)}!\n`);
   const search = openSearch({ env: {}, engine: "javascript" });
   const signal = new AbortController().signal;
@@ -516,7 +516,7 @@ test.skipIf(lacksShellScripts)("a search that cannot start reports the reason", 
 });
 
 test.skipIf(lacksSignals)("a search ends if the program is killed", async () => {
-  const folder = realpathSync(mkdtempSync(join(tmpdir(), "fairlead-search-")));
+  const folder = realpathSync.native(mkdtempSync(join(tmpdir(), "fairlead-search-")));
   const script = ["--input-type=module", "--experimental-strip-types", "-e", killedSearch, folder];
   const { stdout, signal } = await execa(process.execPath, script, { reject: false });
   expect([signal, Number(stdout)]).toEqual(["SIGKILL", expect.any(Number)]);
@@ -545,7 +545,7 @@ test("searches without any ripgrep", async () => {
 });
 
 test("thousands of files are searched in bounded time, and an abort ends it", async () => {
-  const many = realpathSync(mkdtempSync(join(tmpdir(), "fairlead-many-")));
+  const many = realpathSync.native(mkdtempSync(join(tmpdir(), "fairlead-many-")));
   try {
     for (let folder = 0; folder < 30; folder++) {
       mkdirSync(join(many, `f${folder}`));

@@ -6,7 +6,7 @@ import { findWorktree } from "../../../src/workspace/worktree.ts";
 
 let folder: string;
 beforeEach(() => {
-  folder = realpathSync(mkdtempSync(join(tmpdir(), "fairlead-worktree-")));
+  folder = realpathSync.native(mkdtempSync(join(tmpdir(), "fairlead-worktree-")));
   mkdirSync(join(folder, "repo", "src", "deep"), { recursive: true });
 });
 afterEach(() => rmSync(folder, { recursive: true }));
