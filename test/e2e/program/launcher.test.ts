@@ -1,9 +1,12 @@
-import { chmod, mkdir, readdir, readFile, readlink, symlink, writeFile } from "node:fs/promises";
+import { constants } from "node:fs";
+import { copyFile, mkdir, readdir, readFile, readlink, symlink } from "node:fs/promises";
 import { dirname, join } from "node:path";
 import { execa } from "execa";
 import ts from "typescript-classic";
 import { describe, expect, test } from "vitest";
 import { z } from "zod";
+import { useSlashes, withSlashes } from "../../support/platform/path-spelling.ts";
+import { lacksShellScripts } from "../../support/platform/platform.ts";
 import { type Files, type TemporaryFolder, temporaryFolder } from "../../support/temp.ts";
 
 const root = join(import.meta.dirname, "../../..");
@@ -13,27 +16,41 @@ const { engines } = z
   .parse(JSON.parse(await readFile(join(root, "package.json"), "utf8")));
 
 const program = { "dist/main.cjs": "console.log('started', ...process.argv.slice(2));" };
-const nodePackage = `node-${process.platform}-${process.arch}`;
+const isWindows = process.platform === "win32";
+const nodePackage = `node-${isWindows ? "win" : process.platform}-${process.arch}`;
+const brought = join("node_modules", nodePackage, "bin", isWindows ? "node.exe" : "node");
 const checkout = { "scripts/build.ts": "", "node_modules/rolldown/package.json": "{}" };
+
+/** A module for `node --require` that gives the version to every Node but the one in the module's folder. */
+const pretendVersion = (version: string) => `const node = ${JSON.stringify(version)};
+if (!process.execPath.startsWith(__dirname))
+  Object.defineProperty(process, "versions", { value: { ...process.versions, node } });`;
 
 /** Starts a copy of the launcher in this folder, as if Node had the version. */
 async function launch(version: string, files: Files, bring?: (path: string) => Promise<void>) {
   await using place = await temporaryFolder({
     "bin/fairlead.js": launcher,
     "bin/package.json": '{"type": "commonjs"}',
-    "as-version.cjs": `const node = ${JSON.stringify(version)};
-Object.defineProperty(process, "versions", { value: { ...process.versions, node } });`,
+    "as-version.cjs": pretendVersion(version),
     ...files,
   });
-  const brought = join(place.path, "node_modules", nodePackage, "bin/node");
-  await mkdir(dirname(brought), { recursive: true });
-  await bring?.(brought);
+  await bring?.(join(place.path, brought));
   const { exitCode, stdout, stderr } = await execa(
     process.execPath,
     [join(place.path, "bin/fairlead.js"), "doctor", "--json"],
-    { reject: false, env: { NODE_OPTIONS: `--require=${join(place.path, "as-version.cjs")}` } },
+    {
+      reject: false,
+      env: { NODE_OPTIONS: `--require="${withSlashes(join(place.path, "as-version.cjs"))}"` },
+    },
   );
-  return { exitCode, stdout, stderr: stderr.replaceAll(place.path, "<root>") };
+  const shown = useSlashes(stderr, [place.path]).replaceAll(withSlashes(place.path), "<root>");
+  return { exitCode, stdout, stderr: shown };
+}
+
+/** Copies the current Node, which differs from a link to it as another version would. */
+async function copyNode(path: string): Promise<void> {
+  await mkdir(dirname(path), { recursive: true });
+  await copyFile(process.execPath, path, constants.COPYFILE_FICLONE);
 }
 
 describe("the launcher", () => {
@@ -65,18 +82,24 @@ describe("the launcher", () => {
   });
 
   test("runs on the checkout's Node, and passes on arguments, output and exit code", async () => {
-    const script = '#!/bin/sh\necho "brought $(basename "$1") $2 $3"\nexit 7\n';
-    const bring = (path: string) => writeFile(path, script, { mode: 0o755 });
+    const files = {
+      "dist/main.cjs": `const { join, relative } = require("path");
+console.log(relative(join(__dirname, ".."), process.execPath), ...process.argv.slice(2));
+process.exitCode = 7;`,
+    };
     for (const version of ["20.20.2", "22.5.1"])
-      expect(await launch(version, program, bring)).toEqual({
+      expect(await launch(version, files, copyNode)).toEqual({
         exitCode: 7,
-        stdout: "brought fairlead.js doctor --json",
+        stdout: `${brought} doctor --json`,
         stderr: "",
       });
   });
 
   test("does not restart itself forever when the checkout's Node is too old as well", async () => {
-    const bring = (path: string) => symlink(process.execPath, path);
+    const bring = async (path: string) => {
+      await mkdir(dirname(path), { recursive: true });
+      await symlink(process.execPath, path);
+    };
     const { exitCode, stderr } = await launch("20.0.0", program, bring);
     expect([exitCode, stderr]).toEqual([1, expect.stringContaining("fairlead needs Node 22.12 or newer")]);
   });
@@ -127,31 +150,41 @@ describe("the script that starts the build", () => {
   const tools = { "scripts/build.ts": "console.log('built');", "node_modules/rolldown/package.json": "{}" };
   const build = { ...tools, "node_modules/@rolldown/binding-linux-x64-gnu/package.json": "{}" };
 
-  /** Starts the build as if the installed Node had the version; the checkout contains another one. */
+  /**
+   * Starts the build as if the installed Node had the version; the checkout contains another one. Returns the Node that
+   * builds.
+   */
   async function startWithBrought(version: string, place: TemporaryFolder) {
-    const asVersion = `Object.defineProperty(process, "versions", { value: { ...process.versions, node: "${version}" } });`;
     await place.write({
       [startBuild]: await readFile(join(root, startBuild), "utf8"),
       ...build,
-      "as-version.cjs": asVersion,
-      [brought]: '#!/bin/sh\necho "brought $(basename "$1")"\n',
+      "scripts/build.ts": "console.log(process.execPath);",
+      "as-version.cjs": pretendVersion(version),
     });
-    await chmod(join(place.path, brought), 0o755);
+    await copyNode(join(place.path, brought));
     const { stdout } = await execa(process.execPath, [join(place.path, startBuild)], {
-      env: { npm_node_execpath: "", NODE_OPTIONS: `--require=${join(place.path, "as-version.cjs")}` },
+      env: {
+        npm_node_execpath: "",
+        NODE_OPTIONS: `--require="${withSlashes(join(place.path, "as-version.cjs"))}"`,
+      },
     });
     return stdout;
   }
-  const brought = `node_modules/${nodePackage}/bin/node`;
-  const link = "node_modules/.bin/node";
+  const bin = "node_modules/.bin";
+  /** What npm writes on Windows instead of a link. */
+  const npmScripts: Files = lacksShellScripts
+    ? Object.fromEntries(["node", "node.cmd", "node.ps1"].map((name) => [`${bin}/${name}`, ""]))
+    : {};
 
   test.each(["20.20.2", "22.17.1", "23.11.0"])(
     "builds with the checkout's Node on Node %s, and links it for npm's scripts",
     async (version) => {
-      await using place = await temporaryFolder({ "node_modules/.bin/other": "" });
+      await using place = await temporaryFolder({ [`${bin}/other`]: "" });
       for (const _ of ["as npm 10 leaves it", "again"]) {
-        expect(await startWithBrought(version, place)).toBe("brought build.ts");
-        expect(await readlink(join(place.path, link))).toBe(`../${nodePackage}/bin/node`);
+        expect(await startWithBrought(version, place)).toBe(join(place.path, brought));
+        // On Windows npm starts scripts by files of its own, not by a link.
+        if (lacksShellScripts) expect(await readdir(join(place.path, bin))).toEqual(["other"]);
+        else expect(await readlink(join(place.path, bin, "node"))).toBe(`../${nodePackage}/bin/node`);
       }
     },
   );
@@ -159,11 +192,11 @@ describe("the script that starts the build", () => {
   test.each(["22.18.0", "24.0.0", "26.10.0"])(
     "builds with the installed Node %s, and removes the link to another Node",
     async (version) => {
-      await using place = await temporaryFolder({ "node_modules/.bin/other": "" });
-      await symlink(`../${nodePackage}/bin/node`, join(place.path, link));
+      await using place = await temporaryFolder({ [`${bin}/other`]: "", ...npmScripts });
+      if (!lacksShellScripts) await symlink(`../${nodePackage}/bin/node`, join(place.path, bin, "node"));
       for (const _ of ["as npm 11 leaves it", "again"]) {
-        expect(await startWithBrought(version, place)).toBe("built");
-        expect(await readdir(join(place.path, "node_modules/.bin"))).toEqual(["other"]);
+        expect(await startWithBrought(version, place)).toBe(process.execPath);
+        expect(await readdir(join(place.path, bin))).toEqual(["other"]);
       }
     },
   );
@@ -190,12 +223,14 @@ describe("the script that starts the build", () => {
     await using place = await temporaryFolder({
       [startBuild]: await readFile(join(root, startBuild), "utf8"),
       ...build,
-      "as-version.cjs":
-        'Object.defineProperty(process, "versions", { value: { ...process.versions, node: "22.17.1" } });',
+      "as-version.cjs": pretendVersion("22.17.1"),
     });
     const { exitCode, stdout, stderr } = await execa(process.execPath, [join(place.path, startBuild)], {
       reject: false,
-      env: { npm_node_execpath: "", NODE_OPTIONS: `--require=${join(place.path, "as-version.cjs")}` },
+      env: {
+        npm_node_execpath: "",
+        NODE_OPTIONS: `--require="${withSlashes(join(place.path, "as-version.cjs"))}"`,
+      },
     });
     expect([exitCode, stdout]).toEqual([1, ""]);
     expect(stderr).toContain("the build needs Node 22.18 or newer, and this is Node 22.17.1.");
