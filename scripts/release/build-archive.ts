@@ -88,16 +88,13 @@ function copy(from: string, to: string): void {
   cpSync(from, to, { recursive: true, dereference: true });
 }
 
-/** Gives the same bytes for the same files where tar is GNU tar: others lack these options. */
+/**
+ * Gives the same bytes for the same files where tar is GNU tar: others lack these options. Names no file to tar, because
+ * GNU tar takes a drive's letter for a machine.
+ */
 function pack(folder: string, archive: string): void {
   const isGnu = execFileSync("tar", ["--version"]).toString().includes("GNU tar");
   const stable = ["--sort=name", "--mtime=@0", "--owner=0", "--group=0", "--numeric-owner"];
-  const tar = join(folder, "..", `${process.pid}-fairlead.tar`);
-  try {
-    execFileSync("tar", [...(isGnu ? stable : []), "-cf", tar, "-C", folder, "."]);
-    execFileSync("gzip", ["-n", "-f", tar]);
-    cpSync(`${tar}.gz`, archive);
-  } finally {
-    for (const path of [tar, `${tar}.gz`]) rmSync(path, { force: true });
-  }
+  const args = [...(isGnu ? stable : []), "-czf", "-", "."];
+  writeFileSync(archive, execFileSync("tar", args, { cwd: folder, maxBuffer: Infinity }));
 }
