@@ -75,10 +75,6 @@ export const notOnWindows: readonly { readonly reason: string; readonly files: r
     reason: "puts links to programs, or scripts for /bin/sh, on the PATH, which Windows does not start",
     files: ["test/e2e/program/archive.test.ts", "test/e2e/tool/without-bash.test.ts"],
   },
-  {
-    reason: "runs the lines of the pages, which are for a POSIX shell",
-    files: ["test/e2e/program/docs.test.ts"],
-  },
 ];
 const left = process.platform === "win32" ? notOnWindows.flatMap(({ files }) => files) : [];
 

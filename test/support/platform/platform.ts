@@ -35,6 +35,9 @@ export const lacksResourceLimits = isWindows;
 /** Only Linux and macOS have a sandbox for commands: Windows does not offer its approval mode. */
 export const lacksSandbox = isWindows;
 
+/** Windows has no sockets that only one user can open: no process joins the turn of another, or leaves one behind. */
+export const lacksJoinedTurns = isWindows;
+
 /** Windows has no `ps`, by which tests read the memory of a process. */
 export const lacksPs = isWindows;
 
