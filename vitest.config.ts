@@ -73,7 +73,7 @@ export const notOnWindows: readonly { readonly reason: string; readonly files: r
   },
   {
     reason: "puts links to programs, or scripts for /bin/sh, on the PATH, which Windows does not start",
-    files: ["test/e2e/program/archive.test.ts", "test/e2e/tool/without-bash.test.ts"],
+    files: ["test/e2e/program/archive.test.ts"],
   },
 ];
 const left = process.platform === "win32" ? notOnWindows.flatMap(({ files }) => files) : [];

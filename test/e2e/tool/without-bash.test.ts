@@ -6,12 +6,36 @@ import { expect, test } from "vitest";
 import { toText } from "../../support/json.ts";
 import { story } from "../../support/editor/story.ts";
 import * as reply from "../../support/model/reply.ts";
+import { windowsPrograms } from "../../support/platform/platform.ts";
 import { temporaryFolder } from "../../support/temp.ts";
 
 const programs = ["sh", "cat", "ls", "rm", "sleep", "sed", "grep"];
+const isWindows = process.platform === "win32";
 
-/** Creates a folder with a few programs, which are neither bash nor git. */
+/** The shell of such a machine, and commands in its syntax. */
+const system = isWindows
+  ? {
+      shell: process.env["ComSpec"] ?? "cmd.exe",
+      rules: { "type *": "allow" },
+      reading: "type a.txt",
+      change: "echo two>a.txt",
+      changed: "two\r\n",
+      // In bash this only prints the kind of one word.
+      different: "type 'a.txt & echo three>a.txt'",
+    }
+  : {
+      shell: "/bin/sh",
+      rules: { "ls *": "allow", "cat *": "allow" },
+      reading: "cat a.txt && ls",
+      change: "echo two > a.txt",
+      changed: "two\n",
+      // In bash this only compares two texts.
+      different: "ls && [[ b > a.txt ]]",
+    };
+
+/** Returns a PATH with a few programs, which are neither bash nor git. */
 async function makePath(folder: string): Promise<string> {
+  if (isWindows) return windowsPrograms;
   const bin = join(folder, "bin");
   await mkdir(bin);
   for (const name of programs) {
@@ -21,27 +45,27 @@ async function makePath(folder: string): Promise<string> {
   return bin;
 }
 
-test("a machine without bash and git runs commands in sh, and undoes what they changed", async () => {
+test("a machine without bash and git runs and undoes commands of its own shell", async () => {
   await using machine = await temporaryFolder();
   const env = { PATH: await makePath(machine.path) };
-  const config = { permission: { bash: { "*": "ask", "ls *": "allow", "cat *": "allow" } } };
+  const config = { permission: { bash: { "*": "ask", ...system.rules } } };
   const options = { env, config, permission: "allow_once" } as const;
   await story({ ...options, files: { "a.txt": "one\n" } }, async ({ editor, model, repository }) => {
     const { sessionId } = await editor.newSession();
     const bash = (command: string) => reply.call("bash", { command });
-    model.reply(bash("cat a.txt && ls")).reply(bash("echo two > a.txt")).reply("Done.");
+    model.reply(bash(system.reading)).reply(bash(system.change)).reply("Done.");
     await editor.prompt(sessionId, "Go");
-    expect(JSON.stringify(model.requests[0]?.body)).toContain("commands run in /bin/sh");
+    const shell = JSON.stringify(system.shell).slice(1, -1);
+    expect(JSON.stringify(model.requests[0]?.body)).toContain(`commands run in ${shell}`);
     expect(toText(model.requests[1]?.toolResults[0])).toContain("one");
-    expect(await readFile(join(repository.path, "a.txt"), "utf8")).toBe("two\n");
+    expect(await readFile(join(repository.path, "a.txt"), "utf8")).toBe(system.changed);
     await editor.prompt(sessionId, "/undo");
     expect(await readFile(join(repository.path, "a.txt"), "utf8")).toBe("one\n");
 
     const titles = editor.permissionRequests.map(({ toolCall }) => toolCall.title);
-    expect(titles).toEqual(["echo two > a.txt"]);
-    // In bash this only compares two texts.
-    model.reply(bash("ls && [[ b > a.txt ]]")).reply("Done.");
+    expect(titles).toEqual([system.change]);
+    model.reply(bash(system.different)).reply("Done.");
     await editor.prompt(sessionId, "Go on");
-    expect(editor.permissionRequests.at(-1)?.toolCall.title).toBe("ls && [[ b > a.txt ]]");
+    expect(editor.permissionRequests.at(-1)?.toolCall.title).toBe(system.different);
   });
 });

@@ -1,3 +1,5 @@
+import { join } from "node:path";
+
 // Conditions of single tests: `test.skipIf(lacksFileModes)` names the reason why a system leaves one out.
 
 const isWindows = process.platform === "win32";
@@ -57,6 +59,9 @@ export const zedSettings = isWindows ? "AppData/Roaming/Zed/settings.json" : ".c
 export const endlessCommand = isWindows
   ? `'${process.execPath.replaceAll("\\", "/")}' -e 'setTimeout(Date, 1e6)'`
   : "sleep 1000";
+
+/** The folder of the programs that come with Windows, which has `cmd.exe` and neither Node, git nor Git's bash. */
+export const windowsPrograms = join(process.env["SystemRoot"] ?? "C:\\Windows", "System32");
 
 /** Returns a command that prints the system's id of a process of its shell, such as `$$`. */
 export const printPid = (pid: string): string =>
