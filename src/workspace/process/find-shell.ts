@@ -4,13 +4,18 @@ import { type Environment, findProgram, isExecutable } from "./find-program.ts";
 /** Returns `bash`, else the shell that each system has. */
 export async function findShell(env: Environment): Promise<string> {
   const bash = await findBash(env);
-  return bash ?? (process.platform === "win32" ? (env["ComSpec"] ?? "cmd.exe") : "/bin/sh");
+  return bash ?? (process.platform === "win32" ? findCmd(env) : "/bin/sh");
 }
 
 export async function findBash(env: Environment): Promise<string | undefined> {
   if (process.platform !== "win32") return findProgram("bash", env);
   for (const path of listBashPaths(env)) if (await isExecutable(path)) return path;
   return undefined;
+}
+
+/** Returns an absolute path: Windows would look for a name in the working directory first. */
+function findCmd(env: Environment): string {
+  return env["ComSpec"] ?? win32.join(process.env["SystemRoot"] ?? "C:\\Windows", "System32", "cmd.exe");
 }
 
 /**

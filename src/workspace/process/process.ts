@@ -230,6 +230,11 @@ type Shell = ChildProcessByStdio<Writable | null, Readable, null>;
 const isWindows = process.platform === "win32";
 /** One pipe for both outputs preserves their order. */
 const ONE_PIPE = 'exec "$@" 2>&1';
+/**
+ * A variable for what `cmd` runs in a second `cmd`, which has one pipe. The first one inserts it after it has read its
+ * line, so that only the second one reads the command: in `(command) 2>&1` a parenthesis would end it.
+ */
+const CMD_LINE = "FAIRLEAD_COMMAND";
 
 /** The shell, and the command line that runs the command in it. */
 interface ShellLine {
@@ -242,16 +247,17 @@ function spawnShell(
   { command, cwd, onStart }: ShellCommand,
   env: NodeJS.ProcessEnv,
 ): Shell {
-  const [program, args] = shell.endsWith("cmd.exe")
-    ? [shell, ["/d", "/s", "/c", `"(${command}) 2>&1"`]]
+  const isCmd = shell.endsWith("cmd.exe");
+  const [program, args] = isCmd
+    ? [shell, ["/d", "/v:on", "/s", "/c", `""${shell}" 2>&1 /d /s /c !${CMD_LINE}!"`]]
     : [isWindows ? shell : "/bin/sh", ["-c", ONE_PIPE, basename(shell), ...argv]];
   const options = {
     cwd,
-    env,
+    env: isCmd ? { ...env, [CMD_LINE]: `"${command}"` } : env,
     // Own process group; on Windows this would open a window.
     detached: !isWindows,
     windowsHide: true,
-    windowsVerbatimArguments: shell.endsWith("cmd.exe"),
+    windowsVerbatimArguments: isCmd,
   };
   const { spawn } = childProcess();
   return onStart === undefined

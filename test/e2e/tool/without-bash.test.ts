@@ -18,8 +18,8 @@ const system = isWindows
       shell: process.env["ComSpec"] ?? "cmd.exe",
       rules: { "type *": "allow" },
       reading: "type a.txt",
-      change: "echo two>a.txt",
-      changed: "two\r\n",
+      change: "echo two (2)>a.txt",
+      changed: "two (2)\r\n",
       // In bash this only prints the kind of one word.
       different: "type 'a.txt & echo three>a.txt'",
     }
