@@ -3,7 +3,7 @@ import { codeOf, UserError } from "../base/errors.ts";
 import { isBelow } from "../base/files/paths.ts";
 import type { ShownText } from "../shell/facts.ts";
 import { sha256 } from "../base/text/hash.ts";
-import { timeStepMs } from "../workspace/changes/file-state.ts";
+import { timeStepMs, toState } from "../workspace/changes/file-state.ts";
 import { withFileAt } from "../workspace/files/files.ts";
 import type { SeenFiles } from "./seen-files.ts";
 import { decodeText, editLimitBytes } from "./text-file.ts";
@@ -85,10 +85,10 @@ class FileReader {
     this.#filesLeft--;
     try {
       return await withFileAt(path, async (file) => {
-        const stats = await file.stat();
-        if (!stats.isFile() || stats.size > Math.min(editLimitBytes, this.#bytesLeft)) return undefined;
-        this.#bytesLeft -= stats.size;
-        return { bytes: await file.readFile(), changedMs: stats.ctimeMs };
+        const state = toState(await file.stat({ bigint: true }));
+        if (state === undefined || state.size > Math.min(editLimitBytes, this.#bytesLeft)) return undefined;
+        this.#bytesLeft -= state.size;
+        return { bytes: await file.readFile(), changedMs: state.changed };
       });
     } catch (error) {
       // Gone, or replaced by a link: it counts as not seen.

@@ -176,7 +176,9 @@ async function lockFile(path: string, file: FileHandle, tryLock: TryLock): Promi
   const holder = toHolder(await readFile(path, "utf8").catch(() => ""));
   if (!isLocked) return { status: "busy", pid: holder?.pid };
   if (holder && !holder.kernel && isRunning(holder)) return { status: "busy", pid: holder.pid };
-  if ((await stat(path).catch(missing))?.ino !== (await file.stat()).ino) return undefined;
+  // Numbers of files on NTFS are exact only as bigints.
+  const found = await stat(path, { bigint: true }).catch(missing);
+  if (found?.ino !== (await file.stat({ bigint: true })).ino) return undefined;
   await file.truncate(0);
   await file.write(toContent(true), 0);
   return { status: "held", wasLeft: holder !== undefined, release: () => releaseKernelLease(file) };

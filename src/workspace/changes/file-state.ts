@@ -11,7 +11,7 @@ export interface FileState {
   /** Without the uppermost of its 64 bits. */
   readonly inode: number;
   readonly modified: number;
-  /** Time of the last change of content or metadata. Programs cannot set it. */
+  /** Time of the last change of content or metadata. Programs cannot set it, except on FAT, which does not record it. */
   readonly changed: number;
   /** Number of hard links. */
   readonly names: number;
@@ -93,18 +93,22 @@ function hasState(file: number, state: FileState): boolean {
   return now !== undefined && isSameState(now, state);
 }
 
-function toState(found: BigIntStats): FileState | undefined {
+/** Returns undefined if it is neither a file nor a link. */
+export function toState(found: BigIntStats): FileState | undefined {
   const isLink = found.isSymbolicLink();
   if (!isLink && !found.isFile()) return undefined;
+  const { birthtimeNs, mtimeNs, ctimeNs } = found;
+  // Windows has 1601 for a time that the file system does not record.
+  const changed = ctimeNs > 0n ? ctimeNs : birthtimeNs > mtimeNs ? birthtimeNs : mtimeNs;
   return {
     isLink,
     size: Number(found.size),
     mode: Number(found.mode & 0o777n),
     inode: Number(BigInt.asUintN(inodeBits, found.ino)),
     names: Number(found.nlink),
-    modified: toMilliseconds(found.mtimeNs),
-    changed: toMilliseconds(found.ctimeNs),
-    created: Number(found.birthtimeMs > 0n ? found.birthtimeMs : found.ctimeMs),
+    modified: toMilliseconds(mtimeNs),
+    changed: toMilliseconds(changed),
+    created: Number((birthtimeNs > 0n ? birthtimeNs : changed) / 1_000_000n),
   };
 }
 
