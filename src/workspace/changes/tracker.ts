@@ -31,7 +31,7 @@ import type {
 } from "./command-changes.ts";
 import { GitFiles, type GitHead, type GitListing, type IndexCopy } from "./git-files.ts";
 import { KeptContents } from "./kept-contents.ts";
-import { SeenFiles } from "./seen-files.ts";
+import { FormerFiles } from "./former-files.ts";
 import { gitRunner, type RunGit } from "./git-runner.ts";
 
 /** Maximum number of files that one command's changes list. */
@@ -122,7 +122,7 @@ export class Tracker implements ChangeTracker {
     const runGit = worktree === undefined ? undefined : await this.#git();
     const git = runGit && (await GitFiles.open(runGit, root));
     const listing = git && new WatchedListing(git, FolderWatch.open(root, this.#events, own));
-    return { worktree, git, listing, contents: new KeptContents(), seen: new SeenFiles() };
+    return { worktree, git, listing, contents: new KeptContents(), former: new FormerFiles() };
   }
 
   async #finish(runs: readonly Run[]): Promise<CommandChanges> {
@@ -142,7 +142,7 @@ interface TrackedFolder {
   /** Undefined outside git. */
   readonly listing: WatchedListing | undefined;
   readonly contents: KeptContents;
-  readonly seen: SeenFiles;
+  readonly former: FormerFiles;
 }
 
 /** A file as it was before the command. */
@@ -298,7 +298,7 @@ class Run {
     const { files, notes } = this.#report(found, folder);
     for (const { path, before, after } of found) {
       const last = after ?? before;
-      if (last !== null) folder.seen.add(path, last);
+      if (last !== null) folder.former.add(path, last);
     }
     return { files, notes: [...notes, ...this.#describeUncovered(ignored)] };
   }
@@ -344,7 +344,7 @@ class Run {
    * Returns new files that are older than the command: they were moved in, or are no longer ignored. An undo must not
    * remove them, unless another file has their content.
    */
-  #findForeign(compared: readonly ComparedFile[], { git, seen }: TrackedFolder): ReadonlySet<ChangedFile> {
+  #findForeign(compared: readonly ComparedFile[], { git, former }: TrackedFolder): ReadonlySet<ChangedFile> {
     const inodes = new Set(compared.map(({ before }) => before?.inode && before.inode % inodeRange));
     const old = compared.filter(
       ({ path, before, state }) =>
@@ -353,7 +353,7 @@ class Run {
         state.names === 1 &&
         Math.min(state.created, state.changed) < this.#started - timeStepMs &&
         !inodes.has(state.inode % inodeRange) &&
-        !seen.isMadeAgain(path, state, this.#started),
+        !former.isMadeAgain(path, state, this.#started),
     );
     const contents = new Set(compared.map(({ before }) => before?.bytes && sha256(before.bytes)));
     // `sed -i.bak` moves each file and writes it again, also one that it does not change.

@@ -1,7 +1,7 @@
 import { type FileState, type FileVersion, timeStepMs } from "./file-state.ts";
 
 /** Maximum number of paths. Those that were seen least recently are forgotten. */
-export const seenFilesLimit = 20_000;
+export const formerFilesLimit = 20_000;
 
 type Identity = Pick<FileVersion, "inode" | "created">;
 
@@ -9,7 +9,7 @@ type Identity = Pick<FileVersion, "inode" | "created">;
  * Files that commands left or removed. NTFS gives a file that is made under a name that was free for less than 15
  * seconds the creation time of the file before, so that a new file looks old.
  */
-export class SeenFiles {
+export class FormerFiles {
   /** By path, least recently seen first. */
   readonly #files = new Map<string, Identity>();
 
@@ -17,7 +17,7 @@ export class SeenFiles {
     this.#files.delete(path);
     this.#files.set(path, { inode, created });
     for (const [oldest] of this.#files) {
-      if (this.#files.size <= seenFilesLimit) break;
+      if (this.#files.size <= formerFilesLimit) break;
       this.#files.delete(oldest);
     }
   }

@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
 import type { FileState } from "../../../src/workspace/changes/file-state.ts";
-import { SeenFiles, seenFilesLimit } from "../../../src/workspace/changes/seen-files.ts";
+import { FormerFiles, formerFilesLimit } from "../../../src/workspace/changes/former-files.ts";
 
 const made = 1_000_000;
 const started = made + 10_000;
@@ -26,14 +26,14 @@ test.each([
   ["another one that was moved in", { ...again, created: made - 1 }, false],
   ["there before the command", { ...again, changed: started - 1_000 }, false],
 ])("tells whether a file is new at its path: %s", (_, state, isNew) => {
-  const seen = new SeenFiles();
+  const seen = new FormerFiles();
   seen.add("a", version);
   expect(seen.isMadeAgain("a", state, started)).toBe(isNew);
   expect(seen.isMadeAgain("b", state, started)).toBe(false);
 });
 
 test("a file that git's index names without an inode can have been made again", () => {
-  const seen = new SeenFiles();
+  const seen = new FormerFiles();
   seen.add("a", { inode: 0, created: made });
   expect(seen.isMadeAgain("a", again, started)).toBe(true);
   seen.add("a", { inode: 0, created: undefined });
@@ -41,8 +41,8 @@ test("a file that git's index names without an inode can have been made again", 
 });
 
 test("the files that were seen least recently are forgotten above the limit", () => {
-  const seen = new SeenFiles();
+  const seen = new FormerFiles();
   for (const path of ["a", "b", "a"]) seen.add(path, version);
-  for (let count = 1; count < seenFilesLimit; count++) seen.add(`other ${count}`, version);
+  for (let count = 1; count < formerFilesLimit; count++) seen.add(`other ${count}`, version);
   expect(["a", "b"].map((path) => seen.isMadeAgain(path, again, started))).toEqual([true, false]);
 });
