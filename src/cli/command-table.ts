@@ -140,7 +140,7 @@ export const commands: readonly Command[] = [
   },
   {
     names: ["attach"],
-    about: "show a running turn of run --detach, or of an editor that disconnected",
+    about: "show the turn of run --detach or of an editor that disconnected, running or ended",
     operands: session,
     flags: [{ name: "cancel", about: "cancel the turn" }, ...lastFlags],
     more: [

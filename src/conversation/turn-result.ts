@@ -1,3 +1,4 @@
+import { removeControls } from "../base/text/controls.ts";
 import type { AgentError } from "../message/message.ts";
 import type { Tokens } from "../message/part.ts";
 
@@ -12,6 +13,10 @@ export type TurnResult = TurnEnd & {
 export type TurnEnd =
   | { end: "finished" | "cancelled" | "stepLimit" | "outputLimit" | "refused" }
   | { end: "failed"; error: AgentError };
+
+/** The text for a client that did not see the turn fail. It may contain text from a server. */
+export const describeFailure = ({ message }: AgentError): string =>
+  `The turn failed: ${removeControls(message)}`;
 
 export const noTokens: Tokens = { input: 0, output: 0, reasoning: 0, cache: { read: 0, write: 0 } };
 

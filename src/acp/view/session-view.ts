@@ -15,6 +15,8 @@ import {
   type TextPart,
   type ToolPart,
 } from "../../message/part.ts";
+import { describeFailure } from "../../conversation/turn-result.ts";
+import { compactionOf } from "../../conversation/visible-messages.ts";
 import type { Session } from "../../session/session.ts";
 import type { SessionViewer } from "../../session-state/session-events.ts";
 import { presentCall } from "../../tool/presentation.ts";
@@ -306,11 +308,15 @@ export class SessionView implements SessionViewer {
     this.#background.clear();
     this.#compactions.forget();
     this.#retries.forget();
+    let last: MessageInfo | undefined;
     for await (const message of messages) {
       signal.throwIfAborted();
+      if (message.info.role === "user" && compactionOf(message)?.auto !== true) this.#replayFailure(last);
+      last = message.info;
       await this.#replayMessage(message);
       await this.waitUntilReady();
     }
+    if (!this.state.hasTurn) this.#replayFailure(last);
     const { open } = this.#compactions;
     // The newest compaction may still be running in the current turn.
     this.#compactions.cancel(this.state.hasTurn ? open.slice(0, -1) : open);
@@ -333,6 +339,12 @@ export class SessionView implements SessionViewer {
       }
     }
     this.#endCompaction(info, parts);
+  }
+
+  /** Shows why a turn failed; live, the response to its prompt says it. */
+  #replayFailure(last: MessageInfo | undefined): void {
+    if (last?.role !== "assistant" || last.error === undefined || last.error.code === "cancelled") return;
+    this.#sendTurnUpdate(textChunk("text", last.id, describeFailure(last.error)));
   }
 
   /** Shows the work of a child session after the call that started it. */

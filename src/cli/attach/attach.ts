@@ -15,14 +15,39 @@ import { answerPermission } from "../run/run-answers.ts";
 import { canAsk } from "../run/run-options.ts";
 import { createReport, getDecision } from "../run/run-report.ts";
 import { createFailure, createResult, type RunResult } from "../run/run-result.ts";
+import { describeFailure } from "../../conversation/turn-result.ts";
+import type { SessionId } from "../../message/ids.ts";
+import type { AgentError, AssistantInfo } from "../../message/message.ts";
+import type { SessionStore } from "../../storage/session-store.ts";
 import { findCalledSession } from "../sessions/find-session.ts";
 import { writeToStderr } from "../terminal/output.ts";
 
-/** Shows a running turn until it ends or the user detaches. */
+/** Shows a running turn until it ends or the user detaches, or the last turn if none is running. */
 export async function attach(call: Call): Promise<number> {
-  const info = await findCalledSession(await openApp().store(), call);
+  const store = await openApp().store();
+  const info = await findCalledSession(store, call);
   const attachment = new Attachment(info.id, canAsk(process));
-  return attachment.run({ cwd: info.cwd, title: info.title ?? "", cancels: call.has("cancel") });
+  return attachment.run({
+    cwd: info.cwd,
+    title: info.title ?? "",
+    cancels: call.has("cancel"),
+    lastEnd: () => readLastEnd(store, info.id),
+  });
+}
+
+interface Target {
+  readonly cwd: string;
+  readonly title: string;
+  readonly cancels: boolean;
+  /** Reads how the last turn ended. */
+  readonly lastEnd: () => Promise<LastEnd>;
+}
+
+/** Contains the fields of the update that reports the end of a turn. */
+interface LastEnd {
+  readonly stopReason?: StopReason;
+  readonly error?: AgentError;
+  readonly durationMs: number;
 }
 
 /** The terminal as a client of the process that runs the turn. */
@@ -31,6 +56,8 @@ class Attachment {
   /** Whether questions are answered here; otherwise they continue to wait. */
   readonly #isAttended: boolean;
   readonly #startedAt = Date.now();
+  /** Of a turn that had ended before. */
+  #durationMs: number | undefined;
   readonly #report = createReport({ format: "text", showsAll: false, schema: undefined, cwd: "" });
   readonly #answer = new AnswerText();
   readonly #ended = deferred<RunResult | "detached">();
@@ -44,7 +71,7 @@ class Attachment {
     this.#isAttended = isAttended;
   }
 
-  async run(target: { cwd: string; title: string; cancels: boolean }): Promise<number> {
+  async run(target: Target): Promise<number> {
     const editor = await this.#start();
     const detach = () => this.#ended.resolve("detached");
     const signals = ["SIGINT", "SIGTERM", "SIGHUP"] as const;
@@ -58,7 +85,7 @@ class Attachment {
         return 0;
       }
       const { exitCode } = result;
-      const durationMs = Date.now() - this.#startedAt;
+      const durationMs = this.#durationMs ?? Date.now() - this.#startedAt;
       this.#report.ended(result, { sessionId: this.#sessionId, cost: this.#cost, durationMs });
       return exitCode;
     } finally {
@@ -102,10 +129,7 @@ class Attachment {
     });
   }
 
-  async #join(
-    { agent }: Editor,
-    { cwd, title, cancels }: { cwd: string; title: string; cancels: boolean },
-  ): Promise<void> {
+  async #join({ agent }: Editor, { cwd, title, cancels, lastEnd }: Target): Promise<void> {
     const sessionId = this.#sessionId;
     const response = await agent
       .request("session/load", { sessionId, cwd, mcpServers: [] })
@@ -115,15 +139,22 @@ class Attachment {
     const replayed = this.#replayed ?? [];
     this.#replayed = undefined;
     const isRunning = response._meta?.["turn"] !== undefined || replayed.some(isTurnEnd);
-    if (!isRunning)
-      throw new UserError(
-        `No turn is running in ${sessionId}. Show it: fairlead sessions view ${sessionId}. Continue it: fairlead run --session ${sessionId}`,
-      );
+    if (!isRunning && (cancels || !replayed.some(isOfUser)))
+      throw new UserError(`No turn is running in ${sessionId}.`);
+    const named = `${sessionId}${title === "" ? "" : ` (${title})`}`;
     writeToStderr(
-      `Attached to ${sessionId}${title === "" ? "" : ` (${title})`}. Ctrl-C detaches, and the turn goes on. To cancel it: fairlead attach ${sessionId} --cancel`,
+      isRunning
+        ? `Attached to ${named}. Ctrl-C detaches, and the turn goes on. To cancel it: fairlead attach ${sessionId} --cancel`
+        : `The last turn of ${named} has ended. To continue: fairlead run --session ${sessionId}`,
     );
     this.#report.started({ sessionId, agent: "", model: "" });
-    for (const update of getNewestTurn(replayed)) this.#update(update);
+    const end = isRunning ? undefined : await lastEnd();
+    const failure = end?.error && describeFailure(end.error);
+    for (const update of getNewestTurn(replayed)) if (!isText(update, failure)) this.#update(update);
+    if (end !== undefined) {
+      this.#durationMs = end.durationMs;
+      return this.#end(end);
+    }
     if (cancels) await agent.notify("session/cancel", { sessionId });
   }
 
@@ -168,10 +199,35 @@ function isTurnEnd({ _meta: meta }: SessionUpdate): boolean {
   return isRecord(turn) && turn["state"] === "ended";
 }
 
+/** Whether the update is this text of the agent. */
+const isText = (update: SessionUpdate, text: string | undefined): boolean =>
+  update.sessionUpdate === "agent_message_chunk" &&
+  update.content.type === "text" &&
+  update.content.text === text;
+
+const isOfUser = (update: SessionUpdate | undefined): boolean =>
+  update?.sessionUpdate === "user_message_chunk";
+
 /** Returns the updates from the newest message of the user on. */
 function getNewestTurn(updates: readonly SessionUpdate[]): readonly SessionUpdate[] {
-  const isOfUser = (update: SessionUpdate | undefined) => update?.sessionUpdate === "user_message_chunk";
   let start = updates.findLastIndex(isOfUser);
   while (start > 0 && isOfUser(updates[start - 1])) start--;
   return start === -1 ? updates : updates.slice(start);
+}
+
+/** Reads the end of the last turn from the model's last answer. Answers of slash commands come from no model. */
+async function readLastEnd(store: SessionStore, id: SessionId): Promise<LastEnd> {
+  let [startedAt, endedAt] = [0, 0];
+  let last: AssistantInfo | undefined;
+  for await (const { info } of store.messages(id)) {
+    const isStart = info.role === "user" && info.steering !== true;
+    if (isStart) [startedAt, last] = [info.time.created, undefined];
+    endedAt = info.role === "assistant" ? (info.time.completed ?? endedAt) : info.time.created;
+    if (info.role === "assistant" && info.model.provider !== "fairlead") last = info;
+  }
+  const durationMs = Math.max(0, endedAt - startedAt);
+  const error = last?.error;
+  if (error !== undefined && error.code !== "cancelled") return { error, durationMs };
+  if (error !== undefined) return { stopReason: "cancelled", durationMs };
+  return { stopReason: last?.finish === "length" ? "max_tokens" : "end_turn", durationMs };
 }

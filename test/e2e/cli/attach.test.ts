@@ -45,7 +45,10 @@ test("other terminals list, show, answer and cancel a turn without a terminal", 
     expect(model.requests).toHaveLength(2);
     expect((await run("sessions")).stdout).not.toContain("(running)");
     const third = await run("attach", id);
-    expect([third.exitCode, third.stderr]).toEqual([
+    expect([third.exitCode, third.stdout]).toEqual([0, "Made."]);
+    expect(third.stderr).toContain(`The last turn of ${id}`);
+    const uncancelled = await run("attach", id, "--cancel");
+    expect([uncancelled.exitCode, uncancelled.stderr]).toEqual([
       1,
       expect.stringContaining(`No turn is running in ${id}.`),
     ]);
@@ -91,4 +94,27 @@ test("a turn without a terminal that fails at once is reported, also on first us
   const started = await fairlead(home.path, ["run", "--detach", "Make it"], { cwd: repository.path });
   expect([started.exitCode, started.stdout]).toEqual([1, ""]);
   expect(started.stderr).toContain("Nothing listens on ");
+});
+
+test("attach shows how the last turn failed while no terminal was attached", async () => {
+  await using home = await temporaryFolder({}, "fairlead-home-");
+  await using repository = await gitRepository({});
+  const model = await startModelServer();
+  const run = (...args: string[]) => fairlead(home.path, args, { cwd: repository.path });
+  try {
+    await writeConfig(home.path, model.url, {});
+    const gate = reply.gate();
+    model
+      .reply("Looking. ", reply.call("bash", { command: "echo looked", description: "Look" }))
+      .reply(gate, reply.failure(401, "The key has expired."));
+    await run("run", "--detach", "Look");
+    gate.release();
+    await expect.poll(async () => (await run("sessions")).stdout).not.toContain("(running)");
+    const ended = await run("attach", "last");
+    expect([ended.exitCode, ended.stdout]).toEqual([5, ""]);
+    expect(ended.stderr).toContain("The key has expired.");
+    expect(ended.stderr).not.toContain("The turn failed");
+  } finally {
+    await model.close();
+  }
 });

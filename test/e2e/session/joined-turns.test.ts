@@ -109,3 +109,29 @@ test("a turn that nobody joins is cancelled after its time limit, with a message
     expect(model.requests).toHaveLength(1);
   });
 });
+
+test("an editor that opens a session sees why a turn failed without it", async () => {
+  await story(keepsRunning(1), async (context) => {
+    const { editor, model } = context;
+    const { sessionId } = await editor.newSession();
+    const gate = reply.gate();
+    model.reply("One ", gate, reply.errorEvent("The key has expired.", { code: "invalid_api_key" }));
+    void editor.prompt(sessionId, "Count").catch(() => undefined);
+    await editor.waitForKind(sessionId, "agent_message_chunk");
+    const exited = editor.hangUp();
+    gate.release();
+    expect(await exited).toEqual({ code: 0, signal: null });
+    await withSecond(context, async (second) => {
+      await second.load(sessionId);
+      const failure = /^One The turn failed: .*The key has expired\.$/;
+      expect(agentText(second.updates(sessionId))).toMatch(failure);
+      model.reply("Two.");
+      await second.prompt(sessionId, "Go on");
+      await withSecond(context, async (third) => {
+        void second.hangUp();
+        await third.load(sessionId);
+        expect(agentText(third.updates(sessionId))).toMatch(/The key has expired\.Two\.$/);
+      });
+    });
+  });
+});
