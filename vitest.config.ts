@@ -71,10 +71,6 @@ export const notOnWindows: readonly { readonly reason: string; readonly files: r
     reason: "compares the modes of files, which Windows does not have",
     files: ["test/e2e/session/file-rights.test.ts"],
   },
-  {
-    reason: "puts links to programs, or scripts for /bin/sh, on the PATH, which Windows does not start",
-    files: ["test/e2e/program/archive.test.ts"],
-  },
 ];
 const left = process.platform === "win32" ? notOnWindows.flatMap(({ files }) => files) : [];
 

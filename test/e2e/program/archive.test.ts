@@ -1,13 +1,17 @@
 import { execFile } from "node:child_process";
 import { createHash } from "node:crypto";
 import { mkdir, readdir, readFile, symlink } from "node:fs/promises";
-import { dirname, join } from "node:path";
+import { basename, dirname, join } from "node:path";
 import { promisify } from "node:util";
 import { rgPath } from "@vscode/ripgrep";
+import { execa } from "execa";
 import { beforeAll, afterAll, expect, test } from "vitest";
 import { readLibc } from "../../../scripts/release/program-system.ts";
+import { windowsPrograms } from "../../support/platform/platform.ts";
+import { environment } from "../../support/program/environment.ts";
 import { type TemporaryFolder, temporaryFolder } from "../../support/temp.ts";
 
+const isWindows = process.platform === "win32";
 const run = promisify(execFile);
 const root = join(import.meta.dirname, "../../..");
 const system = `${process.platform}-${process.arch}`;
@@ -15,6 +19,7 @@ const target = readLibc(process.execPath) === "musl" ? `${system}-musl` : system
 
 let place: TemporaryFolder;
 let unpacked: string;
+let program: string;
 let env: Record<string, string>;
 
 /** Packs the program for this system with the Node that runs the tests, and unpacks the archive. */
@@ -27,11 +32,13 @@ beforeAll(async () => {
   unpacked = join(place.path, "with a space");
   await mkdir(unpacked);
   const archive = (await readdir(out)).find((name) => name.endsWith(".tar.gz")) ?? "";
-  await run("tar", ["-xzf", join(out, archive), "-C", unpacked]);
+  // Without the drive of Windows, which GNU tar takes for a machine.
+  await run("tar", ["-xzf", `../out/${archive}`], { cwd: unpacked });
   const hash = createHash("sha256")
     .update(await readFile(join(out, archive)))
     .digest("hex");
   expect(await readFile(join(out, `${archive}.sha256`), "utf8")).toBe(`${hash}  ${archive}\n`);
+  program = await findProgram();
   env = await environmentWithoutNode();
 }, 120_000);
 afterAll(() => place[Symbol.asyncDispose]());
@@ -39,27 +46,37 @@ afterAll(() => place[Symbol.asyncDispose]());
 test("the archive has one native lock and one ripgrep", async () => {
   const files = await readdir(unpacked, { recursive: true });
   const named = (text: string) => files.filter((path) => path.includes(text));
-  expect(named(".node").map((path) => path.split("/").at(-1))).toEqual([
-    `fs-native-extensions-${system}.node`,
-  ]);
+  expect(named(".node").map((path) => basename(path))).toEqual([`fs-native-extensions-${system}.node`]);
   expect(await readdir(join(unpacked, "app/node_modules/@vscode"))).toEqual(["ripgrep", `ripgrep-${system}`]);
 });
 
-test("a link to the archive plays the demo without Node, bash and git", async () => {
-  const link = join(place.path, "fairlead");
-  await symlink(join(unpacked, "fairlead"), link);
+test("the archive plays the demo without Node, bash and git", async () => {
   await expect(run("node", ["--version"], { env })).rejects.toThrow("ENOENT");
-  const { stdout, stderr } = await run(link, ["demo"], { env, cwd: place.path });
+  const { stdout, stderr } = await execa(program, ["demo"], {
+    env,
+    extendEnv: false,
+    cwd: unpacked,
+    shell: isWindows,
+  });
   expect(stdout).toContain("after the last change node --test passed");
   expect(stdout).toContain("Done. What you saw was the real program");
   expect(stderr).toBe("");
 }, 120_000);
+
+/** Returns the program of the archive in `unpacked`, through a link where a link to it works. */
+async function findProgram(): Promise<string> {
+  if (isWindows) return ".\\fairlead.cmd";
+  const link = join(place.path, "fairlead");
+  await symlink(join(unpacked, "fairlead"), link);
+  return link;
+}
 
 /** Returns an environment whose PATH has only the programs that the demo runs. */
 async function environmentWithoutNode(): Promise<Record<string, string>> {
   const bin = join(place.path, "bin");
   const home = join(place.path, "home");
   for (const folder of [bin, home]) await mkdir(folder);
+  if (isWindows) return { ...environment(home), PATH: windowsPrograms };
   for (const name of ["sh", "readlink"])
     await symlink((await run("sh", ["-c", `command -v ${name}`])).stdout.trim(), join(bin, name));
   return { PATH: bin, HOME: home };
