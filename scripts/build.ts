@@ -1,5 +1,6 @@
 import { existsSync, renameSync, rmSync, utimesSync } from "node:fs";
 import { build, type BuildOptions, type OutputOptions } from "rolldown";
+import { toSlashes } from "../src/base/files/paths.ts";
 import { lazySchemas, schemaLibrary } from "./lazy-schemas.ts";
 import { leanConfigSchema } from "./lean-config-schema.ts";
 import { leanSdk } from "./lean-sdk.ts";
@@ -14,10 +15,11 @@ import { compressMaps, ownSourceMaps, withSourceMaps } from "./source-maps.ts";
  * package.json says it.
  */
 function hasEffects(id: string, isExternal: boolean): boolean | undefined {
+  const path = toSlashes(id);
   const isOptional =
     isExternal ||
-    id.includes("/@agentclientprotocol/sdk/") ||
-    /\/zod\/v4\/(mini\/|(\w+\/)?index\.js$)/.test(id);
+    path.includes("/@agentclientprotocol/sdk/") ||
+    /\/zod\/v4\/(mini\/|(\w+\/)?index\.js$)/.test(path);
   return isOptional ? false : undefined;
 }
 

@@ -3,6 +3,7 @@ import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import type { Plugin, PluginContext } from "rolldown";
 import * as zod from "zod";
+import { toSlashes } from "../src/base/files/paths.ts";
 
 const source = fileURLToPath(new URL("../src", import.meta.url));
 const modelLibraries = ["@ai-sdk/openai-compatible", "@ai-sdk/openai", "@ai-sdk/anthropic"].map((name) =>
@@ -61,7 +62,8 @@ function isOurs(id: string): boolean {
 
 /** The protocol library's schemas, hundreds in one file, of which a session needs a few. */
 function isProtocols(id: string): boolean {
-  return id.includes("/@agentclientprotocol/sdk/") && id.endsWith("/zod.gen.js");
+  const path = toSlashes(id);
+  return path.includes("/@agentclientprotocol/sdk/") && path.endsWith("/zod.gen.js");
 }
 
 interface Span {

@@ -1,5 +1,6 @@
 import { fileURLToPath } from "node:url";
 import type { Plugin, PluginContext } from "rolldown";
+import { toSlashes } from "../src/base/files/paths.ts";
 
 const headers = fileURLToPath(new URL("lean-sdk-headers.js", import.meta.url));
 
@@ -20,10 +21,11 @@ export const leanSdk: Plugin = {
   resolveId(id, importer = "") {
     if (id === "@ai-sdk/gateway") return gateway;
     if (id === "@modelcontextprotocol/client/_shims") return mcpShims;
-    return importer.includes("/@ai-sdk/") && id.startsWith("zod/") ? zod : null;
+    return toSlashes(importer).includes("/@ai-sdk/") && id.startsWith("zod/") ? zod : null;
   },
   transform(code, id) {
-    if (!packages.test(id)) return null;
+    const path = toSlashes(id);
+    if (!packages.test(path)) return null;
     const values = this.parse(code).body.flatMap(valuesIn);
     const text = values.reduceRight((before, { start, end, isSchema }) => {
       const value = before.slice(start, end);
@@ -31,7 +33,7 @@ export const leanSdk: Plugin = {
       return `${before.slice(0, start)}/* @__PURE__ */ ${built}${before.slice(end)}`;
     }, code);
     const given = [`import { lazily } from ${JSON.stringify(lazy)};`];
-    if (id.includes("/provider-utils/")) given.push(`import { Headers } from ${JSON.stringify(headers)};`);
+    if (path.includes("/provider-utils/")) given.push(`import { Headers } from ${JSON.stringify(headers)};`);
     return { code: given.join("") + text, map: null };
   },
 };

@@ -2,6 +2,7 @@ import { readdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import type { Plugin } from "rolldown";
 import { z } from "zod";
+import { toSlashes } from "../src/base/files/paths.ts";
 
 const packageSchema = z.object({ name: z.string(), version: z.string(), license: z.string().optional() });
 
@@ -39,7 +40,7 @@ export class Licenses {
   }
 
   #addFolderOf(id: string): void {
-    const [, folder] = /^\0?(.*\/node_modules\/(?:@[^/]+\/)?[^/]+)\//.exec(id) ?? [];
+    const [, folder] = /^\0?(.*\/node_modules\/(?:@[^/]+\/)?[^/]+)\//.exec(toSlashes(id)) ?? [];
     if (folder !== undefined) this.add(folder);
   }
 }

@@ -3,6 +3,7 @@ import { createRequire } from "node:module";
 import { dirname, join } from "node:path";
 import { fileURLToPath } from "node:url";
 import type { Plugin } from "rolldown";
+import { toSlashes } from "../src/base/files/paths.ts";
 
 const binding = fileURLToPath(new URL("native-lock-binding.cjs", import.meta.url));
 /** Systems that the program supports. musl's loader accepts the part for glibc, which needs only its C library. */
@@ -12,7 +13,7 @@ const systems = ["darwin-arm64", "darwin-x64", "linux-arm64", "linux-x64", "win3
 export const nativeLock: Plugin = {
   name: "native-lock",
   resolveId(id, importer = "") {
-    return id === "./binding" && importer.includes("/fs-native-extensions/") ? binding : null;
+    return id === "./binding" && toSlashes(importer).includes("/fs-native-extensions/") ? binding : null;
   },
 };
 

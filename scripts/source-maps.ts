@@ -2,6 +2,7 @@ import { readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { gzipSync } from "node:zlib";
 import type { OutputOptions, Plugin } from "rolldown";
+import { toSlashes } from "../src/base/files/paths.ts";
 
 /**
  * Source maps for the log's stacks. The comment that names a map is left out, so that Node never reads one by itself;
@@ -17,7 +18,8 @@ export const ownSourceMaps: Plugin = {
   name: "own-source-maps",
   generateBundle(_, bundle) {
     for (const part of Object.values(bundle)) {
-      if (part.type !== "chunk" || part.moduleIds.some((id) => !id.includes("/node_modules/"))) continue;
+      if (part.type !== "chunk") continue;
+      if (part.moduleIds.some((id) => !toSlashes(id).includes("/node_modules/"))) continue;
       delete bundle[`${part.fileName}.map`];
     }
   },

@@ -50,6 +50,22 @@ test("the archive has one native lock and one ripgrep", async () => {
   expect(await readdir(join(unpacked, "app/node_modules/@vscode"))).toEqual(["ripgrep", `ripgrep-${system}`]);
 });
 
+test("the archive has the licenses of its libraries, and a native lock that loads", async () => {
+  const licenses = await readFile(join(unpacked, "app/dist/THIRD-PARTY-LICENSES.txt"), "utf8");
+  for (const name of ["@agentclientprotocol/sdk", "fs-native-extensions", "zod"])
+    expect(licenses).toContain(`\n${name} `);
+  // With bash, for without it other things come first on Windows.
+  const { stdout } = await execa(program, ["doctor"], {
+    env: environment(place.path),
+    extendEnv: false,
+    cwd: unpacked,
+    shell: isWindows,
+    reject: false,
+  });
+  expect(stdout).toContain(process.platform);
+  expect(stdout).not.toContain("native part");
+}, 30_000);
+
 test("the archive plays the demo without Node, bash and git", async () => {
   await expect(run("node", ["--version"], { env })).rejects.toThrow("ENOENT");
   const { stdout, stderr } = await execa(program, ["demo"], {
