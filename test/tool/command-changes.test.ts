@@ -89,6 +89,13 @@ describe("the changes of a command", () => {
     }
   });
 
+  test("include a new file with an old time of modification", async () => {
+    await using place = await committed({ a: "one\n" });
+    const { changes } = await changed(place, "touch -t 202001010000 b");
+    await place.undo(changes);
+    expect(place.tree()).toEqual({ a: "one\n" });
+  });
+
   test("omit a file that was moved in or was ignored before", async () => {
     await using place = await committed({ ".gitignore": "*.secret\n", "a.secret": "mine\n" });
     await rename(place.path("a.secret"), place.path("b.secret"));

@@ -32,6 +32,7 @@ import type {
 import { GitFiles, type GitHead, type GitListing, type IndexCopy } from "./git-files.ts";
 import { KeptContents } from "./kept-contents.ts";
 import { FormerFiles } from "./former-files.ts";
+import { takeInode } from "./inode-order.ts";
 import { gitRunner, type RunGit } from "./git-runner.ts";
 
 /** Maximum number of files that one command's changes list. */
@@ -166,6 +167,8 @@ class Run {
   #index: IndexCopy | undefined;
   #head: GitHead | undefined;
   #started = 0;
+  /** Files with a higher inode were made since the start. Undefined where inodes have no order. */
+  #lastInode: number | undefined;
   /** Whether a folder is reached without links, by path. */
   readonly #isReal = new Map<string, boolean>();
   /** Changed and untracked files before the command; null for deleted ones. Unlisted tracked files equal the index. */
@@ -198,6 +201,7 @@ class Run {
     for (const path of [...tracked, ...named]) this.#before.set(path, null);
     const kept = contents.update(states, new Set(named));
     for (const [path, state] of states) this.#before.set(path, { state, bytes: kept.get(path) });
+    this.#lastInode = takeInode(this.#root);
     this.#started = Date.now();
   }
 
@@ -353,6 +357,7 @@ class Run {
         state.names === 1 &&
         Math.min(state.created, state.changed) < this.#started - timeStepMs &&
         !inodes.has(state.inode % inodeRange) &&
+        (this.#lastInode === undefined || state.inode < this.#lastInode) &&
         !former.isMadeAgain(path, state, this.#started),
     );
     const contents = new Set(compared.map(({ before }) => before?.bytes && sha256(before.bytes)));
