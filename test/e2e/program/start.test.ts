@@ -1,5 +1,6 @@
 import { readFileSync, statSync } from "node:fs";
 import { createServer } from "node:http";
+import { connect } from "node:net";
 import { once } from "node:events";
 import { basename, join } from "node:path";
 import { execa } from "execa";
@@ -86,10 +87,10 @@ test("modules that nothing needs yet load while no text streams", async () => {
   // A busy machine may delay the deltas so long that the stream seems idle.
   for (let attempt = 0; ; attempt++) {
     let isLoadedMeanwhile = false;
-    await story({ program }, async ({ editor, model }) => {
+    await story({ program }, async ({ editor, model, home }) => {
       const loadsAnalysis = async () => {
         const before = toldBy(editor).length;
-        process.kill(editor.pid ?? 0, "SIGUSR2");
+        askForParts(home.path, editor.pid);
         const line = await vi.waitUntil(() => toldBy(editor)[before], { timeout: 10_000 });
         const { files } = afterwardsSchema.parse(JSON.parse(line));
         return files.some((path) => readFileSync(path, "utf8").includes("process substitution"));
@@ -113,6 +114,12 @@ test("modules that nothing needs yet load while no text streams", async () => {
     );
   }
 });
+
+/** Makes the program with this home tell what it loaded since it was last asked. */
+function askForParts(home: string, pid = 0): void {
+  const name = `loaded-parts-${pid}`;
+  connect(process.platform === "win32" ? `\\\\.\\pipe\\${name}` : join(home, name)).resume();
+}
 
 const toldBy = ({ stderr }: { stderr: string }) =>
   stderr.split("\n").flatMap((line) => /^then loaded (.*)$/.exec(line)?.[1] ?? []);
@@ -138,7 +145,7 @@ async function partsOfFirstPrompt(home: string) {
     timeout: 20_000,
     forceKillAfterDelay: 1_000,
   });
-  provider.once("request", () => program.kill("SIGUSR2"));
+  provider.once("request", () => askForParts(home, program.pid));
   request(program, 0, "initialize", { protocolVersion: 1, clientCapabilities: {} });
   request(program, 1, "session/new", { cwd: home, mcpServers: [] });
   const prompted = promptWhenOpen(program);

@@ -1,7 +1,10 @@
 // Loaded into the program before it: tells on stderr what it had loaded when the first session was answered, and,
-// when it gets SIGUSR2, which came after that and whether Node's fetch is among what Node loaded.
+// when a test connects to its socket, which came after that and whether Node's fetch is among what Node loaded. Windows
+// has no signal for this.
 const fs = require("node:fs");
 const Module = require("node:module");
+const { createServer } = require("node:net");
+const { join } = require("node:path");
 
 const load = Module._extensions[".js"];
 const files = [];
@@ -29,7 +32,10 @@ function look(text) {
   writeSync(2, `loaded ${JSON.stringify({ files: files.splice(0) })}\n`);
 }
 
-process.on("SIGUSR2", () => {
+const server = createServer((socket) => {
   const hasFetch = process.moduleLoadList.some((name) => name.endsWith("/undici"));
   writeSync(2, `then loaded ${JSON.stringify({ files: files.splice(0), hasFetch })}\n`);
+  socket.destroy();
 });
+const name = `loaded-parts-${process.pid}`;
+server.listen(process.platform === "win32" ? `\\\\.\\pipe\\${name}` : join(process.env.HOME, name)).unref();
