@@ -4,6 +4,7 @@ import type { Editor } from "../../support/editor/editor.ts";
 import { toList, toObject, toText } from "../../support/json.ts";
 import * as reply from "../../support/model/reply.ts";
 import { storiesOfOneAgent } from "../../support/editor/story.ts";
+import { lacksSignals } from "../../support/platform/platform.ts";
 import { agentText, toolCalls } from "../../support/transcript.ts";
 
 const story = storiesOfOneAgent();
@@ -164,7 +165,7 @@ describe("a card", () => {
     });
   });
 
-  test("names the signal that ended its command, live and loaded", async () => {
+  test.skipIf(lacksSignals)("names the signal that ended its command, live and loaded", async () => {
     await story({ client: zedLike() }, async ({ editor, model, repository }) => {
       const { sessionId } = await editor.newSession();
       model.reply(reply.call("bash", { command: "kill -9 $$" })).reply("Done.");

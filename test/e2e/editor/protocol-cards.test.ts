@@ -1,6 +1,7 @@
 import { join } from "node:path";
 import type { RequestPermissionRequest } from "@agentclientprotocol/sdk/experimental/v2/unstable";
 import { describe, expect, test } from "vitest";
+import { toSlashes } from "../../../src/base/files/paths.ts";
 import { type ClientKind, plain } from "../../support/editor/clients.ts";
 import { draftStoriesOfOneAgent } from "../../support/editor/draft-editor.ts";
 import { storiesOfOneAgent } from "../../support/editor/story.ts";
@@ -92,10 +93,11 @@ describe("a deleted, a moved and an emptied file differ", () => {
         { path: moved, oldPath: join(repository.path, "old.txt"), fileType: "text", operation: "move" },
         { path: emptied, fileType: "text", operation: "modify" },
       ]);
+      const named = (name: string) => toSlashes(join(repository.path, name));
       expect(diffs.map(({ patch }) => String(toObject(patch).text).split("\n")[0])).toEqual([
-        `diff --git ${deleted} ${deleted}`,
-        `diff --git ${join(repository.path, "old.txt")} ${moved}`,
-        `diff --git ${emptied} ${emptied}`,
+        `diff --git ${named("gone.txt")} ${named("gone.txt")}`,
+        `diff --git ${named("old.txt")} ${named("new.txt")}`,
+        `diff --git ${named("full.txt")} ${named("full.txt")}`,
       ]);
     });
   });
