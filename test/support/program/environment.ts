@@ -41,5 +41,7 @@ export function environment(home: string): Record<string, string> {
     // The cache contains only compiled code; sharing it spares each program the compilation.
     XDG_CACHE_HOME: join(import.meta.dirname, "../../../node_modules/.cache/fairlead-tests"),
     XDG_STATE_HOME: state,
+    // The one of Git for Windows changes line ends.
+    GIT_CONFIG_NOSYSTEM: "1",
   };
 }
