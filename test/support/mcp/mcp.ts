@@ -31,7 +31,10 @@ export const waitForEverything = (editor: Editor, sessionId: string, name = "eve
     (update) =>
       update.sessionUpdate === "available_commands_update" &&
       update.availableCommands.some((command) => command.name.startsWith(`${name}:`)),
+    slowestStartMs,
   );
+
+const slowestStartMs = 25_000;
 
 /** A server with one fault; see the program. */
 export const faulty = (fault: string, ...more: string[]) =>
