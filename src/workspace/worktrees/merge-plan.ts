@@ -119,7 +119,11 @@ async function mergeFile(
   for (const entry of [before, after])
     if (entry !== undefined && !regularModes.has(entry.mode))
       return "links and submodules are not merged; change it by hand";
-  const [old, theirs] = await Promise.all([load(git, name, before), load(git, name, after)]);
+  const lineEnds = ours === null || ours.bytes.includes("\r\n") ? [] : plainLineEnds;
+  const [old, theirs] = await Promise.all([
+    load(git, name, before, lineEnds),
+    load(git, name, after, lineEnds),
+  ]);
   if (isSame(ours, theirs)) return undefined;
   if (isSame(ours, old)) return { before: ours, after: theirs, hasConflict: false };
   if (theirs === null) return "it was deleted in the worktree and changed here";
@@ -148,10 +152,18 @@ async function readOurs(files: Pick<Files, "read">, path: string): Promise<Merge
   }
 }
 
-async function load(git: Git, name: string, entry: Entry | undefined): Promise<MergedContent | null> {
+/** Settings by which git writes `\n`: a file that was never checked out may have it in spite of `core.autocrlf`. */
+const plainLineEnds: readonly string[] = ["-c", "core.autocrlf=false", "-c", "core.eol=lf"];
+
+async function load(
+  git: Git,
+  name: string,
+  entry: Entry | undefined,
+  lineEnds: readonly string[],
+): Promise<MergedContent | null> {
   if (entry === undefined) return null;
   // With the filters of the checkout, such as line ends.
-  const bytes = await git.bytes(["cat-file", "--filters", `--path=${name}`, entry.id]);
+  const bytes = await git.bytes([...lineEnds, "cat-file", "--filters", `--path=${name}`, entry.id]);
   return { ...toContent(bytes), mode: entry.mode === "100755" ? 0o755 : 0o644 };
 }
 

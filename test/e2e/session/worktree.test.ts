@@ -101,6 +101,19 @@ describe("a session in a worktree", () => {
     });
   });
 
+  test("merges into a file that has not the line ends of git's checkouts", async () => {
+    const homeFiles = { ".config/git/config": "[core]\n\tautocrlf = true\n" };
+    await story({ files, homeFiles, config, permission: "allow_once" }, async (context) => {
+      const { editor, model } = context;
+      const { sessionId } = await editor.newSession(isolated);
+      expect(await play(editor, model, sessionId, bash("od -c b.txt"))).toContain("b  \\r  \\n");
+      await play(editor, model, sessionId, edit("a.txt", "one", "1"));
+      await save(context, "a.txt", "one\ntwo\nthree\nfour\n");
+      await editor.prompt(sessionId, "/merge");
+      expect(await text(context, "a.txt")).toBe("1\ntwo\nthree\nfour\n");
+    });
+  });
+
   test("names conflicts, discards work only after approval, and keeps unmerged work", async () => {
     await story({ files, config, permission: "allow_once" }, async (context) => {
       const { editor, model } = context;
