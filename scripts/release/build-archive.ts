@@ -1,6 +1,15 @@
 import { execFileSync } from "node:child_process";
 import { createHash } from "node:crypto";
-import { chmodSync, cpSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import {
+  chmodSync,
+  cpSync,
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  writeFileSync,
+} from "node:fs";
 import { tmpdir } from "node:os";
 import { dirname, join, resolve } from "node:path";
 import { parseArgs } from "node:util";
@@ -95,6 +104,7 @@ function copy(from: string, to: string): void {
 function pack(folder: string, archive: string): void {
   const isGnu = execFileSync("tar", ["--version"]).toString().includes("GNU tar");
   const stable = ["--sort=name", "--mtime=@0", "--owner=0", "--group=0", "--numeric-owner"];
-  const args = [...(isGnu ? stable : []), "-czf", "-", "."];
+  // An entry for the folder itself would give its mode to the folder that it is unpacked into.
+  const args = [...(isGnu ? stable : []), "-czf", "-", ...readdirSync(folder).sort()];
   writeFileSync(archive, execFileSync("tar", args, { cwd: folder, maxBuffer: Infinity }));
 }

@@ -19,6 +19,7 @@ const target = readLibc(process.execPath) === "musl" ? `${system}-musl` : system
 
 let place: TemporaryFolder;
 let unpacked: string;
+let entries: string[];
 let program: string;
 let env: Record<string, string>;
 
@@ -34,6 +35,8 @@ beforeAll(async () => {
   const archive = (await readdir(out)).find((name) => name.endsWith(".tar.gz")) ?? "";
   // Without the drive of Windows, which GNU tar takes for a machine.
   await run("tar", ["-xzf", `../out/${archive}`], { cwd: unpacked });
+  const listed = await run("tar", ["-tzf", `../out/${archive}`], { cwd: unpacked });
+  entries = listed.stdout.trimEnd().split(/\r?\n/);
   const hash = createHash("sha256")
     .update(await readFile(join(out, archive)))
     .digest("hex");
@@ -42,6 +45,12 @@ beforeAll(async () => {
   env = await environmentWithoutNode();
 }, 120_000);
 afterAll(() => place[Symbol.asyncDispose]());
+
+test("the archive does not change the mode of the folder that it is unpacked into", () => {
+  const names = new Set(entries.map((path) => path.split("/")[0]));
+  const programs = isWindows ? ["fairlead.cmd", "node.exe"] : ["fairlead", "node"];
+  expect(names).toEqual(new Set(["LICENSE", "app", ...programs]));
+});
 
 test("the archive has one native lock and one ripgrep", async () => {
   const files = await readdir(unpacked, { recursive: true });
