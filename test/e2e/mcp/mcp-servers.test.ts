@@ -4,6 +4,7 @@ import { pathToFileURL } from "node:url";
 import type { CreateElicitationRequest } from "@agentclientprotocol/sdk";
 import { describe, expect, test } from "vitest";
 import { plain, zedLike } from "../../support/editor/clients.ts";
+import type { Editor } from "../../support/editor/editor.ts";
 import { everything, faulty, filesystem, memory, waitForEverything } from "../../support/mcp/mcp.ts";
 import * as reply from "../../support/model/reply.ts";
 import { storiesOfOneAgent } from "../../support/editor/story.ts";
@@ -11,6 +12,16 @@ import { temporaryFolder } from "../../support/temp.ts";
 import { agentText, thoughtText, toolCalls } from "../../support/transcript.ts";
 
 const story = storiesOfOneAgent();
+
+/** Slow servers are connected only after the first prompt, which waits for 5 seconds. */
+async function waitForServers(editor: Editor, sessionId: string): Promise<void> {
+  const list = async () => {
+    const before = editor.updates(sessionId).length;
+    await editor.prompt(sessionId, "/mcp");
+    return agentText(editor.updates(sessionId).slice(before));
+  };
+  await expect.poll(list).not.toContain(": connecting");
+}
 
 const allowed = { permission: { "everything_*": "allow", read_mcp_resource: "allow" } };
 
@@ -168,6 +179,7 @@ test("the reference servers filesystem and memory work at the same time", async 
       };
       const mcpServers = [stdio(filesystem(repository.path), "files"), stdio(memory(), "memory")];
       const { sessionId } = await editor.newSession({ mcpServers });
+      await waitForServers(editor, sessionId);
       const path = join(repository.path, "made.txt");
       const entities = [{ name: "Ada", entityType: "person", observations: ["counts"] }];
       model
@@ -204,6 +216,7 @@ test("a server gets the session's folders if it names none or settings ask for r
       const theirs = join(other.path, "note.txt");
       const ours = join(repository.path, "here.txt");
       const { sessionId } = await editor.newSession();
+      await waitForServers(editor, sessionId);
       model
         .reply(
           reply.call("own_read_text_file", { path: theirs }),
