@@ -6,6 +6,7 @@ import { expect, test } from "vitest";
 import * as reply from "../../support/model/reply.ts";
 import { storiesOfOneAgent } from "../../support/editor/story.ts";
 import { temporaryFolder } from "../../support/temp.ts";
+import { withSlashes } from "../../support/platform/path-spelling.ts";
 import { lacksPipesAndDevices } from "../../support/platform/platform.ts";
 
 const story = storiesOfOneAgent();
@@ -85,7 +86,8 @@ test.each([
         for (const path of paths) {
           model.reply(reply.call(tool, input(path))).reply("Done.");
           await editor.prompt(sessionId, `${tool} ${path}`);
-          answers.add(String(model.requests.at(-1)?.toolResults[0]).replaceAll(path, "PATH"));
+          const answer = String(model.requests.at(-1)?.toolResults[0]);
+          answers.add(answer.replaceAll(path, "PATH").replaceAll(withSlashes(path), "PATH"));
         }
         expect([tool, ...answers]).toEqual([tool, expect.stringMatching(/^Not run\. /)]);
       }
