@@ -24,6 +24,6 @@ test("/export writes the conversation only into a new file of the workspace", as
     expect(await say("/export notes.md")).toContain("already exists");
     expect(await say("/export ../notes.md")).toContain("outside this session's folders");
     expect(await say("/export notes.json")).toContain("fairlead sessions export --format json");
-    expect(await say("/export")).toMatch(/^Written: .*\/session-\w{8}\.md$/);
+    expect(await say("/export")).toMatch(/^Written: .*[\\/]session-\w{8}\.md$/);
   });
 });

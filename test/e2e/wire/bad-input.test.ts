@@ -1,6 +1,6 @@
 import { rm } from "node:fs/promises";
 import { join } from "node:path";
-import { fileURLToPath } from "node:url";
+import { fileURLToPath, pathToFileURL } from "node:url";
 import type { ContentBlock } from "@agentclientprotocol/sdk";
 import { describe, expect, test } from "vitest";
 import { newSessionId } from "../../../src/message/ids.ts";
@@ -9,6 +9,7 @@ import type { Editor } from "../../support/editor/editor.ts";
 import { expectFailure } from "../../support/failure.ts";
 import type { ModelServer } from "../../support/model/model-server.ts";
 import * as reply from "../../support/model/reply.ts";
+import { opensWindowsPaths } from "../../support/platform/platform.ts";
 import { collectUnrequestedMessages } from "../../support/editor/silence.ts";
 import { storiesOfOneAgent } from "../../support/editor/story.ts";
 import { agentText, thoughtText } from "../../support/transcript.ts";
@@ -25,7 +26,7 @@ const without = (isLeftOut: string): string[] => [
   "-e",
   `for (const name of Object.keys(process.env)) if (${isLeftOut}) delete process.env[name];
    process.argv = [process.argv[0], ${JSON.stringify(launcher)}, "acp"];
-   await import(${JSON.stringify(launcher)});`,
+   await import(${JSON.stringify(pathToFileURL(launcher).href)});`,
 ];
 
 /** Checks that the agent still answers. */
@@ -171,18 +172,29 @@ describe("an unsupported version", () => {
   });
 });
 
+/** Folders of other systems, by editors that do not run where the program does. */
+const foreignFolders: [string, object, string][] = opensWindowsPaths
+  ? []
+  : [
+      ["a folder of Windows", { cwd: "C:\\Users\\me", mcpServers: [] }, "is a path of Windows"],
+      [
+        "a folder of WSL as Windows names it",
+        { cwd: "\\\\wsl.localhost\\Ubuntu\\home\\me", mcpServers: [] },
+        "Use an editor that names folders as that machine does",
+      ],
+    ];
+
 describe("bad parameters", () => {
   test.each<[string, object, string]>([
     ["a relative cwd", { cwd: "src", mcpServers: [] }, 'absolute path, not "src"'],
     ["an empty cwd", { cwd: "", mcpServers: [] }, "absolute path"],
     ["a folder that is not there", { cwd: "/not/there", mcpServers: [] }, '"/not/there" does not exist'],
-    ["a folder of Windows", { cwd: "C:\\Users\\me", mcpServers: [] }, "is a path of Windows"],
+    ...foreignFolders,
     [
-      "a folder of WSL as Windows names it",
-      { cwd: "\\\\wsl.localhost\\Ubuntu\\home\\me", mcpServers: [] },
-      "Use an editor that names folders as that machine does",
+      "a path that is too long",
+      { cwd: `/${"x".repeat(300)}`, mcpServers: [] },
+      opensWindowsPaths ? "does not exist" : "cannot be opened: ",
     ],
-    ["a path that is too long", { cwd: `/${"x".repeat(300)}`, mcpServers: [] }, "cannot be opened: "],
     ["a file as a folder", { cwd: launcher, mcpServers: [] }, "is not a folder"],
     ["no cwd", { mcpServers: [] }, "Invalid params: cwd: "],
     ["a cwd that is no text", { cwd: { a: 1 }, mcpServers: [] }, "Invalid params: cwd: "],

@@ -28,6 +28,9 @@ export const lacksOddNames = isWindows;
 /** On Windows no side of a pipe can be ended without the other: who reads its own output waits. */
 export const lacksHalfClosedPipes = isWindows;
 
+/** Windows has its own paths, which other systems know as those of another machine, and calls too long ones missing. */
+export const opensWindowsPaths = isWindows;
+
 /** Windows has no watchdog: commands and folders of a killed program stay. */
 export const lacksWatchdog = isWindows;
 
