@@ -109,7 +109,7 @@ describe.each(wires)("faults over $name", ({ api, begun: started, openCall, ende
 
   test("silence fails, even with comments", async () => {
     for (const frame of ["", started, `${started}: ping\n\n: ping\n\n`]) {
-      const { text, end } = await answered((_, response) => void events(response).write(`${frame}\n`), 100);
+      const { text, end } = await answered((_, response) => void events(response).write(`${frame}\n`), 400);
       expect(text).toBe(frame === "" ? "" : "Hello");
       expect(end).toMatchObject({ type: "failed", error: { code: "timeout", retryable: true } });
     }
