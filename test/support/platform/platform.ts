@@ -28,6 +28,9 @@ export const lacksOddNames = isWindows;
 /** On Windows no side of a pipe can be ended without the other: who reads its own output waits. */
 export const lacksHalfClosedPipes = isWindows;
 
+/** Git's bash on Windows makes copies for `ln -s`. */
+export const lacksShellLinks = isWindows;
+
 /** Windows has its own paths, which other systems know as those of another machine, and calls too long ones missing. */
 export const opensWindowsPaths = isWindows;
 
