@@ -157,6 +157,10 @@ class ShellProcesses implements Processes {
       return createStartFailure("The program is exiting; no command can be started.");
     const shell = await this.findShell();
     if (command.signal.aborted) return createOutcome("cancelled");
+    if (isCmd(shell) && command.command.trim().includes("\n"))
+      return createStartFailure(
+        "cmd.exe runs only one line. Join the lines with && or &, or run a .cmd file.",
+      );
     this.#mark ??= this.#watchdog.newMark();
     const mark = `${this.#mark}${++this.#count}/`;
     const marks = `${this.#env()[PROCESS_MARK] ?? ""}${mark}`;
@@ -236,6 +240,8 @@ const ONE_PIPE = 'exec "$@" 2>&1';
  */
 const CMD_LINE = "FAIRLEAD_COMMAND";
 
+const isCmd = (shell: string): boolean => shell.endsWith("cmd.exe");
+
 /** The shell, and the command line that runs the command in it. */
 interface ShellLine {
   readonly shell: string;
@@ -247,17 +253,16 @@ function spawnShell(
   { command, cwd, onStart }: ShellCommand,
   env: NodeJS.ProcessEnv,
 ): Shell {
-  const isCmd = shell.endsWith("cmd.exe");
-  const [program, args] = isCmd
+  const [program, args] = isCmd(shell)
     ? [shell, ["/d", "/v:on", "/s", "/c", `""${shell}" 2>&1 /d /s /c !${CMD_LINE}!"`]]
     : [isWindows ? shell : "/bin/sh", ["-c", ONE_PIPE, basename(shell), ...argv]];
   const options = {
     cwd,
-    env: isCmd ? { ...env, [CMD_LINE]: `"${command}"` } : env,
+    env: isCmd(shell) ? { ...env, [CMD_LINE]: `"${command}"` } : env,
     // Own process group; on Windows this would open a window.
     detached: !isWindows,
     windowsHide: true,
-    windowsVerbatimArguments: isCmd,
+    windowsVerbatimArguments: isCmd(shell),
   };
   const { spawn } = childProcess();
   return onStart === undefined

@@ -67,5 +67,11 @@ test("a machine without bash and git runs and undoes commands of its own shell",
     model.reply(bash(system.different)).reply("Done.");
     await editor.prompt(sessionId, "Go on");
     expect(editor.permissionRequests.at(-1)?.toolCall.title).toBe(system.different);
+
+    model.reply(bash("echo one\necho two")).reply("Done.");
+    await editor.prompt(sessionId, "Go on");
+    expect(toText(model.requests.at(-1)?.toolResults[0])).toContain(
+      isWindows ? "cmd.exe runs only one line" : "one\ntwo",
+    );
   });
 });
