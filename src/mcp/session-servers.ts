@@ -51,6 +51,8 @@ interface UsedServer {
   /** The failure that was reported to the user. */
   reported: string | undefined;
   readonly notes: Set<string>;
+  /** Whether the notice was sent that a prompt does not wait for it any longer. */
+  isLate: boolean;
   /** Names and descriptions of its tools; undefined until connected. */
   tools: string | undefined;
 }
@@ -116,13 +118,17 @@ export class SessionServers {
     for (const server of this.#used.keys()) this.#begin(server);
   }
 
-  /** Waits for connecting servers up to 5 s after their start, then offers authorization where needed. */
+  /** Waits for connecting servers up to 5 s after their start, names the slower ones, and offers authorization. */
   async settle(signal: AbortSignal): Promise<void> {
     this.start();
     await this.#connected(signal);
     await this.#noting;
     this.#hasPrompt = true;
-    if (!signal.aborted) for (const server of this.#used.keys()) this.#authorizations.invite(server);
+    if (signal.aborted) return;
+    for (const [server, used] of this.#used) {
+      this.#reportLate(server, used);
+      this.#authorizations.invite(server);
+    }
   }
 
   async #connected(signal: AbortSignal): Promise<void> {
@@ -219,7 +225,13 @@ export class SessionServers {
   #enter(server: McpServer): void {
     if (this.#used.has(server)) return;
     const forget = server.onChange(() => this.#onChange(server));
-    this.#used.set(server, { forget, reported: undefined, notes: new Set(), tools: undefined });
+    this.#used.set(server, {
+      forget,
+      reported: undefined,
+      notes: new Set(),
+      isLate: false,
+      tools: undefined,
+    });
     if (this.#isStarted) this.#begin(server);
   }
 
@@ -267,6 +279,12 @@ export class SessionServers {
     if (problem === undefined || used.reported !== undefined) return;
     used.reported = problem;
     this.#deps.report(problem);
+  }
+
+  #reportLate({ status, settings: { name } }: McpServer, used: UsedServer): void {
+    if (status.state !== "connecting" || used.isLate || used.reported !== undefined) return;
+    used.isLate = true;
+    this.#deps.report(`The MCP server "${name}" is still starting. Its tools are added when it has.`, "info");
   }
 
   #note(): void {

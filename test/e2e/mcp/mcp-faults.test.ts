@@ -38,7 +38,7 @@ const shown = ({ editor, sessionId }: StoryContext & { sessionId: string }) =>
   thoughtText(editor.updates(sessionId));
 
 describe("a server that never answers", () => {
-  test("delays neither the session nor, for long, the first prompt", async () => {
+  test("is named once, and delays neither the session nor, for long, the first prompt", async () => {
     await story({ config: { mcp: { bad: faulty("silent") } } }, async ({ editor, model }) => {
       const start = performance.now();
       const { sessionId } = await editor.newSession();
@@ -52,6 +52,8 @@ describe("a server that never answers", () => {
       const second = performance.now();
       await editor.prompt(sessionId, "Again");
       expect(performance.now() - second).toBeLessThan(2_000);
+      const late = 'The MCP server "bad" is still starting. Its tools are added when it has.';
+      expect(thoughtText(editor.updates(sessionId)).split(late)).toHaveLength(2);
     });
   });
 
