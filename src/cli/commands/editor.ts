@@ -12,6 +12,7 @@ import {
   type RequestPermissionResponse,
   type SessionUpdate,
 } from "@agentclientprotocol/sdk";
+import { orAfter } from "../../base/async.ts";
 import { messageOf } from "../../base/errors.ts";
 import { version } from "../command-line/version.ts";
 
@@ -43,13 +44,16 @@ export interface Editor {
   readonly agent: ClientContext;
   /** The server's process id. */
   readonly pid: number | undefined;
-  close(): Promise<void>;
+  /** Closes the session, if one is given, then the server. */
+  close(sessionId?: string): Promise<void>;
   /** Disconnects without waiting for the server, which may continue with its turn. */
   leave(): void;
 }
 
 /** Time for the server to exit before it is killed. */
 const exitTimeoutMs = 5_000;
+/** Time for the server to close a session: removing a large worktree takes longer than an exit may. */
+const closeTimeoutMs = 30_000;
 
 export async function startEditor(options: EditorOptions): Promise<Editor> {
   const program = fileURLToPath(new URL("../bin/fairlead.js", import.meta.url));
@@ -88,7 +92,11 @@ export async function startEditor(options: EditorOptions): Promise<Editor> {
   return {
     agent: connection.agent,
     pid: child.pid,
-    close: async () => {
+    close: async (sessionId) => {
+      if (sessionId !== undefined) {
+        const closed = connection.agent.request("session/close", { sessionId }).catch(() => {});
+        await orAfter(Promise.race([closed, ended]), closeTimeoutMs, undefined);
+      }
       child.stdin.end();
       const kill = setTimeout(() => child.kill("SIGKILL"), exitTimeoutMs);
       await ended;

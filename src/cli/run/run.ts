@@ -112,7 +112,7 @@ class Run {
       });
       return result.exitCode;
     } finally {
-      await editor.close();
+      await editor.close(this.#sessionId);
     }
   }
 
