@@ -186,6 +186,9 @@ describe("the evidence of a run", () => {
   });
 });
 
+/** 200 steps take long on a busy machine. */
+const manySteps = { timeout: 120_000 };
+
 describe("a run without a terminal", () => {
   const bash = (command: string) => reply.call("bash", { command });
   const config = { permission: { bash: "ask" } };
@@ -274,17 +277,21 @@ describe("a run without a terminal", () => {
     });
   });
 
-  test("stops after 200 model calls, unless the configuration or a flag says otherwise", async () => {
-    await inPlace(async ({ model, start }) => {
-      for (let step = 1; step < 200; step++) model.reply(reply.call("glob", { pattern: `*.${step}` }));
-      model.reply("So far.");
-      const { code, stdout, stderr } = await start(["run", "Go on"], { input: "" }).ended;
-      expect([code, stdout, model.requests.length]).toEqual([3, "So far.\n", 200]);
-      expect(stderr).toContain("makes 200 model calls unless --max-steps says otherwise");
-    });
-  });
+  test(
+    "stops after 200 model calls, unless the configuration or a flag says otherwise",
+    manySteps,
+    async () => {
+      await inPlace(async ({ model, start }) => {
+        for (let step = 1; step < 200; step++) model.reply(reply.call("glob", { pattern: `*.${step}` }));
+        model.reply("So far.");
+        const { code, stdout, stderr } = await start(["run", "Go on"], { input: "" }).ended;
+        expect([code, stdout, model.requests.length]).toEqual([3, "So far.\n", 200]);
+        expect(stderr).toContain("makes 200 model calls unless --max-steps says otherwise");
+      });
+    },
+  );
 
-  test("keeps the limit of steps that the configuration sets", async () => {
+  test("keeps the limit of steps that the configuration sets", manySteps, async () => {
     await inPlace(
       async ({ model, start }) => {
         for (let step = 1; step < 205; step++) model.reply(reply.call("glob", { pattern: `*.${step}` }));
