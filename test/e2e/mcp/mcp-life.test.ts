@@ -168,7 +168,9 @@ describe("/mcp", () => {
         await editor.prompt(sessionId, text);
         return agentText(editor.updates(sessionId)).slice(before);
       };
-      const all = await replyText("/mcp");
+      let all = "";
+      const isConnecting = async () => (all = await replyText("/mcp")).includes(": connecting");
+      await expect.poll(isConnecting, { timeout: 20_000 }).toBe(false);
       expect(all).toContain(
         "**bad**: failed: it ended before it answered; it wrote: Cannot find the database.",
       );
