@@ -298,7 +298,7 @@ test("handles 50 MB in bounded time and sends little of it", async () => {
   const { result, deltas } = await run({
     command: "yes 'a line of output, as long as lines are' | head -c 52428800",
   });
-  expect(performance.now() - start).toBeLessThan(5_000);
+  expect(performance.now() - start).toBeLessThan(20_000);
   expect(result).toMatchObject({ status: "completed", metadata: { exitCode: 0, truncated: true } });
   expect(deltas.join("").length).toBeLessThan(100_000);
   const [name = ""] = readdirSync(join(folder, "outputs"));

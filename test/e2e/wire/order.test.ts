@@ -52,7 +52,7 @@ describe("session/list", () => {
         await editor.initialize();
         const began = performance.now();
         const first = await pageAfter(editor, undefined);
-        expect(performance.now() - began).toBeLessThan(3_000);
+        expect(performance.now() - began).toBeLessThan(10_000);
         const untouched = new Set<string>(infos.map(({ id }) => id));
         const [oldest, deleted] = [infos[0], infos[1]];
         const ids = [...first.ids];
