@@ -51,7 +51,7 @@ interface UsedServer {
   /** The failure that was reported to the user. */
   reported: string | undefined;
   readonly notes: Set<string>;
-  /** Whether the notice was sent that a prompt does not wait for it any longer. */
+  /** Whether a notice has named it as still starting. */
   isLate: boolean;
   /** Names and descriptions of its tools; undefined until connected. */
   tools: string | undefined;

@@ -84,8 +84,8 @@ export function namesStream(path: string, platform: NodeJS.Platform = process.pl
 }
 
 /**
- * Says why Windows creates no file with this absolute path, or another one; undefined if it may. The system itself says
- * only that there is no such file.
+ * Returns why Windows cannot create a file with this absolute path, or would create another one; undefined if it can.
+ * The system itself says only that there is no such file.
  */
 export function findForbiddenName(
   path: string,
@@ -98,7 +98,7 @@ export function findForbiddenName(
   return forbidden && `${path}: Windows allows no ${JSON.stringify(forbidden)} in names.`;
 }
 
-/** Whether Windows allows no file with this absolute path because a name in it is too long. */
+/** Whether a name in this absolute path is too long for Windows. False on other systems. */
 export function hasLongName(path: string, platform: NodeJS.Platform = process.platform): boolean {
   return (
     platform === "win32" &&

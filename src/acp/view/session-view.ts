@@ -3,6 +3,8 @@ import { Serial } from "../../base/async.ts";
 import { errorFields } from "../../base/error-fields.ts";
 import { removeControls } from "../../base/text/controls.ts";
 import type { Log } from "../../base/log.ts";
+import { describeFailure } from "../../conversation/turn-result.ts";
+import { compactionOf } from "../../conversation/visible-messages.ts";
 import type { SessionEvent } from "../../message/event.ts";
 import { type MessageId, newPartId, type PartId, type SessionId } from "../../message/ids.ts";
 import { clientIdOf, type Message, type MessageInfo } from "../../message/message.ts";
@@ -15,8 +17,6 @@ import {
   type TextPart,
   type ToolPart,
 } from "../../message/part.ts";
-import { describeFailure } from "../../conversation/turn-result.ts";
-import { compactionOf } from "../../conversation/visible-messages.ts";
 import type { Session } from "../../session/session.ts";
 import type { SessionViewer } from "../../session-state/session-events.ts";
 import { presentCall } from "../../tool/presentation.ts";

@@ -7,6 +7,9 @@ import type {
 import { deferred } from "../../base/async.ts";
 import { UserError } from "../../base/errors.ts";
 import { isRecord } from "../../base/text/record.ts";
+import { describeFailure } from "../../conversation/turn-result.ts";
+import { omitReverted } from "../../conversation/visible-messages.ts";
+import type { AgentError, AssistantInfo, Message } from "../../message/message.ts";
 import type { Call } from "../command-line/command.ts";
 import { type Editor, getErrorReason, startEditor } from "../commands/editor.ts";
 import { openApp } from "../local-app.ts";
@@ -15,10 +18,6 @@ import { answerPermission } from "../run/run-answers.ts";
 import { canAsk } from "../run/run-options.ts";
 import { createReport, getDecision } from "../run/run-report.ts";
 import { createFailure, createResult, type RunResult } from "../run/run-result.ts";
-import { describeFailure } from "../../conversation/turn-result.ts";
-import type { SessionId } from "../../message/ids.ts";
-import type { AgentError, AssistantInfo } from "../../message/message.ts";
-import type { SessionStore } from "../../storage/session-store.ts";
 import { findCalledSession } from "../sessions/find-session.ts";
 import { writeToStderr } from "../terminal/output.ts";
 
@@ -31,7 +30,7 @@ export async function attach(call: Call): Promise<number> {
     cwd: info.cwd,
     title: info.title ?? "",
     cancels: call.has("cancel"),
-    lastEnd: () => readLastEnd(store, info.id),
+    lastEnd: () => readLastEnd(omitReverted(store.messages(info.id), info.revert)),
   });
 }
 
@@ -216,10 +215,10 @@ function getNewestTurn(updates: readonly SessionUpdate[]): readonly SessionUpdat
 }
 
 /** Reads the end of the last turn from the model's last answer. Answers of slash commands come from no model. */
-async function readLastEnd(store: SessionStore, id: SessionId): Promise<LastEnd> {
+async function readLastEnd(messages: AsyncIterable<Message>): Promise<LastEnd> {
   let [startedAt, endedAt] = [0, 0];
   let last: AssistantInfo | undefined;
-  for await (const { info } of store.messages(id)) {
+  for await (const { info } of messages) {
     const isStart = info.role === "user" && info.steering !== true;
     if (isStart) [startedAt, last] = [info.time.created, undefined];
     endedAt = info.role === "assistant" ? (info.time.completed ?? endedAt) : info.time.created;

@@ -8,7 +8,7 @@ export interface FileState {
   readonly size: number;
   /** Permission bits. */
   readonly mode: number;
-  /** Without the uppermost of its 64 bits. */
+  /** The lower 53 of its 64 bits. */
   readonly inode: number;
   readonly modified: number;
   /** Time of the last change of content or metadata. Programs cannot set it, except on FAT, which does not record it. */

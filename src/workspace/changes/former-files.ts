@@ -22,7 +22,7 @@ export class FormerFiles {
     }
   }
 
-  /** Whether the file was made after a time and only has the creation time of the one that was seen at its path. */
+  /** Whether the file was made after this time, although it has the creation time of an earlier file at its path. */
   isMadeAgain(path: string, { inode, created, changed }: FileState, after: number): boolean {
     const seen = this.#files.get(path);
     if (seen === undefined || changed < after - timeStepMs) return false;

@@ -17,7 +17,7 @@ const BACKGROUND_LIMIT_BYTES = 64 * 1024 * 1024;
 
 /**
  * Ends our side of a program's output. Node's pipes have two directions: a program that reads from its own output would
- * wait for us. It does on Windows, where pipes cannot be ended in one direction: Node closes the whole pipe soon after.
+ * wait for us. On Windows it waits, because a pipe cannot be ended in one direction there: Node would close all of it.
  */
 export function endWriting(output: Readable, platform = process.platform): void {
   if (platform !== "win32" && output instanceof Duplex) output.end();

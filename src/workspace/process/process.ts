@@ -235,8 +235,9 @@ const isWindows = process.platform === "win32";
 /** One pipe for both outputs preserves their order. */
 const ONE_PIPE = 'exec "$@" 2>&1';
 /**
- * A variable for what `cmd` runs in a second `cmd`, which has one pipe. The first one inserts it after it has read its
- * line, so that only the second one reads the command: in `(command) 2>&1` a parenthesis would end it.
+ * Variable that contains the command. A first `cmd` joins both outputs and starts a second one, which runs the command.
+ * The first one inserts the variable after parsing its own line: in `(command) 2>&1`, a parenthesis in the command would
+ * end the group.
  */
 const CMD_LINE = "FAIRLEAD_COMMAND";
 

@@ -182,7 +182,7 @@ describe("the script that starts the build", () => {
       await using place = await temporaryFolder({ [`${bin}/other`]: "" });
       for (const _ of ["as npm 10 leaves it", "again"]) {
         expect(await startWithBrought(version, place)).toBe(join(place.path, brought));
-        // On Windows npm starts scripts by files of its own, not by a link.
+        // On Windows npm writes .cmd files instead of a link.
         if (lacksShellScripts) expect(await readdir(join(place.path, bin))).toEqual(["other"]);
         else expect(await readlink(join(place.path, bin, "node"))).toBe(`../${nodePackage}/bin/node`);
       }

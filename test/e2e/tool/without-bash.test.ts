@@ -45,7 +45,7 @@ async function makePath(folder: string): Promise<string> {
   return bin;
 }
 
-test("a machine without bash and git runs and undoes commands of its own shell", async () => {
+test("without bash and git, commands run in the system's shell and can be undone", async () => {
   await using machine = await temporaryFolder();
   const env = { PATH: await makePath(machine.path) };
   const config = { permission: { bash: { "*": "ask", ...system.rules } } };
